@@ -1,0 +1,53 @@
+# Everything a newcomer needs: `make run` and `make test`. What CI runs: `make check`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: run test check install install-dev format lock clean
+
+run: install  ## The whole service in this terminal, until Ctrl-C.
+	@$(BIN)/points up
+
+test: install-dev  ## Every test, on servers that the tests start themselves.
+	@$(BIN)/python -m pytest
+
+check: install-dev  ## Format, lint, types, import direction, tests.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+install: $(VENV)/.installed  ## The virtual environment, with what running needs.
+
+install-dev: $(VENV)/.installed-dev  ## The same, with what testing needs.
+
+$(VENV)/bin/python:
+	@echo "Making the virtual environment in $(VENV) …"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with make PYTHON=python3.12")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@echo "Installing (once; about half a minute) …"
+	@$(PIP) install --quiet --require-hashes --requirement requirements.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
+	@echo "Installing what the tests need (once) …"
+	@$(PIP) install --quiet --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+format: install-dev  ## Put the code into its one format.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Both locks are made together, so that the second never disagrees with the first.
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+lock:  ## Pin every dependency anew (needs uv).
+	$(LOCK) pyproject.toml --extra embedded --group build --output-file requirements.lock $(LOCK_FLAGS)
+	$(LOCK) pyproject.toml --extra embedded --group build --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCK_FLAGS)
+
+clean:  ## Remove the environment and caches; the data directory stays.
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info

@@ -1,0 +1,16 @@
+"""The Points Issuing Service.
+
+The nouns are files in this folder; the edges call them and never each other.
+
+    settings, errors, addresses, keys    values and rules that need nothing else
+    database, models                     PostgreSQL: the one place that commits, and the tables
+    organizations, api_keys, users,      rows: who issues, who may call, who receives,
+    batches                              and what has been accepted
+    ledger/                              the only code that touches a balance
+    queue                                the Celery app, and how a batch is handed to a worker
+    api/  cli/                           the edges of this package: HTTP, and a person's terminal
+    local/                               embedded PostgreSQL and Valkey, and the supervisor of `points up`
+
+The third edge is the `worker` package beside this one. To see the whole service, follow one send
+from `app/api/send.py` to `worker/tasks.py` and back through `app/api/waiting.py`.
+"""

@@ -1,0 +1,55 @@
+"""E-mail addresses: their syntax, and the form under which two of them are the same."""
+
+import re
+from dataclasses import dataclass
+
+import email_validator
+
+from app.errors import InvalidAddress
+
+LENGTH_MAX = 254  # RFC 5321, 4.5.3.1.3: a path of 256 octets, less its angle brackets.
+_LOCAL_LENGTH_MAX = 64  # RFC 5321, 4.5.3.1.1.
+
+# Whether a domain is reserved (`.test`, `.local`) is a question of delivery, not of syntax.
+email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
+
+# Settles the plain ASCII addresses that nearly every request consists of, 70 times faster than the
+# library. Whatever it does not accept (also `xn--` labels, which have a second spelling) goes on to
+# the library, so it may be too strict but never too generous. `\Z`, because `$` admits a newline.
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"(?!xn--|..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_LENGTHS = rf"(?=.{{3,{LENGTH_MAX}}}\Z)(?=[^@]{{1,{_LOCAL_LENGTH_MAX}}}@)"
+_PLAIN = re.compile(rf"{_LENGTHS}{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<=[A-Za-z])\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One e-mail address: `text` as sent (trimmed), `key` the form that equal addresses share."""
+
+    text: str
+    key: str
+
+
+def parse(raw: str) -> Address:
+    """Read one address: surrounding blanks trimmed, syntax checked without DNS, no folding of dots or plus.
+
+    Raises:
+        InvalidAddress: it is no address; the sentence says why and does not repeat it.
+    """
+    text = raw.strip()
+    if _PLAIN.match(text):
+        return Address(text, text.lower())
+    if not text:
+        raise InvalidAddress("must be an e-mail address, but is blank.")
+    if len(text) > LENGTH_MAX:
+        raise InvalidAddress(f"must be an e-mail address of at most {LENGTH_MAX} characters, but has {len(text)}.")
+    try:
+        checked = email_validator.validate_email(text, check_deliverability=False, strict=True)
+    except email_validator.EmailNotValidError as error:
+        raise InvalidAddress(f"must be an e-mail address: {_without_quotes(str(error))}") from None
+    return Address(text, checked.normalized.lower())
+
+
+def _without_quotes(reason: str) -> str:
+    """Keep a library's reason to one printable line; the characters it complains of may be anything."""
+    return "".join(character if character.isprintable() else "?" for character in reason)[:200]

@@ -1,0 +1,78 @@
+"""How gunicorn runs the application: its settings, and the envelope for what never becomes a request.
+
+Start it with `gunicorn --config python:app.api.gateway`. gunicorn's own environment variables
+(`WEB_CONCURRENCY`, `GUNICORN_CMD_ARGS`) change the number of processes, the address and the rest.
+"""
+
+import logging
+import os
+import uuid
+from typing import Any
+
+import orjson
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
+from gunicorn.util import http_date, write_nonblock
+from gunicorn.workers.gthread import ThreadWorker
+
+from app.api import create_app
+from app.database import forget_connections_of_the_parent
+from app.settings import SettingsError, settings
+
+try:
+    settings()
+except SettingsError as error:
+    # The master checks them too: the start ends with the sentence, not with a worker's trace.
+    raise SystemExit(f"points: {error}") from None
+
+_REASONS = {400: "Bad Request", 414: "URI Too Long", 431: "Request Header Fields Too Large"}
+
+
+class GatewayWorker(ThreadWorker):
+    """gunicorn's thread worker, answering in the envelope also what is not HTTP enough for Flask to see."""
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Answer 400 (or 414, 431) to bytes that are no request. gunicorn's own answer is a page of HTML."""
+        if not isinstance(exc, ParseException):  # A fault of ours, below Flask: let gunicorn say what it was.
+            super().handle_error(req, client, addr, exc)
+            return
+        status = 414 if isinstance(exc, LimitRequestLine) else 431 if isinstance(exc, LimitRequestHeaders) else 400
+        self.log.warning("Not a request: %s", type(exc).__name__)
+        sentence = "The bytes sent are not a well-formed HTTP request within the limits of its line and headers."
+        body = orjson.dumps(
+            {"success": False, "data": None, "errors": {"request": [sentence]}, "additional_data": None}
+        )
+        head = (
+            f"HTTP/1.1 {status} {_REASONS[status]}\r\nServer: gunicorn\r\nDate: {http_date()}\r\nConnection: close\r\n"
+            "Transfer-Encoding: chunked\r\nContent-Type: application/json\r\nCache-Control: no-store, private\r\n"
+            f"Vary: Accept, Authorization\r\nVia: 1.1 points\r\nX-Request-Id: {uuid.uuid4().hex}\r\n\r\n"
+        )
+        try:
+            write_nonblock(client, head.encode() + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+        except OSError:
+            self.log.debug("The peer was gone before it could be answered.")
+
+
+# gunicorn's settings, under the names it gives them.
+wsgi_app = "app.api.gateway:application()"
+worker_class = GatewayWorker
+bind = "127.0.0.1:8000"
+workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
+# Threads must outnumber the requests that wait: one that waits holds a thread and nothing else.
+threads = 64
+worker_connections = 1_000
+# A kept connection spares the next call a handshake.
+keepalive = 30
+# On SIGTERM, requests that wait are let finish: nobody's answer is cut off.
+graceful_timeout = int(settings().wait_s) + 5
+timeout = int(settings().wait_s) + 30
+accesslog = None
+control_socket_disable = True
+
+
+def post_fork(server: Any, worker: Any) -> None:  # noqa: ARG001
+    forget_connections_of_the_parent()
+
+
+def application() -> Any:
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    return create_app()

@@ -1,0 +1,16 @@
+"""`GET /v1/organization`: the caller's own organization, with the balance of the key's mode."""
+
+from flask import Blueprint, Response
+
+from app.api import envelope
+from app.api.auth import caller
+from app.database import transaction
+
+blueprint = Blueprint("organization", __name__)
+
+
+@blueprint.get("/v1/organization")
+def show_organization() -> Response:
+    with transaction() as connection:
+        organization = caller(connection).organization
+    return envelope.success(envelope.organization_body(organization))

@@ -1,0 +1,183 @@
+"""What callers send: the body of verify and send, checked whole, with every fault in one answer.
+
+The checks are written out instead of declared, because the contract asks for more than a model gives:
+a body with a wrong type in one place still has its presence, its limits and its addresses reported.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import from_json
+
+from app.addresses import Address, parse
+from app.batches import IssueRequest
+from app.errors import InvalidAddress, InvalidRequest
+from app.settings import INT64_MAX, Settings
+
+LABEL_LENGTH_MAX = 255
+ENTRIES_LISTED_MAX = 100
+
+
+class Faults:
+    """The faults found so far, by field. Bad entries of the list are all counted, the first hundred named."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[str]] = {}
+        self._entries = 0
+
+    def add(self, field: str, sentence: str) -> None:
+        self._found.setdefault(field, []).append(sentence)
+
+    def add_entry(self, place: int, sentence: str) -> None:
+        self._entries += 1
+        if self._entries <= ENTRIES_LISTED_MAX:
+            self.add(f"recipients.{place}", sentence)
+
+    def raise_if_any(self) -> None:
+        if (more := self._entries - ENTRIES_LISTED_MAX) > 0:
+            self.add("recipients", f"{more} more {'entry is' if more == 1 else 'entries are'} at fault.")
+        if self._found:
+            raise InvalidRequest(self._found)
+
+
+def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
+    """Read the body of verify or send.
+
+    Args:
+        body: JSON in UTF-8.
+        settings: the limits: how many recipients, how many points, whether an address may come twice.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field; a bad entry under its place, `recipients.3`.
+    """
+    fields = _parse_object(body)
+    faults = Faults()
+    addresses = _read_addresses(fields, faults, settings)
+    amount = _read_amount(fields.get("amount"), len(addresses), faults, settings)
+    atomic = _read_atomic(fields.get("atomic"), faults)
+    label = _read_label(fields.get("label"), faults)
+    faults.raise_if_any()
+    return IssueRequest(
+        emails=[address.text for address in addresses],
+        email_keys=[address.key for address in addresses],
+        amount=amount,
+        atomic=atomic,
+        label=label,
+    )
+
+
+def _parse_object(body: bytes) -> dict[str, Any]:
+    """Parse strictly: UTF-8, no NaN, no lone surrogates, bounded nesting; the top must be an object."""
+    try:
+        value = from_json(body, allow_inf_nan=False, cache_strings="keys")
+    except ValueError as error:
+        raise InvalidRequest({"body": [f"The body must be a JSON object in UTF-8: {error}."]}) from None
+    if not isinstance(value, dict):
+        raise InvalidRequest({"body": [f"The body must be a JSON object, but is {_kind(value)}."]})
+    return value
+
+
+def _is_missing(value: object) -> bool:
+    """Absent, `null`, `""` and `[]` all count as missing (contract, request body)."""
+    return value is None or value == "" or value == []
+
+
+def _kind(value: object) -> str:
+    """Name what was seen by its JSON type, without repeating it."""
+    if isinstance(value, bool):
+        return "a boolean"
+    names = {str: "a string", int: "an integer", float: "a number with a fraction or an exponent"}
+    names |= {list: "an array", dict: "an object", type(None): "null"}
+    return names[type(value)]
+
+
+def _read_addresses(fields: Mapping[str, Any], faults: Faults, settings: Settings) -> list[Address]:
+    """Return the recipients in order; with a fault, those that could be read."""
+    one, many = fields.get("recipient"), fields.get("recipients")
+    if _is_missing(one) and _is_missing(many):
+        faults.add("recipient", "The recipient field is required when recipients is not present.")
+        faults.add("recipients", "The recipients field is required when recipient is not present.")
+        return []
+    if not _is_missing(one) and not _is_missing(many):
+        faults.add("recipient", "Send either recipient or recipients, not both.")
+        faults.add("recipients", "Send either recipients or recipient, not both.")
+    addresses = [] if _is_missing(many) else _read_list(many, faults, settings)
+    if not _is_missing(one):
+        addresses += _read_one(one, faults)
+    return addresses
+
+
+def _read_one(value: object, faults: Faults) -> list[Address]:
+    if not isinstance(value, str):
+        faults.add("recipient", f"The recipient must be a string with an e-mail address, but is {_kind(value)}.")
+        return []
+    try:
+        return [parse(value)]
+    except InvalidAddress as error:
+        faults.add("recipient", f"The recipient {error.sentence}")
+        return []
+
+
+def _read_list(value: object, faults: Faults, settings: Settings) -> list[Address]:
+    if not isinstance(value, list):
+        faults.add("recipients", f"The recipients must be an array of e-mail addresses, but are {_kind(value)}.")
+        return []
+    if len(value) > settings.recipients_max:
+        faults.add(
+            "recipients", f"The recipients must be at most {settings.recipients_max}, but there are {len(value)}."
+        )
+    addresses = []
+    first_places: dict[str, int] = {}
+    # What is over the limit is not looked at: a body of a million blanks shall not cost a second.
+    for place, entry in enumerate(value[: settings.recipients_max]):
+        if not isinstance(entry, str):
+            faults.add_entry(place, f"The entry must be a string with an e-mail address, but is {_kind(entry)}.")
+            continue
+        try:
+            address = parse(entry)
+        except InvalidAddress as error:
+            faults.add_entry(place, f"The entry {error.sentence}")
+            continue
+        first = first_places.setdefault(address.key, place)
+        if first != place and not settings.allow_repeats:
+            faults.add_entry(place, f"The entry is the same address as recipients.{first}.")
+        addresses.append(address)
+    return addresses
+
+
+def _read_amount(value: object, recipients: int, faults: Faults, settings: Settings) -> int:
+    if _is_missing(value):
+        faults.add("amount", "The amount field is required.")
+    elif isinstance(value, bool) or not isinstance(value, int):
+        faults.add("amount", f"The amount must be an integer, but is {_kind(value)}.")
+    elif not 1 <= value <= settings.amount_max:
+        seen = str(value) if abs(value) <= INT64_MAX else "a number beyond 64 bits"
+        faults.add("amount", f"The amount must be between 1 and {settings.amount_max} points, but is {seen}.")
+    elif value * recipients > INT64_MAX:
+        faults.add("amount", f"The amount for all {recipients} recipients together must not exceed {INT64_MAX} points.")
+    else:
+        return value
+    return 0
+
+
+def _read_atomic(value: object, faults: Faults) -> bool:
+    if _is_missing(value):
+        return False
+    if not isinstance(value, bool):
+        faults.add("atomic", f"The atomic field must be true or false, but is {_kind(value)}.")
+        return False
+    return value
+
+
+def _read_label(value: object, faults: Faults) -> str | None:
+    if _is_missing(value):
+        return None
+    if not isinstance(value, str):
+        faults.add("label", f"The label must be a string, but is {_kind(value)}.")
+    elif len(value) > LABEL_LENGTH_MAX:
+        faults.add("label", f"The label must have at most {LABEL_LENGTH_MAX} characters, but has {len(value)}.")
+    elif "\0" in value:
+        faults.add("label", "The label must not contain a NUL character.")
+    else:
+        return value
+    return None

@@ -1,0 +1,98 @@
+"""The rows of API keys: made for an organization and a mode, found by their hash, revoked at once."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy.exc import IntegrityError
+
+from app.errors import InvalidKey, NotFound
+from app.keys import hash_key, is_well_formed, new_key
+from app.models import ApiKey
+from app.organizations import OrganizationInMode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caller:
+    """Who a request comes from: the key, its mode, and its organization as that mode sees it."""
+
+    api_key_id: int
+    sandbox: bool
+    organization: OrganizationInMode
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredKey:
+    """An API key as a list shows it: never the key itself, only how it starts."""
+
+    id: int
+    organization_id: int
+    sandbox: bool
+    start: str
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tuple[int, str]:
+    """Make a key and return its id and its text, which is not stored and cannot be shown again.
+
+    Raises:
+        NotFound: there is no such organization.
+    """
+    key = new_key(sandbox=sandbox)
+    statement = insert(ApiKey).values(
+        organization_id=organization_id, sandbox=sandbox, hash=key.hash, start=key.start
+    )
+    try:
+        with connection.begin_nested():
+            return connection.execute(statement.returning(ApiKey.id)).scalar_one(), key.text
+    except IntegrityError:
+        raise NotFound("organization", organization_id) from None
+
+
+def find_caller(connection: Connection, key: str) -> Caller:
+    """Return whom `key` belongs to, in one query. It is looked up by its hash, so no comparison leaks time.
+
+    Raises:
+        InvalidKey: malformed, unknown or revoked; the words tell none of them apart.
+    """
+    if not is_well_formed(key):
+        raise InvalidKey
+    row = connection.execute(_CALLER, {"hash": hash_key(key)}).one_or_none()
+    if row is None:
+        raise InvalidKey
+    api_key_id, sandbox, *organization = row
+    return Caller(
+        api_key_id=api_key_id,
+        sandbox=sandbox,
+        organization=OrganizationInMode(**dict(zip(OrganizationInMode.__slots__, organization, strict=True))),
+    )
+
+
+_CALLER = text("""
+    SELECT k.id, k.sandbox, o.id, o.name, o.is_disabled, o.is_suspended,
+           CASE WHEN k.sandbox THEN o.sandbox_balance ELSE o.balance END,
+           CASE WHEN k.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END,
+           o.created_at
+    FROM api_keys k JOIN organizations o ON o.id = k.organization_id
+    WHERE k.hash = :hash AND k.revoked_at IS NULL
+""")
+
+
+def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
+    """Return every key of an organization, revoked ones included, oldest first."""
+    columns = (ApiKey.id, ApiKey.organization_id, ApiKey.sandbox, ApiKey.start, ApiKey.created_at, ApiKey.revoked_at)
+    rows = connection.execute(select(*columns).where(ApiKey.organization_id == organization_id).order_by(ApiKey.id))
+    return [StoredKey(**row._mapping) for row in rows]  # noqa: SLF001
+
+
+def revoke(connection: Connection, api_key_id: int) -> None:
+    """Revoke a key at once; revoking it again changes nothing.
+
+    Raises:
+        NotFound: there is no such key.
+    """
+    revoked_at = func.coalesce(ApiKey.revoked_at, func.clock_timestamp())
+    changed = connection.execute(update(ApiKey).where(ApiKey.id == api_key_id).values(revoked_at=revoked_at))
+    if changed.rowcount == 0:
+        raise NotFound("key", api_key_id)

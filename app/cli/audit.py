@@ -1,0 +1,27 @@
+"""`points audit`: proves that the books balance."""
+
+import click
+
+from app.cli.operator import Answer, document, operator_command
+from app.database import snapshot
+from app.ledger.audit import audit as audit_books
+
+
+@click.command()
+@operator_command
+def audit() -> Answer:
+    """Check that the books balance. Exit status 0 when they do, 1 when not, each breach named.
+
+    It reads one snapshot and holds nobody up, so it may run while the service works.
+    """
+    with snapshot() as connection:
+        found = audit_books(connection)
+    looked_at = (
+        f"{found.organizations} organizations, {found.users} users, {found.batches} batches,"
+        f" {found.transactions} transactions"
+    )
+    if not found.breaches:
+        return Answer(document(found, balanced=True), sentence=f"The books balance: {looked_at}.")
+    lines = [f"{breach.subject}: {breach.rule}, but: {breach.seen}" for breach in found.breaches]
+    lines.append(f"The books do not balance: {len(lines)} breaches in {looked_at}.")
+    return Answer(document(found, balanced=False), sentence="\n".join(lines), exit_status=1)

@@ -1,0 +1,102 @@
+"""The demo organization of a first start, and the first batch it issues over HTTP like any caller."""
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import click
+
+from app import api_keys, organizations, users
+from app.database import transaction
+from app.ledger.claim import register
+from app.ledger.refill import refill
+from app.local.datadir import DataDir
+from app.settings import settings
+
+_FILE = "demo.json"
+_BALANCE = 100_000
+_AMOUNT = 50
+_RECIPIENTS = ("ada@example.com", "grace@example.com", "linus@example.com")
+
+Keys = dict[str, str]
+
+
+def is_ready(web_url: str) -> bool:
+    """Tell whether the service says that it and its servers are ready."""
+    with urllib.request.urlopen(f"{web_url}/readyz", timeout=5) as answer:  # noqa: S310  # Our own address.
+        return bool(answer.status == 200)
+
+
+def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
+    """On the first start, make the demo organization and issue its first batch.
+
+    Returns its keys (None when the database has other organizations and no demo of ours) and lines
+    about the batch. The keys are kept in the data directory, because the database has only hashes.
+    """
+    with transaction() as connection:
+        is_first_start = not organizations.find_all(connection, sandbox=False)
+    if is_first_start:
+        keys = _make_organization()
+        datadir.write(_FILE, keys)
+        return keys, _first_batch(web_url, keys["live"])
+    return datadir.read(_FILE) or None, []
+
+
+def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:
+    """Return the lines that show the keys, and calls that can be pasted."""
+    body = json.dumps({"recipients": list(_RECIPIENTS[:2]), "amount": _AMOUNT})
+    lines = [
+        *first_batch,
+        f"The demo organization is {keys['organization_id']}. Its keys:",
+        f"  live         {keys['live']}",
+        f"  development  {keys['development']}   (sandbox: nothing it does is real)",
+    ]
+    for what, operation in (("Verify", "verify"), ("Send", "send")):
+        lines += [
+            "",
+            f"{what}:",
+            f"  curl -i {web_url}/v1/points/{operation} \\",
+            f"    -H 'Authorization: Bearer {keys['live']}' \\",
+            "    -H 'Accept: application/json' -H 'Content-Type: application/json' \\",
+            f"    -d '{body}'",
+        ]
+    return lines
+
+
+def _make_organization() -> Keys:
+    with transaction() as connection:
+        start = settings().sandbox_balance
+        organization_id = organizations.create(connection, "Demo", sandbox_start_balance=start)
+        refill(connection, organization_id, _BALANCE)
+        if start:
+            refill(connection, organization_id, start, sandbox=True)
+        register(connection, [users.new_user(_RECIPIENTS[0], "Ada", "Lovelace")])
+        _, live = api_keys.create(connection, organization_id, sandbox=False)
+        _, development = api_keys.create(connection, organization_id, sandbox=True)
+    return {"organization_id": str(organization_id), "live": live, "development": development}
+
+
+def _first_batch(web_url: str, key: str) -> list[str]:
+    body = {"recipients": list(_RECIPIENTS), "amount": _AMOUNT}
+    _, verified = _post(f"{web_url}/v1/points/verify", key, body)
+    status, sent = _post(f"{web_url}/v1/points/send", key, body)
+    lines = [click.style("A first batch, verified and issued over HTTP:", bold=True)]
+    lines.append(f"  POST /v1/points/verify  200  validated {json.dumps(verified['data']['validated'])}")
+    lines.append(f"  POST /v1/points/send    {status}  batch {sent['additional_data']['batch_id']}")
+    if status == 201:
+        for transaction_body in sent["data"]["transactions"]:
+            outcome = "credited" if transaction_body["credited"] else "held until an account is registered"
+            lines.append(
+                f"    transaction {transaction_body['id']}  {transaction_body['email']:<18}"
+                f" {transaction_body['amount']} points, {outcome}"
+            )
+        lines.append(f"    current balance {sent['data']['current_balance']}")
+    return [*lines, ""]
+
+
+def _post(url: str, key: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310  # Our own address.
+    with urllib.request.urlopen(request, timeout=settings().wait_s + 10) as answer:  # noqa: S310
+        return answer.status, json.load(answer)

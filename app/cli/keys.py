@@ -1,0 +1,56 @@
+"""`points keys`: make, list and revoke API keys."""
+
+import click
+
+from app import api_keys
+from app.cli.operator import Answer, document, operator_command
+from app.database import transaction
+
+_COLUMNS = {
+    "ID": "id",
+    "Mode": "mode",
+    "Starts with": "start",
+    "Created (UTC)": "created_at",
+    "Revoked (UTC)": "revoked_at",
+}
+
+
+@click.group()
+def keys() -> None:
+    """Make, list and revoke API keys."""
+
+
+@keys.command()
+@click.argument("organization_id", type=int)
+@click.option("--development", is_flag=True, help="A key for the sandbox.")
+@operator_command
+def create(organization_id: int, development: bool) -> Answer:
+    """Make an API key. It is shown once."""
+    with transaction() as connection:
+        api_key_id, key = api_keys.create(connection, organization_id, sandbox=development)
+    mode = "development" if development else "live"
+    sentence = f"{key}\nThis is {mode} key {api_key_id}. It is shown once and not stored: keep it now."
+    return Answer(
+        {"id": api_key_id, "key": key, "organization_id": organization_id, "sandbox": development}, sentence=sentence
+    )
+
+
+@keys.command(name="list")
+@click.argument("organization_id", type=int)
+@operator_command
+def list_keys(organization_id: int) -> Answer:
+    """List the keys of an organization."""
+    with transaction() as connection:
+        rows = api_keys.find_all(connection, organization_id)
+    documents = [document(row, mode="development" if row.sandbox else "live") for row in rows]
+    return Answer(documents, columns=_COLUMNS)
+
+
+@keys.command()
+@click.argument("key_id", type=int)
+@operator_command
+def revoke(key_id: int) -> Answer:
+    """Revoke a key at once."""
+    with transaction() as connection:
+        api_keys.revoke(connection, key_id)
+    return Answer({"id": key_id, "revoked": True}, sentence=f"Key {key_id} is revoked.")

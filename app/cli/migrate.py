@@ -1,0 +1,22 @@
+"""`points migrate`: brings the database up to date."""
+
+import click
+
+import migrations
+from app.cli.operator import Answer, data_dir_option, json_option
+from app.local import servers
+from app.local.datadir import DataDir
+from app.settings import settings
+
+
+@click.command()
+@json_option
+@data_dir_option
+def migrate(as_json: bool, data_dir: str) -> None:
+    """Bring the database up to date. Two at once are safe; up to date already is fine."""
+    datadir = DataDir(data_dir)
+    with servers.database(datadir):
+        servers.name_servers(datadir)
+        migrations.upgrade(settings().database_url)
+    answer = Answer({"revision": migrations.newest()}, sentence=f"The database is at revision {migrations.newest()}.")
+    answer.print(as_json=as_json)

@@ -1,0 +1,101 @@
+"""`points organizations`: make them, look at them, refill them, and stop them from issuing."""
+
+import click
+
+from app import organizations as rows
+from app.cli.operator import Answer, document, operator_command
+from app.database import transaction
+from app.ledger.refill import refill as refill_balance
+from app.settings import INT64_MAX, settings
+
+_COLUMNS = {
+    "ID": "id",
+    "Name": "name",
+    "Balance": "balance",
+    "Last refill": "last_refill",
+    "Sandbox": "sandbox_balance",
+    "Disabled": "is_disabled",
+    "Suspended": "is_suspended",
+    "Created (UTC)": "created_at",
+}
+_POINTS = click.IntRange(0, INT64_MAX)
+
+
+@click.group()
+def organizations() -> None:
+    """Make, show, refill, disable and suspend organizations."""
+
+
+@organizations.command()
+@click.argument("name")
+@click.option("--balance", type=_POINTS, default=0, show_default=True, help="Opening live balance, a refill.")
+@click.option("--sandbox-balance", type=_POINTS, help="Opening sandbox balance [default: POINTS_SANDBOX_BALANCE].")
+@operator_command
+def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
+    """Make an organization. Its opening balances are refills."""
+    start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance
+    with transaction() as connection:
+        organization_id = rows.create(connection, name, sandbox_start_balance=start)
+        for amount, sandbox in ((balance, False), (start, True)):
+            if amount:
+                refill_balance(connection, organization_id, amount, sandbox=sandbox)
+    return _show(organization_id, f"Made organization {organization_id}. Next: points keys create {organization_id}")
+
+
+@organizations.command(name="list")
+@operator_command
+def list_organizations() -> Answer:
+    """List all organizations."""
+    with transaction() as connection:
+        live = rows.find_all(connection, sandbox=False)
+        sandbox = {row.id: row for row in rows.find_all(connection, sandbox=True)}
+    documents = [_document(row, sandbox[row.id]) for row in live]
+    return Answer(documents, columns=_COLUMNS)
+
+
+@organizations.command()
+@click.argument("organization_id", metavar="ID", type=int)
+@operator_command
+def show(organization_id: int) -> Answer:
+    """Show one organization."""
+    return _show(organization_id)
+
+
+@organizations.command()
+@click.argument("organization_id", metavar="ID", type=int)
+@click.argument("amount", type=int)
+@click.option("--sandbox", is_flag=True, help="Refill the sandbox balance instead of the live one.")
+@operator_command
+def refill(organization_id: int, amount: int, sandbox: bool) -> Answer:
+    """Add AMOUNT points to an organization's balance."""
+    with transaction() as connection:
+        balance = refill_balance(connection, organization_id, amount, sandbox=sandbox)
+    mode = "sandbox" if sandbox else "live"
+    return _show(organization_id, f"Refilled {amount} points; the {mode} balance is {balance}.")
+
+
+def _flag_command(name: str, sentence: str, *, is_disabled: bool | None = None, is_suspended: bool | None = None) -> None:
+    @organizations.command(name=name, help=sentence)
+    @click.argument("organization_id", metavar="ID", type=int)
+    @operator_command
+    def command(organization_id: int) -> Answer:
+        with transaction() as connection:
+            rows.set_flags(connection, organization_id, is_disabled=is_disabled, is_suspended=is_suspended)
+        return _show(organization_id)
+
+
+_flag_command("disable", "Disable an organization: it can no longer issue.", is_disabled=True)
+_flag_command("enable", "Enable a disabled organization.", is_disabled=False)
+_flag_command("suspend", "Suspend an organization: it cannot issue until it is resumed.", is_suspended=True)
+_flag_command("resume", "Resume a suspended organization.", is_suspended=False)
+
+
+def _show(organization_id: int, sentence: str | None = None) -> Answer:
+    with transaction() as connection:
+        live = rows.find(connection, organization_id, sandbox=False)
+        sandbox = rows.find(connection, organization_id, sandbox=True)
+    return Answer(_document(live, sandbox), columns=_COLUMNS, sentence=sentence)
+
+
+def _document(live: rows.OrganizationInMode, sandbox: rows.OrganizationInMode) -> dict[str, object]:
+    return document(live, sandbox_balance=sandbox.balance, sandbox_last_refill=sandbox.last_refill)

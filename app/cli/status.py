@@ -1,0 +1,122 @@
+"""`points status`: what runs and where. It starts nothing."""
+
+import urllib.request
+from importlib.metadata import version
+from typing import Any
+
+import click
+from redis import Redis
+from redis.exceptions import RedisError
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import hints
+from app.cli.operator import Answer, data_dir_option, json_option
+from app.database import new_engine
+from app.local import servers
+from app.local.datadir import DataDir
+from app.local.supervisor import RUNNING_FILE
+from app.queue import QUEUE, workers_answering
+from app.settings import settings, without_driver, without_password
+
+_TIMEOUT_S = 1.0
+# Beat asks for a sweep every two seconds; after this long, something between it and a worker is down.
+_SWEEP_OVERDUE_S = 15.0
+
+
+@click.command()
+@json_option
+@data_dir_option
+def status(as_json: bool, data_dir: str) -> None:
+    """Show what runs and where: web, worker, beat, Flower, versions, queue lengths, oldest queued batch."""
+    datadir = DataDir(data_dir)
+    servers.name_servers(datadir)
+    running = datadir.read(RUNNING_FILE)
+    found = {
+        "version": version("points-issuing-service"),
+        "database_url": without_driver(settings().database_url),
+        "redis_url": settings().redis_url,
+        "web_url": running.get("web_url"),
+        "flower_url": running.get("flower_url"),
+        **_look_at_database(),
+        **_look_at_redis(),
+        "web": _answers(running.get("web_url"), "/readyz"),
+        "flower": _answers(running.get("flower_url"), "/healthcheck"),
+    }
+    Answer(found, sentence=_describe(found)).print(as_json=as_json)
+
+
+def _look_at_database() -> dict[str, Any]:
+    """Return whether PostgreSQL answers and what waits in the queue, which is the `batches` table."""
+    engine = new_engine(settings().database_url, pool_size=1)
+    try:
+        with engine.begin() as connection:
+            release = connection.execute(text("SHOW server_version")).scalar_one()
+            row = connection.execute(_QUEUED).one() if _has_tables(connection) else None
+    except SQLAlchemyError:
+        return {"database": None, "queued_batches": None, "oldest_queued_s": None}
+    finally:
+        engine.dispose()
+    return {
+        "database": f"PostgreSQL {release.split()[0]}",
+        "queued_batches": row and row.batches,
+        "oldest_queued_s": row and row.oldest_s,
+    }
+
+
+def _has_tables(connection: Connection) -> bool:
+    return connection.execute(text("SELECT to_regclass('batches')")).scalar_one() is not None
+
+
+_QUEUED = text("""
+    SELECT count(*) AS batches,
+           CAST(extract(epoch FROM clock_timestamp() - min(created_at)) AS float) AS oldest_s
+    FROM batches WHERE status = 'queued'
+""")
+
+
+def _look_at_redis() -> dict[str, Any]:
+    """Return whether Redis answers, the messages in it, which workers answer, and when one last swept."""
+    unknown = {"redis": None, "queued_messages": None, "workers": [], "swept_s_ago": None, "beat": False}
+    try:
+        with Redis.from_url(settings().redis_url, socket_timeout=_TIMEOUT_S, decode_responses=True) as client:
+            server = client.info("server")
+            swept_s_ago = hints.swept_s_ago(client)
+            return {
+                "redis": f"{server.get('server_name', 'redis')} {server.get('valkey_version') or server['redis_version']}",
+                "queued_messages": client.llen(QUEUE),
+                "workers": workers_answering(timeout_s=_TIMEOUT_S),
+                "swept_s_ago": swept_s_ago,
+                "beat": swept_s_ago is not None and swept_s_ago < _SWEEP_OVERDUE_S,
+            }
+    except RedisError:
+        return unknown
+
+
+def _answers(url: str | None, path: str) -> bool:
+    """Tell whether an address that `points up` has noted answers there with a success."""
+    if url is None:
+        return False
+    try:
+        with urllib.request.urlopen(url + path, timeout=5) as answer:  # noqa: S310  # Our own address.
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _describe(found: dict[str, Any]) -> str:
+    swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
+    oldest = found["oldest_queued_s"]
+    lines = {
+        "Version": found["version"],
+        "Database": f"{found['database'] or 'does not answer'}  {without_password(found['database_url'])}",
+        "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
+        "Web": f"{'ready' if found['web'] else 'does not answer'}  {found['web_url'] or ''}",
+        "Workers": ", ".join(found["workers"]) or "none answers",
+        "Beat": f"{'works' if found['beat'] else 'does not work'} ({swept})",
+        "Flower": f"{'ready' if found['flower'] else 'does not answer'}  {found['flower_url'] or ''}",
+        "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],
+        "Queued batches": "unknown" if found["queued_batches"] is None else found["queued_batches"],
+        "Oldest queued": "–" if oldest is None else f"{oldest:.1f} s",
+    }
+    return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())

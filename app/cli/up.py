@@ -1,0 +1,144 @@
+"""`points up`: the whole service in one terminal."""
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+import migrations
+from app.cli import demo
+from app.cli.operator import data_dir_option
+from app.errors import Refused
+from app.local import parts, ports, servers
+from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL
+from app.local.supervisor import RUNNING_FILE, Supervisor
+from app.local.valkey import Valkey
+from app.settings import settings, without_password
+
+_READY_TIMEOUT_S = 90.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Choices:
+    port: int
+    flower_port: int
+    workers: int
+
+
+@click.command()
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="HTTP port.")
+@click.option("--flower-port", default=5555, show_default=True, type=click.IntRange(1, 65535), help="Flower's port.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Celery workers.")
+@data_dir_option
+def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
+    """Run the whole service in this terminal until Ctrl-C.
+
+    Starts an embedded PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set, brings the
+    database up to date, and runs web, worker, beat and Flower. What dies is started again. On the
+    first start a demo organization is made, and a first batch is issued for it.
+    """
+    datadir = DataDir(data_dir)
+    datadir.create()
+    only_one = datadir.try_lock("up.lock")
+    if only_one is None:
+        running = datadir.read(RUNNING_FILE)
+        raise Refused(f"The service runs from {datadir.path} already, as process {running.get('pid', '?')}.")
+    supervisor = Supervisor(datadir)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: supervisor.ask_to_stop())
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    with only_one:
+        _run(datadir, supervisor, _Choices(port=port, flower_port=flower_port, workers=workers))
+
+
+def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
+    supervisor.end_leftovers()
+    ports.require_free(choices.port, option="--port")
+    ports.require_free(choices.flower_port, option="--flower-port")
+    try:
+        in_use = _start_servers(datadir, supervisor)
+        settings()
+        migrations.upgrade(settings().database_url)
+        supervisor.start(parts.web(choices.port))
+        for number in range(1, choices.workers + 1):
+            supervisor.start(parts.worker(number))
+        supervisor.start(parts.beat(datadir))
+        supervisor.start(parts.flower(choices.flower_port, datadir.password("flower")))
+        web_url = f"http://{ports.HOST}:{choices.port}"
+        flower_url = f"http://{ports.HOST}:{choices.flower_port}"
+        datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
+        _wait_until_ready(supervisor, web_url)
+        if not supervisor.is_stopping:
+            _introduce(datadir, web_url=web_url, flower_url=flower_url)
+        supervisor.watch(until=lambda: False)
+        click.echo("\nStopping …")
+    finally:
+        supervisor.stop()
+    if in_use is not None:
+        in_use.close()
+    click.echo("Everything is stopped.")
+
+
+def _start_servers(datadir: DataDir, supervisor: Supervisor) -> Any | None:
+    """Start the embedded servers that the environment does not replace; return the lock that says so."""
+    in_use = None
+    if "DATABASE_URL" not in os.environ:
+        server = PostgreSQL(datadir)
+        with datadir.locked("start.lock"):
+            server.stop()  # One that a command has started, or a killed supervisor has left.
+            server.prepare()
+            in_use = datadir.try_lock("use.lock", shared=True)
+            supervisor.start(parts.postgresql(server))
+            server.wait_until_ready()
+    if "REDIS_URL" not in os.environ:
+        cache = Valkey(datadir)
+        cache.prepare()
+        supervisor.start(parts.valkey(cache))
+        cache.wait_until_ready()
+    servers.name_servers(datadir)
+    return in_use
+
+
+def _wait_until_ready(supervisor: Supervisor, web_url: str) -> None:
+    """Look after the parts until web, its servers and a worker answer.
+
+    Raises:
+        Refused: they do not in time.
+    """
+    deadline = time.monotonic() + _READY_TIMEOUT_S
+
+    def settled() -> bool:
+        return _answers(lambda: demo.is_ready(web_url)) or time.monotonic() > deadline
+
+    supervisor.watch(until=settled)
+    if not supervisor.is_stopping and time.monotonic() > deadline:
+        raise Refused(f"The service was not ready within {_READY_TIMEOUT_S:.0f} s; its output above says why.")
+
+
+def _answers(question: Callable[[], bool]) -> bool:
+    try:
+        return question()
+    except OSError:
+        return False
+
+
+def _introduce(datadir: DataDir, *, web_url: str, flower_url: str) -> None:
+    keys, first_batch = demo.prepare(datadir, web_url)
+    lines = [
+        "",
+        click.style("The Points Issuing Service is running.", bold=True),
+        f"  HTTP      {web_url}",
+        f"  Flower    {flower_url}   user {parts.FLOWER_USER}, password {datadir.password('flower')}",
+        f"  Database  {without_password(settings().database_url)}",
+        f"  Redis     {without_password(settings().redis_url)}",
+    ]
+    if keys is not None:
+        lines += ["", *demo.describe(keys, first_batch, web_url)]
+    lines += ["", "Ctrl-C stops everything.", ""]
+    click.echo("\n".join(lines))

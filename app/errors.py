@@ -1,0 +1,113 @@
+"""The errors callers and operators can meet: a stable code, and a sentence that helps.
+
+Nothing here knows HTTP: `app/api/envelope.py` decides the status of each class, once.
+"""
+
+from collections.abc import Mapping, Sequence
+
+Faults = Mapping[str, Sequence[str]]
+
+
+class PointsError(Exception):
+    """Base of every expected error.
+
+    `code` is stable and for programs, `field` names what the sentence is about (a key of the
+    envelope's `errors`), and the sentence is for people.
+    """
+
+    code = "error"
+    field = "request"
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+    @property
+    def faults(self) -> Faults:
+        """Field name to a non-empty list of sentences, as the envelope's `errors` wants them."""
+        return {self.field: [self.sentence]}
+
+
+class InvalidRequest(PointsError):
+    """The request has faults; nothing was written."""
+
+    code = "invalid_request"
+
+    def __init__(self, faults: Faults) -> None:
+        super().__init__("The request has faults.")
+        self._faults = faults
+
+    @property
+    def faults(self) -> Faults:
+        return self._faults
+
+
+class InvalidKey(PointsError):
+    """No usable API key. The words are the same whether it is missing, malformed, unknown or revoked."""
+
+    code = "invalid_key"
+    field = "authorization"
+
+    def __init__(self) -> None:
+        super().__init__("A valid API key is required, sent as `Authorization: Bearer <key>`.")
+
+
+class MayNotIssue(PointsError):
+    """The organization may not issue points at present."""
+
+    field = "organization"
+
+
+class OrganizationDisabled(MayNotIssue):
+    code = "organization_disabled"
+
+    def __init__(self) -> None:
+        super().__init__("The organization is disabled and cannot issue points.")
+
+
+class OrganizationSuspended(MayNotIssue):
+    code = "organization_suspended"
+
+    def __init__(self) -> None:
+        super().__init__("The organization is suspended and cannot issue points until it is resumed.")
+
+
+class InsufficientBalance(PointsError):
+    code = "insufficient_balance"
+    field = "amount"
+
+    def __init__(self, *, required: int, available: int) -> None:
+        super().__init__(f"The issue needs {required} points, but the balance is {available}.")
+
+
+class IdempotencyKeyReused(PointsError):
+    code = "idempotency_key_reused"
+    field = "idempotency_key"
+
+    def __init__(self) -> None:
+        super().__init__("This Idempotency-Key was used with another body; send a new key for a new batch.")
+
+
+class NotFound(PointsError):
+    code = "not_found"
+
+    def __init__(self, noun: str, name: object) -> None:
+        super().__init__(f"There is no {noun} {name}.")
+        self.noun = noun
+
+    @property
+    def faults(self) -> Faults:
+        return {self.noun.replace(" ", "_"): [self.sentence]}
+
+
+class Refused(PointsError):
+    """An operator's command that would break a rule of the books."""
+
+    code = "refused"
+
+
+class InvalidAddress(PointsError):
+    """A text is not an e-mail address; the sentence completes “It …”, and does not repeat the address."""
+
+    code = "invalid_address"
+    field = "email"

@@ -1,0 +1,68 @@
+"""Hints: over Redis, a worker tells waiting fronts which batches it has just committed.
+
+A hint saves time and decides nothing. Whoever hears one reads the batch's row; whoever misses one
+finds out from its own polling.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from app.settings import settings
+
+_CHANNEL = "points:final"
+_SWEPT_AT = "points:swept_at"
+_TIMEOUT_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+@lru_cache(maxsize=1)
+def redis() -> Redis:
+    """Return this process's client; its connections are made when they are first used."""
+    return Redis.from_url(
+        settings().redis_url,
+        socket_timeout=_TIMEOUT_S,
+        socket_connect_timeout=_TIMEOUT_S,
+        health_check_interval=30,
+        decode_responses=True,
+    )
+
+
+def publish(batch_ids: Sequence[int]) -> None:
+    """Tell every front that these batches are final. Never fails: an unheard hint is only a delay."""
+    try:
+        redis().publish(_CHANNEL, " ".join(map(str, batch_ids)))
+    except RedisError as error:
+        _log.warning("Fronts were not told of %d final batches: %s", len(batch_ids), type(error).__name__)
+
+
+def listen() -> Iterator[list[int]]:
+    """Yield the batch ids of each hint, and an empty list about once a second when there is none.
+
+    Raises:
+        RedisError: Redis went away; call again to listen anew.
+    """
+    with redis().pubsub(ignore_subscribe_messages=True) as channel:
+        channel.subscribe(_CHANNEL)
+        while True:
+            message = channel.get_message(timeout=_TIMEOUT_S)
+            yield [] if message is None else [int(word) for word in message["data"].split()]
+
+
+def note_sweep() -> None:
+    """Note that a sweep ran just now, for the people who look whether beat and a worker do."""
+    try:
+        redis().set(_SWEPT_AT, f"{time.time():.3f}")
+    except RedisError as error:
+        _log.warning("The sweep was not noted: %s", type(error).__name__)
+
+
+def swept_s_ago(client: Redis) -> float | None:
+    """Return how many seconds ago a sweep ran, by the clocks of the machines, or None if none is known."""
+    noted = client.get(_SWEPT_AT)
+    return None if noted is None else max(0.0, time.time() - float(str(noted)))

@@ -1,0 +1,69 @@
+"""Making, hashing and checking API keys, without a database.
+
+A key reads `pts_live_` or `pts_dev_`, 43 characters for 256 random bits, and 6 for a checksum. The
+checksum tells a mistyped key from an unknown one before the database is asked; it is no secret.
+"""
+
+import hashlib
+import secrets
+import zlib
+from dataclasses import dataclass
+
+_LIVE_PREFIX = "pts_live_"
+_DEVELOPMENT_PREFIX = "pts_dev_"
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SECRET_LENGTH = 43  # 62**43 is just above 2**256.
+_CHECKSUM_LENGTH = 6  # 62**6 is just above 2**32.
+_SHOWN_LENGTH = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewKey:
+    """A key at the one moment it is known whole.
+
+    `text` is shown once and never stored; `hash` (32 bytes, SHA-256) is what is stored; `start` is
+    the prefix and the first characters, enough for a person to tell two keys apart.
+    """
+
+    text: str
+    hash: bytes
+    start: str
+
+
+def new_key(*, sandbox: bool) -> NewKey:
+    """Make a key of 256 random bits: a development key for the sandbox, else a live one."""
+    prefix = _DEVELOPMENT_PREFIX if sandbox else _LIVE_PREFIX
+    body = prefix + _base62(secrets.randbits(256), _SECRET_LENGTH)
+    text = body + _checksum(body)
+    return NewKey(text=text, hash=hash_key(text), start=body[: len(prefix) + _SHOWN_LENGTH])
+
+
+def hash_key(text: str) -> bytes:
+    """Return the 32 bytes a key is stored and looked up by.
+
+    A plain SHA-256 is enough here, and a slow hash would be wrong: a key is 256 random bits, so
+    there is nothing to guess, and it is hashed on every request.
+    """
+    return hashlib.sha256(text.encode("ascii")).digest()
+
+
+def is_well_formed(text: str) -> bool:
+    """Tell whether `text` could be a key: its prefix, its length, its alphabet and its checksum."""
+    prefix = next((p for p in (_LIVE_PREFIX, _DEVELOPMENT_PREFIX) if text.startswith(p)), None)
+    if prefix is None or len(text) != len(prefix) + _SECRET_LENGTH + _CHECKSUM_LENGTH:
+        return False
+    if not all(character in _ALPHABET for character in text[len(prefix) :]):
+        return False
+    return secrets.compare_digest(text[-_CHECKSUM_LENGTH:], _checksum(text[:-_CHECKSUM_LENGTH]))
+
+
+def _checksum(body: str) -> str:
+    return _base62(zlib.crc32(body.encode("ascii")), _CHECKSUM_LENGTH)
+
+
+def _base62(number: int, length: int) -> str:
+    digits = []
+    for _ in range(length):
+        number, digit = divmod(number, 62)
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))

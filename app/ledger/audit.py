@@ -1,0 +1,150 @@
+"""The audit: proves from one snapshot that the books balance, and names each breach (contract, part 4)."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+
+BREACHES_SHOWN_MAX = 100
+
+# A registration that crossed an issue leaves points held until the next sweep. Older ones are a breach.
+_CROSSING_GRACE_S = 120
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Breach:
+    """One place where the books do not balance: the rule's name, the row it is about, and what was seen."""
+
+    rule: str
+    subject: str
+    seen: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Audit:
+    """What an audit looked at and found; `breaches` holds at most `BREACHES_SHOWN_MAX` per rule."""
+
+    organizations: int
+    users: int
+    batches: int
+    transactions: int
+    breaches: list[Breach]
+
+
+def audit(connection: Connection) -> Audit:
+    """Check every rule of the books. Give it `app.database.snapshot()`, so that all rules see one moment.
+
+    It takes no lock that a send, a refill or a registration waits for.
+    """
+    # It reads every row there is, so the time limit of a request does not fit.
+    connection.execute(text("SET LOCAL statement_timeout = 0"))
+    counts = connection.execute(_COUNTS).one()
+    breaches = [
+        Breach(rule=rule, subject=row.subject, seen=row.seen)
+        for rule, sql in _RULES.items()
+        for row in connection.execute(text(f"{sql} LIMIT {BREACHES_SHOWN_MAX}"))
+    ]
+    return Audit(**counts._mapping, breaches=breaches)  # noqa: SLF001
+
+
+_COUNTS = text("""
+    SELECT (SELECT count(*) FROM organizations) AS organizations, (SELECT count(*) FROM users) AS users,
+           (SELECT count(*) FROM batches) AS batches, (SELECT count(*) FROM transactions) AS transactions
+""")
+
+# Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit.
+_RULES = {
+    "refills less debits are the balance": """
+        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
+               format('refills %s, debits %s, balance %s', r.points, d.points, o.balance) AS seen
+        FROM (SELECT id, false AS sandbox, balance FROM organizations
+              UNION ALL SELECT id, true, sandbox_balance FROM organizations) o
+        LEFT JOIN (SELECT organization_id, sandbox, sum(amount) AS points FROM refills GROUP BY 1, 2) r
+               ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
+        LEFT JOIN (SELECT b.organization_id, b.sandbox, sum(b.amount) AS points
+                   FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.debited GROUP BY 1, 2) d
+               ON (d.organization_id, d.sandbox) = (o.id, o.sandbox)
+        WHERE coalesce(r.points, 0) - coalesce(d.points, 0) <> o.balance OR o.balance < 0
+        ORDER BY o.id, o.sandbox""",
+    "a last refill is the balance after the newest refill": """
+        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
+               format('last refill %s, newest refill %s', o.last_refill, r.balance) AS seen
+        FROM (SELECT id, false AS sandbox, last_refill FROM organizations
+              UNION ALL SELECT id, true, sandbox_last_refill FROM organizations) o
+        LEFT JOIN (SELECT DISTINCT ON (organization_id, sandbox) organization_id, sandbox, balance
+                   FROM refills ORDER BY organization_id, sandbox, id DESC) r
+               ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
+        WHERE coalesce(r.balance, 0) <> o.last_refill
+        ORDER BY o.id, o.sandbox""",
+    "a user's balance is the credited live transactions": """
+        SELECT format('user %s', u.id) AS subject,
+               format('credits %s, balance %s', coalesce(c.points, 0), u.balance) AS seen
+        FROM users u
+        LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points FROM transactions t JOIN batches b ON b.id = t.batch_id
+                   WHERE t.credited AND NOT t.sandbox GROUP BY 1) c ON c.user_id = u.id
+        WHERE coalesce(c.points, 0) <> u.balance
+        ORDER BY u.id""",
+    "a batch's transactions are its recipients, in order": """
+        SELECT format('batch %s', b.id) AS subject,
+               format('%s recipients, %s transactions', b.recipient_count, count(t.id)) AS seen
+        FROM batches b LEFT JOIN transactions t ON t.batch_id = b.id
+        WHERE b.status = 'issued'
+        GROUP BY b.id
+        HAVING b.emails IS DISTINCT FROM array_agg(t.email ORDER BY t.position)
+            OR b.email_keys IS DISTINCT FROM array_agg(t.email_key ORDER BY t.position)
+            OR min(t.position) <> 0 OR max(t.position) <> b.recipient_count - 1
+            OR count(DISTINCT t.position) <> b.recipient_count
+            OR bool_or(t.sandbox <> b.sandbox)
+        ORDER BY b.id""",
+    "each balance follows from the one before": """
+        SELECT format('batch %s', b.id) AS subject,
+               format('debited %s of %s, balances from %s to %s', b.debited_count, b.recipient_count,
+                      max(t.balance), min(t.balance)) AS seen
+        FROM batches b JOIN transactions t ON t.batch_id = b.id
+        GROUP BY b.id
+        HAVING bool_or(t.debited <> (t.position < b.debited_count))
+            OR bool_or(t.balance <> b.current_balance
+                                    + b.amount * (b.debited_count - least(t.position + 1, b.debited_count)))
+        ORDER BY b.id""",
+    # Every batch and refill leads from one balance to the next. Whatever their order was (no clock is
+    # asked), each balance that one of them starts from was left by another, except the very first, 0.
+    "balances form one chain from zero to the present": """
+        SELECT format('organization %s, %s', organization_id, CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END)
+                   AS subject,
+               format('a balance of %s that nothing has left', points) AS seen
+        FROM (
+            (SELECT organization_id, sandbox, current_balance + amount * debited_count AS points
+             FROM batches WHERE status = 'issued'
+             UNION ALL SELECT organization_id, sandbox, balance - amount FROM refills
+             UNION ALL SELECT id, false, balance FROM organizations
+             UNION ALL SELECT id, true, sandbox_balance FROM organizations)
+            EXCEPT ALL
+            (SELECT organization_id, sandbox, current_balance FROM batches WHERE status = 'issued'
+             UNION ALL SELECT organization_id, sandbox, balance FROM refills
+             UNION ALL SELECT id, false, 0 FROM organizations
+             UNION ALL SELECT id, true, 0 FROM organizations)
+        ) unexplained
+        ORDER BY organization_id, sandbox""",
+    "only an issued batch has transactions": """
+        SELECT format('batch %s', b.id) AS subject, format('status %s', b.status) AS seen
+        FROM batches b
+        WHERE b.status <> 'issued' AND EXISTS (SELECT FROM transactions t WHERE t.batch_id = b.id)
+        ORDER BY b.id""",
+    "flags follow the table of the contract": """
+        SELECT format('transaction %s', t.id) AS subject,
+               format('debited %s, credited %s, user %s', t.debited, t.credited, coalesce(t.user_id::text, 'none')) AS seen
+        FROM transactions t
+        WHERE (t.credited AND NOT t.debited) OR (t.debited AND t.credited <> (t.user_id IS NOT NULL))
+           OR (t.claimed_at IS NOT NULL AND (t.sandbox OR NOT t.credited))
+        ORDER BY t.id""",
+    "a transaction's user is registered under its address": """
+        SELECT format('transaction %s', t.id) AS subject, format('user %s', t.user_id) AS seen
+        FROM transactions t LEFT JOIN users u ON u.id = t.user_id
+        WHERE t.user_id IS NOT NULL AND t.email_key IS DISTINCT FROM u.email_key
+        ORDER BY t.id""",
+    "nothing stays held for a registered user": f"""
+        SELECT format('transaction %s', t.id) AS subject, format('user %s', u.id) AS seen
+        FROM transactions t JOIN users u ON u.email_key = t.email_key JOIN batches b ON b.id = t.batch_id
+        WHERE t.debited AND NOT t.credited AND NOT t.sandbox
+          AND greatest(u.created_at, b.issued_at) < clock_timestamp() - interval '{_CROSSING_GRACE_S} s'
+        ORDER BY t.id""",
+}

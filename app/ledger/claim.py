@@ -1,0 +1,74 @@
+"""Claims: held transactions of an address are credited once a user is registered under it."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, text
+
+from app.users import NewUser, insert_new
+
+# Registration and issue can cross: each runs before the other has committed, so neither sees the
+# other's row, and points are held for a user who exists. Both are over long before this window is.
+CROSSING_WINDOW_S = 900.0
+
+
+def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
+    """Register those users whose address is new, claim what is held for them, and return their ids."""
+    user_ids = insert_new(connection, users)
+    if user_ids:
+        claim(connection, user_ids)
+    return user_ids
+
+
+def claim(connection: Connection, user_ids: Sequence[int]) -> int:
+    """Credit every held live transaction of these users, on the same transaction ids; return how many.
+
+    The organization was debited when they were issued, so nothing is debited here.
+    """
+    # The users' rows are locked first and in one order, as a drain does: two claims of one user, or a
+    # claim and a drain, wait for each other. Whoever comes second then finds nothing held any more.
+    connection.execute(_LOCK_USERS, {"user_ids": list(user_ids)})
+    return int(connection.execute(_CLAIM, {"user_ids": list(user_ids)}).scalar_one())
+
+
+_LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
+
+_CLAIM = text("""
+    WITH claimed AS (
+        UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = clock_timestamp()
+        FROM users u, batches b
+        WHERE u.id = ANY(:user_ids) AND t.email_key = u.email_key AND b.id = t.batch_id
+          AND t.debited AND NOT t.credited AND NOT t.sandbox
+        RETURNING u.id AS user_id, b.amount
+    ), credited AS (
+        UPDATE users SET balance = users.balance + credits.points
+        FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits
+        WHERE users.id = credits.user_id
+    )
+    SELECT count(*) FROM claimed
+""")
+
+
+def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = 1_000) -> list[int]:
+    """Return users for whom points are still held, because their registration crossed an issue.
+
+    With `registered_within_s`, only users registered in that time are looked at, which is cheap
+    however much is held for people without an account; with None, all of them.
+    """
+    statement = _USERS_WITH_HELD if registered_within_s is None else _NEW_USERS_WITH_HELD
+    parameters = {"limit": limit} | ({} if registered_within_s is None else {"within_s": registered_within_s})
+    return list(connection.execute(statement, parameters).scalars())
+
+
+_USERS_WITH_HELD = text("""
+    SELECT DISTINCT u.id FROM transactions t JOIN users u ON u.email_key = t.email_key
+    WHERE t.debited AND NOT t.credited AND NOT t.sandbox
+    LIMIT :limit
+""")
+
+_NEW_USERS_WITH_HELD = text("""
+    SELECT u.id FROM users u
+    WHERE u.created_at > clock_timestamp() - make_interval(secs => :within_s)
+      AND EXISTS (SELECT FROM transactions t
+                  WHERE t.email_key = u.email_key AND t.debited AND NOT t.credited AND NOT t.sandbox)
+    LIMIT :limit
+""")

@@ -1,0 +1,109 @@
+"""The data directory: where the embedded servers live, their passwords, and what runs at present."""
+
+import fcntl
+import json
+import os
+import pwd
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from app.errors import Refused
+
+DEFAULT = ".points"
+
+
+class DataDir:
+    """A folder of our own. Everything we write stays inside, readable by its owner alone."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).resolve()
+
+    def create(self) -> None:
+        """Make the folder, or check that we may write to it.
+
+        Raises:
+            Refused: it belongs to another user.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+            raise Refused(f"The data directory {self.path} cannot be made: {error.strerror}.") from None
+        if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
+            owner = user_name(self.path.stat().st_uid)
+            raise Refused(
+                f"The data directory {self.path} belongs to the user {owner}. Run as {owner},"
+                " or choose another with --data-dir."
+            )
+
+    def exists(self) -> bool:
+        return self.path.is_dir()
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Return a JSON file of ours, or {} when there is none yet."""
+        try:
+            document: dict[str, Any] = json.loads((self.path / name).read_text())
+        except FileNotFoundError:
+            return {}
+        except PermissionError:
+            owner = user_name((self.path / name).stat().st_uid)
+            raise Refused(f"{self.path / name} belongs to the user {owner}. Run as {owner}.") from None
+        return document
+
+    def write(self, name: str, document: dict[str, Any]) -> None:
+        """Replace a JSON file whole, so that a reader sees the old or the new one and nothing between."""
+        target = self.path / name
+        draft = target.with_suffix(f".{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_text(json.dumps(document, indent=2) + "\n")
+        if os.geteuid() == 0:  # Root may work in another's folder, and must not lock its owner out.
+            folder = self.path.stat()
+            os.chown(draft, folder.st_uid, folder.st_gid)
+        draft.replace(target)
+
+    def update(self, name: str, **changes: object) -> None:
+        """Change some keys of a JSON file; None takes a key away."""
+        document = self.read(name) | changes
+        self.write(name, {key: value for key, value in document.items() if value is not None})
+
+    def password(self, name: str) -> str:
+        """Return a password of this folder's own, made the first time it is asked for."""
+        known = self.read("secrets.json")
+        if name not in known:
+            known[name] = secrets.token_urlsafe(24)
+            self.write("secrets.json", known)
+        return str(known[name])
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        """Hold a lock file exclusively, waiting for whoever has it; the kernel frees it if we die."""
+        with self._open_lock(name) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _open_lock(self, name: str) -> Any:
+        file = (self.path / name).open("a")
+        if os.geteuid() == 0:
+            folder = self.path.stat()
+            os.chown(file.fileno(), folder.st_uid, folder.st_gid)
+        return file
+
+    def try_lock(self, name: str, *, shared: bool = False) -> Any | None:
+        """Return an open, locked file (keep it as long as the lock shall last), or None if another has it."""
+        file = self._open_lock(name)
+        try:
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return None
+        return file
+
+
+def user_name(uid: int) -> str:
+    """Return a user's name, or its number when it has none on this machine."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

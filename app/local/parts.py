@@ -1,0 +1,58 @@
+"""The parts of the service as `points up` runs them: how each is started, and how it is asked to stop."""
+
+import signal
+import sys
+
+from app.local.datadir import DataDir
+from app.local.ports import HOST
+from app.local.postgresql import PostgreSQL
+from app.local.supervisor import Part
+from app.local.valkey import Valkey
+
+# Drains wait for PostgreSQL most of the time: a few processes a core keep it busy.
+WORKER_PROCESSES = 4
+FLOWER_USER = "points"
+
+
+def postgresql(server: PostgreSQL) -> Part:
+    return Part(name="postgresql", command=server.command(), stop_signal=signal.SIGINT, stop_timeout_s=60)
+
+
+def valkey(server: Valkey) -> Part:
+    return Part(name="valkey", command=server.command())
+
+
+def web(port: int) -> Part:
+    return Part(
+        name="web",
+        command=[sys.executable, "-m", "gunicorn", "--config", "python:app.api.gateway", "--bind", f"{HOST}:{port}"],
+    )
+
+
+def worker(number: int) -> Part:
+    """A Celery worker; a SIGTERM lets it finish the drains that run."""
+    name = f"worker{number}"
+    return Part(
+        name=name,
+        command=[*_celery(), "worker", "--hostname", f"{name}@%h", "--concurrency", str(WORKER_PROCESSES)],
+    )
+
+
+def beat(datadir: DataDir) -> Part:
+    return Part(
+        name="beat", command=[*_celery(), "beat", "--schedule", str(datadir.path / "beat.schedule"), "--pidfile="]
+    )
+
+
+def flower(port: int, password: str) -> Part:
+    """Flower on the loopback address, behind a password; its pages are open when none is set."""
+    return Part(
+        name="flower",
+        command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=warning"],
+        environment={"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
+        stop_timeout_s=10,
+    )
+
+
+def _celery() -> list[str]:
+    return [sys.executable, "-m", "celery", "--app", "worker", "--quiet"]

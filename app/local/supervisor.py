@@ -1,0 +1,177 @@
+"""The supervisor behind `points up`: starts the parts, shows their output, starts again what dies, stops all."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO
+
+import click
+import psutil
+
+from app.local.datadir import DataDir
+
+RUNNING_FILE = "running.json"
+
+_LOOK_EVERY_S = 0.2
+# A part that dies at once is not started again at once: 0.5 s, 1 s, 2 s … up to 10 s.
+_RESTART_DELAY_S = 0.5
+_RESTART_DELAY_MAX_S = 10.0
+# One that lived this long was well; its next death counts as its first.
+_WELL_AFTER_S = 30.0
+
+_COLORS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
+
+
+@dataclass(kw_only=True)
+class Part:
+    """One process of the service.
+
+    `stop_signal` asks it to end in good order; after `stop_timeout_s` it is killed with all it started.
+    """
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stop_signal: signal.Signals = signal.SIGTERM
+    stop_timeout_s: float = 40.0
+    process: subprocess.Popen[str] | None = None
+    started_at: float = 0.0
+    deaths: int = 0
+    start_at: float = 0.0
+
+
+class Supervisor:
+    """Keeps the parts of one data directory running until `stop`."""
+
+    def __init__(self, datadir: DataDir) -> None:
+        self._datadir = datadir
+        self._parts: list[Part] = []
+        self._readers: list[threading.Thread] = []
+        self._stopping = threading.Event()
+        self._print_lock = threading.Lock()
+
+    def end_leftovers(self) -> None:
+        """End what a supervisor that was killed has left behind, so that ports and data are free."""
+        for known in self._datadir.read(RUNNING_FILE).get("parts", {}).values():
+            try:
+                process = psutil.Process(known["pid"])
+                if process.create_time() == known["created"]:
+                    os.killpg(process.pid, signal.SIGTERM)
+                    process.wait(10)
+            except (psutil.NoSuchProcess, ProcessLookupError):
+                continue
+            except psutil.TimeoutExpired:
+                os.killpg(known["pid"], signal.SIGKILL)
+        (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
+
+    def start(self, part: Part) -> None:
+        """Start a part, and keep it running from now on."""
+        self._parts.append(part)
+        self._spawn(part)
+
+    def watch(self, until: Callable[[], bool]) -> None:
+        """Start again what dies, until `until` says so or a stop is asked for."""
+        while not self._stopping.is_set() and not until():
+            for part in self._parts:
+                self._look_after(part)
+            self._stopping.wait(_LOOK_EVERY_S)
+
+    def ask_to_stop(self) -> None:
+        """Make `watch` return. Safe in a signal handler."""
+        self._stopping.set()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """Stop every part in good order, those that were started last first, and leave nothing behind."""
+        self._stopping.set()
+        for part in reversed(self._parts):
+            self._end(part)
+        for reader in self._readers:
+            reader.join(timeout=2)
+        (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
+
+    def say(self, name: str, line: str) -> None:
+        """Print one line under a part's name."""
+        names = [part.name for part in self._parts]
+        color = _COLORS[names.index(name) % len(_COLORS)] if name in names else "white"
+        with self._print_lock:
+            click.echo(click.style(f"{name:>10} │ ", fg=color) + line)
+            sys.stdout.flush()
+
+    def _spawn(self, part: Part) -> None:
+        # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops
+        # the parts in order; and whatever a part has started can be ended with it.
+        part.process = subprocess.Popen(
+            part.command,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **part.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+            errors="replace",
+        )
+        part.started_at = time.monotonic()
+        assert part.process.stdout is not None, "its output is a pipe"
+        reader = threading.Thread(target=self._show, args=(part.name, part.process.stdout), daemon=True)
+        reader.start()
+        self._readers = [thread for thread in self._readers if thread.is_alive()] + [reader]
+        self._note_running()
+
+    def _show(self, name: str, output: IO[str]) -> None:
+        with output:
+            for line in output:
+                if line.strip():
+                    self.say(name, line.rstrip())
+
+    def _look_after(self, part: Part) -> None:
+        now = time.monotonic()
+        if part.process is None:
+            if now >= part.start_at:
+                self._spawn(part)
+            return
+        status = part.process.poll()
+        if status is None:
+            return
+        part.deaths = 1 if now - part.started_at > _WELL_AFTER_S else part.deaths + 1
+        delay = min(_RESTART_DELAY_S * 2 ** (part.deaths - 1), _RESTART_DELAY_MAX_S)
+        how = f"signal {-status}" if status < 0 else f"exit status {status}"
+        self.say(part.name, f"died ({how}); starting it again in {delay:g} s")
+        _kill_group(part.process.pid)
+        part.process, part.start_at = None, now + delay
+
+    def _end(self, part: Part) -> None:
+        if part.process is None:
+            return
+        if part.process.poll() is None:
+            part.process.send_signal(part.stop_signal)
+            try:
+                part.process.wait(part.stop_timeout_s)
+            except subprocess.TimeoutExpired:
+                self.say(part.name, f"did not stop in {part.stop_timeout_s:g} s and is killed")
+        _kill_group(part.process.pid)
+        part.process.wait()
+
+    def _note_running(self) -> None:
+        parts = {}
+        for part in self._parts:
+            if part.process is not None and part.process.poll() is None:
+                created = psutil.Process(part.process.pid).create_time()
+                parts[part.name] = {"pid": part.process.pid, "created": created}
+        self._datadir.update(RUNNING_FILE, pid=os.getpid(), parts=parts)
+
+
+def _kill_group(pid: int) -> None:
+    """End what a part has started and not ended itself; the group outlives its leader."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return

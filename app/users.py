@@ -1,0 +1,88 @@
+"""Users: the accounts that points are credited to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, select, text
+
+from app.addresses import Address, parse
+from app.errors import NotFound, Refused
+from app.models import User
+
+NAME_LENGTH_MAX = 255
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewUser:
+    """A user to be registered; made by `new_user`, which checks it."""
+
+    address: Address
+    first_name: str
+    last_name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RegisteredUser:
+    """A user as stored; `balance` is all that was ever credited, in points."""
+
+    id: int
+    email: str
+    first_name: str
+    last_name: str
+    balance: int
+    created_at: datetime
+
+
+def new_user(email: str, first_name: str, last_name: str) -> NewUser:
+    """Check and trim the parts of a user.
+
+    Raises:
+        InvalidAddress: the e-mail address is none.
+        Refused: a name is blank or too long.
+    """
+    address = parse(email)
+    first_name, last_name = first_name.strip(), last_name.strip()
+    for field, name in (("first_name", first_name), ("last_name", last_name)):
+        if not 1 <= len(name) <= NAME_LENGTH_MAX or "\0" in name:
+            raise Refused(f"{field} must have 1 to {NAME_LENGTH_MAX} characters, but has {len(name)}.")
+    return NewUser(address=address, first_name=first_name, last_name=last_name)
+
+
+def insert_new(connection: Connection, users: Sequence[NewUser]) -> list[int]:
+    """Insert those users whose address is not registered yet and return their ids, in no promised order.
+
+    Two imports may meet on the same addresses: rows go in in the order of the address, so the second
+    waits for the first and never the other way round as well.
+    """
+    ordered = sorted(users, key=lambda user: user.address.key)
+    parameters = {
+        "emails": [user.address.text for user in ordered],
+        "email_keys": [user.address.key for user in ordered],
+        "first_names": [user.first_name for user in ordered],
+        "last_names": [user.last_name for user in ordered],
+    }
+    return list(connection.execute(_INSERT_NEW, parameters).scalars())
+
+
+_INSERT_NEW = text("""
+    INSERT INTO users (email, email_key, first_name, last_name)
+    SELECT * FROM unnest(CAST(:emails AS text[]), CAST(:email_keys AS text[]),
+                         CAST(:first_names AS text[]), CAST(:last_names AS text[]))
+    ON CONFLICT (email_key) DO NOTHING
+    RETURNING id
+""")
+
+
+def find(connection: Connection, email: str) -> RegisteredUser:
+    """Return the user registered under an address.
+
+    Raises:
+        InvalidAddress: it is no e-mail address.
+        NotFound: nobody is registered under it.
+    """
+    columns = (User.id, User.email, User.first_name, User.last_name, User.balance, User.created_at)
+    row = connection.execute(select(*columns).where(User.email_key == parse(email).key)).one_or_none()
+    if row is None:
+        raise NotFound("user", f"registered as {email.strip()}")
+    return RegisteredUser(**row._mapping)  # noqa: SLF001

@@ -1,0 +1,28 @@
+"""How a migration runs: on one connection, limited in time, and never beside another one."""
+
+from alembic import context
+from sqlalchemy import text
+
+from app.database import new_engine
+from app.models import Base
+from app.settings import settings
+
+# Two deployments may start at once: the second waits here, and then finds nothing left to do.
+_MIGRATION_LOCK = 0x5054_4D49_4752_4154
+
+
+def run() -> None:
+    engine = new_engine(context.config.attributes.get("url") or settings().database_url, pool_size=1)
+    with engine.connect() as connection:
+        # A migration that waits for a lock holds up every query behind it: better to fail and come again.
+        connection.execute(text("SET lock_timeout = '5s'"))
+        connection.execute(text("SET statement_timeout = '60s'"))
+        connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+        connection.commit()
+        context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
+        with context.begin_transaction():
+            context.run_migrations()
+    engine.dispose()  # Closing the connection releases the advisory lock.
+
+
+run()

@@ -1,0 +1,14 @@
+"""The worker process: `celery -A worker worker`. Exposes `celery` with its tasks registered."""
+
+from app.queue import celery
+from app.settings import SettingsError, settings
+
+try:
+    settings()
+except SettingsError as error:
+    # A worker that cannot run says why in a sentence, and not in a trace of Celery's loader.
+    raise SystemExit(f"points: {error}") from None
+
+from worker import tasks  # noqa: E402  # Only a process with good settings gets this far.
+
+__all__ = ["celery", "tasks"]
