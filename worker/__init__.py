@@ -1,7 +1,14 @@
 """The worker process: `celery -A worker worker`. Exposes `celery` with its tasks registered."""
 
+import warnings
+
+from celery.platforms import SecurityWarning
+
 from app.queue import celery
 from app.settings import SettingsError, settings
+
+# Celery warns root because of pickled messages; this worker accepts JSON only.
+warnings.simplefilter("ignore", SecurityWarning)
 
 try:
     settings()

@@ -126,10 +126,13 @@ def _print_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, key in columns.items():
         numbers = bool(rows) and all(isinstance(row[key], int) and not isinstance(row[key], bool) for row in rows)
-        table.add_column(heading, justify="right" if numbers else "left", overflow="fold")
+        table.add_column(heading, justify="right" if numbers else "left", overflow="fold", no_wrap="(UTC)" in heading)
     for row in rows:
         table.add_row(*(_cell(row[key]) for key in columns.values()))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:  # A pipe has no width to fit into.
+        console = Console(width=1_000)
+    console.print(table)
 
 
 def _cell(value: object) -> str:

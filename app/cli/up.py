@@ -19,7 +19,7 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import RUNNING_FILE, Supervisor
 from app.local.valkey import Valkey
-from app.settings import settings, without_password
+from app.settings import settings, without_driver, without_password
 
 _READY_TIMEOUT_S = 90.0
 
@@ -65,10 +65,11 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
         in_use = _start_servers(datadir, supervisor)
         settings()
         migrations.upgrade(settings().database_url)
-        supervisor.start(parts.web(choices.port))
+        # Stopped in the other order: web first, so that no call waits for a worker that is gone.
         for number in range(1, choices.workers + 1):
             supervisor.start(parts.worker(number))
         supervisor.start(parts.beat(datadir))
+        supervisor.start(parts.web(choices.port))
         supervisor.start(parts.flower(choices.flower_port, datadir.password("flower")))
         web_url = f"http://{ports.HOST}:{choices.port}"
         flower_url = f"http://{ports.HOST}:{choices.flower_port}"
@@ -135,7 +136,7 @@ def _introduce(datadir: DataDir, *, web_url: str, flower_url: str) -> None:
         click.style("The Points Issuing Service is running.", bold=True),
         f"  HTTP      {web_url}",
         f"  Flower    {flower_url}   user {parts.FLOWER_USER}, password {datadir.password('flower')}",
-        f"  Database  {without_password(settings().database_url)}",
+        f"  Database  {without_password(without_driver(settings().database_url))}",
         f"  Redis     {without_password(settings().redis_url)}",
     ]
     if keys is not None:

@@ -42,6 +42,7 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int]], None]) ->
             log_failure("A drain failed and is tried again batch by batch", organization_id, None, error)
             final = _one_at_a_time(organization_id)
         if final:
+            _log.info("Final: organization_id=%d batch_ids=%s", organization_id, ",".join(map(str, final)))
             announce(final)
     return True
 

@@ -19,7 +19,8 @@ def postgresql(server: PostgreSQL) -> Part:
 
 
 def valkey(server: Valkey) -> Part:
-    return Part(name="valkey", command=server.command())
+    # It advises to change a setting of the machine, which matters to servers far larger than this one.
+    return Part(name="valkey", command=server.command(), hide="vm.overcommit_memory")
 
 
 def web(port: int) -> Part:
@@ -34,7 +35,9 @@ def worker(number: int) -> Part:
     name = f"worker{number}"
     return Part(
         name=name,
-        command=[*_celery(), "worker", "--hostname", f"{name}@%h", "--concurrency", str(WORKER_PROCESSES)],
+        command=[*_celery(), "worker", "--hostname", f"{name}@%h", "--concurrency", str(WORKER_PROCESSES)]
+        # What workers tell each other at start and after is of no use to us.
+        + ["--without-mingle", "--without-gossip"],
     )
 
 
@@ -48,7 +51,7 @@ def flower(port: int, password: str) -> Part:
     """Flower on the loopback address, behind a password; its pages are open when none is set."""
     return Part(
         name="flower",
-        command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=warning"],
+        command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=error"],
         environment={"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
         stop_timeout_s=10,
     )

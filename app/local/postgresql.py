@@ -93,7 +93,7 @@ class PostgreSQL:
             "cluster_name": "points",
             "log_line_prefix": "",
             "log_checkpoints": "off",
-            "log_min_messages": "warning",
+            "log_min_messages": "fatal",
             # An error's detail repeats values, and values are addresses.
             "log_error_verbosity": "terse",
         }

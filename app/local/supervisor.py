@@ -32,6 +32,7 @@ class Part:
     """One process of the service.
 
     `stop_signal` asks it to end in good order; after `stop_timeout_s` it is killed with all it started.
+    Lines of its output with `hide` in them are not shown.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Part:
     environment: Mapping[str, str] = field(default_factory=dict)
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 40.0
+    hide: str | None = None
     process: subprocess.Popen[str] | None = None
     started_at: float = 0.0
     deaths: int = 0
@@ -121,16 +123,16 @@ class Supervisor:
         )
         part.started_at = time.monotonic()
         assert part.process.stdout is not None, "its output is a pipe"
-        reader = threading.Thread(target=self._show, args=(part.name, part.process.stdout), daemon=True)
+        reader = threading.Thread(target=self._show, args=(part, part.process.stdout), daemon=True)
         reader.start()
         self._readers = [thread for thread in self._readers if thread.is_alive()] + [reader]
         self._note_running()
 
-    def _show(self, name: str, output: IO[str]) -> None:
+    def _show(self, part: Part, output: IO[str]) -> None:
         with output:
             for line in output:
-                if line.strip():
-                    self.say(name, line.rstrip())
+                if line.strip() and (part.hide is None or part.hide not in line):
+                    self.say(part.name, line.rstrip())
 
     def _look_after(self, part: Part) -> None:
         now = time.monotonic()

@@ -1,0 +1,88 @@
+"""What all tests share: an environment of their own, and the servers they start themselves."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+import migrations
+from app import hints
+from app.database import engine, forget_connections_of_the_parent, transaction
+from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL
+from app.local.valkey import Valkey
+from app.models import Base
+from app.settings import settings
+
+# Nothing listens here; a test that needs a server asks for `database` or `broker`.
+_NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
+
+
+def forget_everything() -> None:
+    """Drop what a process keeps for its life: settings, connections, the Redis client."""
+    settings.cache_clear()
+    hints.redis.cache_clear()
+    forget_connections_of_the_parent()
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Give each test the default settings, and addresses where nothing listens."""
+    for name in list(os.environ):
+        if name.startswith("POINTS_"):
+            monkeypatch.delenv(name)
+    for name, value in _NOWHERE.items():
+        monkeypatch.setenv(name, value)
+    forget_everything()
+    yield
+    forget_everything()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Servers:
+    database_url: str
+    redis_url: str
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """Start a real PostgreSQL, migrated, and a real Valkey, once for all tests."""
+    datadir = DataDir(tmp_path_factory.mktemp("servers"))
+    server, cache = PostgreSQL(datadir), Valkey(datadir)
+    server.prepare()
+    server.start_detached()
+    cache.prepare()
+    process = subprocess.Popen(cache.command(), stdout=subprocess.DEVNULL)
+    try:
+        server.wait_until_ready()
+        cache.wait_until_ready()
+        migrations.upgrade(server.url().replace("postgresql://", "postgresql+psycopg://"))
+        yield Servers(database_url=server.url(), redis_url=cache.url())
+    finally:
+        process.terminate()
+        process.wait()
+        server.stop()
+
+
+@pytest.fixture
+def database(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Give a test the real PostgreSQL, its tables empty and its ids starting at 1."""
+    monkeypatch.setenv("DATABASE_URL", servers.database_url)
+    forget_everything()
+    names = ", ".join(table.name for table in Base.metadata.sorted_tables)
+    with transaction() as connection:
+        connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY CASCADE")
+    yield
+    engine().dispose()
+
+
+@pytest.fixture
+def broker(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Give a test the real Valkey, empty."""
+    monkeypatch.setenv("REDIS_URL", servers.redis_url)
+    forget_everything()
+    hints.redis().flushdb()
+    yield
+    hints.redis().close()
