@@ -40,9 +40,7 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tu
         NotFound: there is no such organization.
     """
     key = new_key(sandbox=sandbox)
-    statement = insert(ApiKey).values(
-        organization_id=organization_id, sandbox=sandbox, hash=key.hash, start=key.start
-    )
+    statement = insert(ApiKey).values(organization_id=organization_id, sandbox=sandbox, hash=key.hash, start=key.start)
     try:
         with connection.begin_nested():
             return connection.execute(statement.returning(ApiKey.id)).scalar_one(), key.text
@@ -81,7 +79,14 @@ _CALLER = text("""
 
 def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
     """Return every key of an organization, revoked ones included, oldest first."""
-    columns = (ApiKey.id, ApiKey.organization_id, ApiKey.sandbox, ApiKey.start, ApiKey.created_at, ApiKey.revoked_at)
+    columns = (
+        ApiKey.id,
+        ApiKey.organization_id,
+        ApiKey.sandbox,
+        ApiKey.start,
+        ApiKey.created_at,
+        ApiKey.revoked_at,
+    )
     rows = connection.execute(select(*columns).where(ApiKey.organization_id == organization_id).order_by(ApiKey.id))
     return [StoredKey(**row._mapping) for row in rows]  # noqa: SLF001
 

@@ -84,7 +84,12 @@ class Acceptance:
 
 
 def find_by_idempotency_key(
-    connection: Connection, organization_id: int, request: IssueRequest, *, sandbox: bool, idempotency_key: str
+    connection: Connection,
+    organization_id: int,
+    request: IssueRequest,
+    *,
+    sandbox: bool,
+    idempotency_key: str,
 ) -> Acceptance | None:
     """Return the batch that an idempotency key names, or None while it is unused.
 
@@ -106,7 +111,12 @@ def find_by_idempotency_key(
 
 
 def accept(
-    connection: Connection, organization_id: int, request: IssueRequest, *, sandbox: bool, idempotency_key: str | None
+    connection: Connection,
+    organization_id: int,
+    request: IssueRequest,
+    *,
+    sandbox: bool,
+    idempotency_key: str | None,
 ) -> int | None:
     """Write a queued batch and return its id. From the commit on it cannot be lost.
 

@@ -47,7 +47,7 @@ def listen() -> Iterator[list[int]]:
     Raises:
         RedisError: Redis went away; call again to listen anew.
     """
-    with redis().pubsub(ignore_subscribe_messages=True) as channel:
+    with redis().pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
         channel.subscribe(_CHANNEL)
         while True:
             message = channel.get_message(timeout=_TIMEOUT_S)

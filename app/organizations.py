@@ -59,7 +59,11 @@ def find_all(connection: Connection, *, sandbox: bool) -> list[OrganizationInMod
 
 
 def set_flags(
-    connection: Connection, organization_id: int, *, is_disabled: bool | None = None, is_suspended: bool | None = None
+    connection: Connection,
+    organization_id: int,
+    *,
+    is_disabled: bool | None = None,
+    is_suspended: bool | None = None,
 ) -> None:
     """Change the flags that are given. Waits for the row lock, so a drain that runs is finished first.
 

@@ -9,7 +9,6 @@ import logging
 from typing import Any
 
 from celery import Celery
-from kombu import Queue
 from kombu.exceptions import OperationalError
 
 from app.settings import settings
@@ -54,7 +53,6 @@ def _configuration() -> dict[str, Any]:
             "interval_max": 0.1,
         },
         "task_default_queue": QUEUE,
-        "task_queues": [Queue(QUEUE)],
         "task_serializer": "json",
         "accept_content": ["json"],
         # The answer is the batch's row. A result backend would be a second, weaker truth.

@@ -61,8 +61,9 @@ def settings() -> Settings:
     try:
         return Settings()  # type: ignore[call-arg]  # Its fields come from the environment.
     except ValidationError as error:
-        raise SettingsError("\n".join(_sentence(fault["loc"], fault["msg"], fault.get("input"))
-                                      for fault in error.errors())) from None
+        raise SettingsError(
+            "\n".join(_sentence(fault["loc"], fault["msg"], fault.get("input")) for fault in error.errors())
+        ) from None
 
 
 def _sentence(location: tuple[int | str, ...], message: str, seen: object) -> str:

@@ -3,9 +3,11 @@
 from alembic import context
 from sqlalchemy import text
 
-from app.database import new_engine
-from app.models import Base
+from app import models
+from app.database import Base, new_engine
 from app.settings import settings
+
+assert models.Batch.metadata is Base.metadata, "importing the models is what puts the tables into it"
 
 # Two deployments may start at once: the second waits here, and then finds nothing left to do.
 _MIGRATION_LOCK = 0x5054_4D49_4752_4154

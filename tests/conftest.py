@@ -9,11 +9,10 @@ import pytest
 
 import migrations
 from app import hints
-from app.database import engine, forget_connections_of_the_parent, transaction
+from app.database import Base, engine, forget_connections_of_the_parent, transaction
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
-from app.models import Base
 from app.settings import settings
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.

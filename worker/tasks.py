@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 @celery.task(name=ISSUE)
-def issue(organization_id: int, batch_id: int | None = None, recipients: int | None = None) -> None:  # noqa: ARG001
+def issue(organization_id: int, batch_id: int | None = None, recipients: int | None = None) -> None:
     """Drain an organization's queue. `batch_id` and `recipients` are there for those who watch the jobs."""
     if drain(organization_id, announce=hints.publish):
         submit(organization_id)

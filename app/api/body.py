@@ -2,7 +2,9 @@
 
 from flask import request
 from gunicorn.http.errors import ParseException
-from werkzeug.exceptions import BadRequest, UnsupportedMediaType
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
+
+from app.settings import settings
 
 
 def json_bytes() -> bytes:
@@ -11,7 +13,7 @@ def json_bytes() -> bytes:
     Raises:
         UnsupportedMediaType: it is not declared as `application/json`, or it is compressed.
         BadRequest: it breaks off, or is not framed as HTTP says.
-        RequestEntityTooLarge: it is longer than `POINTS_BODY_BYTES_MAX` (Flask's `MAX_CONTENT_LENGTH`).
+        RequestEntityTooLarge: it is longer than `POINTS_BODY_BYTES_MAX`.
     """
     if request.mimetype != "application/json":
         raise UnsupportedMediaType(
@@ -20,6 +22,9 @@ def json_bytes() -> bytes:
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise UnsupportedMediaType("The body must not be compressed.")
     try:
-        return request.get_data(cache=False)
+        body = request.get_data(cache=False)
     except (ParseException, OSError):
         raise BadRequest("The body ended early, or its chunks are not well-formed.") from None
+    if len(body) > settings().body_bytes_max:
+        raise RequestEntityTooLarge
+    return body

@@ -1,7 +1,6 @@
 """The one way out: the envelope around every answer, the bodies in it, and the status of each error."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -19,6 +18,7 @@ from app.errors import (
 )
 from app.ledger.verify import Verdict
 from app.organizations import OrganizationInMode
+from app.timestamps import timestamp
 
 INTERFACE_VERSION = "1.0"
 
@@ -59,11 +59,6 @@ def failure_of(error: PointsError) -> Response:
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
-
-
-def timestamp(moment: datetime) -> str:
-    """Write a moment as the interface document does: ISO 8601, UTC, exactly six decimals, `Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def verdict_body(verdict: Verdict) -> dict[str, Any]:
@@ -162,6 +157,11 @@ def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
 
     An organization that issues is neither disabled nor suspended: the drain saw that under the lock.
     """
-    before = {"id": batch.organization_id, "name": batch.organization_name, "is_disabled": False, "is_suspended": False}
+    before = {
+        "id": batch.organization_id,
+        "name": batch.organization_name,
+        "is_disabled": False,
+        "is_suspended": False,
+    }
     after = {"last_refill": batch.last_refill, "created_at": timestamp(batch.organization_created_at)}
     return orjson.dumps(before)[:-1] + b',"balance":', b"," + orjson.dumps(after)[1:]

@@ -69,7 +69,7 @@ accesslog = None
 control_socket_disable = True
 
 
-def post_fork(server: Any, worker: Any) -> None:  # noqa: ARG001
+def post_fork(server: Any, worker: Any) -> None:
     forget_connections_of_the_parent()
 
 

@@ -79,7 +79,7 @@ def _parse_object(body: bytes) -> dict[str, Any]:
 
 def _is_missing(value: object) -> bool:
     """Absent, `null`, `""` and `[]` all count as missing (contract, request body)."""
-    return value is None or value == "" or value == []
+    return value is None or value in ("", [])
 
 
 def _kind(value: object) -> str:
@@ -124,7 +124,8 @@ def _read_list(value: object, faults: Faults, settings: Settings) -> list[Addres
         return []
     if len(value) > settings.recipients_max:
         faults.add(
-            "recipients", f"The recipients must be at most {settings.recipients_max}, but there are {len(value)}."
+            "recipients",
+            f"The recipients must be at most {settings.recipients_max}, but there are {len(value)}.",
         )
     addresses = []
     first_places: dict[str, int] = {}
@@ -154,7 +155,10 @@ def _read_amount(value: object, recipients: int, faults: Faults, settings: Setti
         seen = str(value) if abs(value) <= INT64_MAX else "a number beyond 64 bits"
         faults.add("amount", f"The amount must be between 1 and {settings.amount_max} points, but is {seen}.")
     elif value * recipients > INT64_MAX:
-        faults.add("amount", f"The amount for all {recipients} recipients together must not exceed {INT64_MAX} points.")
+        faults.add(
+            "amount",
+            f"The amount for all {recipients} recipients together must not exceed {INT64_MAX} points.",
+        )
     else:
         return value
     return 0

@@ -47,7 +47,11 @@ def _accept(who: Caller, issue_request: IssueRequest, idempotency_key: str | Non
     with transaction() as connection:
         if idempotency_key is not None and (
             known := batches.find_by_idempotency_key(
-                connection, organization.id, issue_request, sandbox=who.sandbox, idempotency_key=idempotency_key
+                connection,
+                organization.id,
+                issue_request,
+                sandbox=who.sandbox,
+                idempotency_key=idempotency_key,
             )
         ):
             return known
@@ -78,9 +82,7 @@ def _answer(who: Caller, accepted: Acceptance) -> Response:
         MayNotIssue: the worker found the organization disabled or suspended under the row lock.
     """
     with transaction() as connection:
-        batch = batches.find(
-            connection, accepted.batch_id, organization_id=who.organization.id, sandbox=who.sandbox
-        )
+        batch = batches.find(connection, accepted.batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
         assert batch is not None, "an accepted batch is never deleted"
         transactions = batches.transactions_of(connection, batch.id) if batch.status == batches.ISSUED else []
     if batch.status == batches.REFUSED:

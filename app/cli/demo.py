@@ -96,7 +96,11 @@ def _first_batch(web_url: str, key: str) -> list[str]:
 
 
 def _post(url: str, key: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+    }
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310  # Our own address.
     with urllib.request.urlopen(request, timeout=settings().wait_s + 10) as answer:  # noqa: S310
         return answer.status, json.load(answer)

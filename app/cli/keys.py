@@ -31,7 +31,8 @@ def create(organization_id: int, development: bool) -> Answer:
     mode = "development" if development else "live"
     sentence = f"{key}\nThis is {mode} key {api_key_id}. It is shown once and not stored: keep it now."
     return Answer(
-        {"id": api_key_id, "key": key, "organization_id": organization_id, "sandbox": development}, sentence=sentence
+        {"id": api_key_id, "key": key, "organization_id": organization_id, "sandbox": development},
+        sentence=sentence,
     )
 
 

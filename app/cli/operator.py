@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
-from typing import Any, ParamSpec
+from typing import Any
 
 import click
 import orjson
@@ -19,8 +19,7 @@ from app.errors import PointsError, Refused
 from app.local import servers
 from app.local.datadir import DEFAULT, DataDir
 from app.settings import settings
-
-P = ParamSpec("P")
+from app.timestamps import timestamp
 
 data_dir_option = click.option(
     "--data-dir",
@@ -69,15 +68,15 @@ class Answer:
             click.echo(self._sentence)
 
 
-def operator_command(function: Callable[P, Answer]) -> Callable[..., None]:
+def operator_command(function: Callable[..., Answer]) -> Callable[..., None]:
     """Make a function that returns an `Answer` into a command with `--json` and `--data-dir` and a database."""
 
     @json_option
     @data_dir_option
     @functools.wraps(function)
-    def command(*args: P.args, as_json: bool, data_dir: str, **kwargs: P.kwargs) -> None:
+    def command(*, as_json: bool, data_dir: str, **arguments: Any) -> None:
         with _database(DataDir(data_dir)):
-            answer = function(*args, **kwargs)
+            answer = function(**arguments)
         answer.print(as_json=as_json)
         if answer.exit_status:
             raise click.exceptions.Exit(answer.exit_status)
@@ -118,7 +117,7 @@ def _first_line(error: DBAPIError) -> str:
 
 def _plain(value: object) -> str:
     if isinstance(value, datetime):
-        return value.isoformat()
+        return timestamp(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 

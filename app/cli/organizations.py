@@ -74,7 +74,9 @@ def refill(organization_id: int, amount: int, sandbox: bool) -> Answer:
     return _show(organization_id, f"Refilled {amount} points; the {mode} balance is {balance}.")
 
 
-def _flag_command(name: str, sentence: str, *, is_disabled: bool | None = None, is_suspended: bool | None = None) -> None:
+def _flag_command(
+    name: str, sentence: str, *, is_disabled: bool | None = None, is_suspended: bool | None = None
+) -> None:
     @organizations.command(name=name, help=sentence)
     @click.argument("organization_id", metavar="ID", type=int)
     @operator_command

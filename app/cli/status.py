@@ -77,13 +77,20 @@ _QUEUED = text("""
 
 def _look_at_redis() -> dict[str, Any]:
     """Return whether Redis answers, the messages in it, which workers answer, and when one last swept."""
-    unknown = {"redis": None, "queued_messages": None, "workers": [], "swept_s_ago": None, "beat": False}
+    unknown: dict[str, Any] = {
+        "redis": None,
+        "queued_messages": None,
+        "workers": [],
+        "swept_s_ago": None,
+        "beat": False,
+    }
     try:
         with Redis.from_url(settings().redis_url, socket_timeout=_TIMEOUT_S, decode_responses=True) as client:
             server = client.info("server")
             swept_s_ago = hints.swept_s_ago(client)
+            release = server.get("valkey_version") or server["redis_version"]
             return {
-                "redis": f"{server.get('server_name', 'redis')} {server.get('valkey_version') or server['redis_version']}",
+                "redis": f"{server.get('server_name', 'redis')} {release}",
                 "queued_messages": client.llen(QUEUE),
                 "workers": workers_answering(timeout_s=_TIMEOUT_S),
                 "swept_s_ago": swept_s_ago,

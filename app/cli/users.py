@@ -15,7 +15,13 @@ from app.database import transaction
 from app.errors import PointsError, Refused
 from app.ledger.claim import register
 
-_COLUMNS = {"ID": "id", "E-mail": "email", "First name": "first_name", "Last name": "last_name", "Balance": "balance"}
+_COLUMNS = {
+    "ID": "id",
+    "E-mail": "email",
+    "First name": "first_name",
+    "Last name": "last_name",
+    "Balance": "balance",
+}
 _CSV_COLUMNS = ("email", "first_name", "last_name")
 _CHUNK_ROWS = 5_000
 _BAD_ROWS_SHOWN_MAX = 100

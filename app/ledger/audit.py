@@ -9,6 +9,8 @@ BREACHES_SHOWN_MAX = 100
 # A registration that crossed an issue leaves points held until the next sweep. Older ones are a breach.
 _CROSSING_GRACE_S = 120
 
+_PARAMETERS = {"breaches_shown_max": BREACHES_SHOWN_MAX, "crossing_grace_s": _CROSSING_GRACE_S}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Breach:
@@ -41,7 +43,7 @@ def audit(connection: Connection) -> Audit:
     breaches = [
         Breach(rule=rule, subject=row.subject, seen=row.seen)
         for rule, sql in _RULES.items()
-        for row in connection.execute(text(f"{sql} LIMIT {BREACHES_SHOWN_MAX}"))
+        for row in connection.execute(text(f"{sql} LIMIT :breaches_shown_max"), _PARAMETERS)
     ]
     return Audit(**counts._mapping, breaches=breaches)  # noqa: SLF001
 
@@ -131,7 +133,8 @@ _RULES = {
         ORDER BY b.id""",
     "flags follow the table of the contract": """
         SELECT format('transaction %s', t.id) AS subject,
-               format('debited %s, credited %s, user %s', t.debited, t.credited, coalesce(t.user_id::text, 'none')) AS seen
+               format('debited %s, credited %s, user %s', t.debited, t.credited,
+                      coalesce(t.user_id::text, 'none')) AS seen
         FROM transactions t
         WHERE (t.credited AND NOT t.debited) OR (t.debited AND t.credited <> (t.user_id IS NOT NULL))
            OR (t.claimed_at IS NOT NULL AND (t.sandbox OR NOT t.credited))
@@ -141,10 +144,10 @@ _RULES = {
         FROM transactions t LEFT JOIN users u ON u.id = t.user_id
         WHERE t.user_id IS NOT NULL AND t.email_key IS DISTINCT FROM u.email_key
         ORDER BY t.id""",
-    "nothing stays held for a registered user": f"""
+    "nothing stays held for a registered user": """
         SELECT format('transaction %s', t.id) AS subject, format('user %s', u.id) AS seen
         FROM transactions t JOIN users u ON u.email_key = t.email_key JOIN batches b ON b.id = t.batch_id
         WHERE t.debited AND NOT t.credited AND NOT t.sandbox
-          AND greatest(u.created_at, b.issued_at) < clock_timestamp() - interval '{_CROSSING_GRACE_S} s'
+          AND greatest(u.created_at, b.issued_at) < clock_timestamp() - make_interval(secs => :crossing_grace_s)
         ORDER BY t.id""",
 }

@@ -36,7 +36,7 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int]], None]) ->
                 if not own_drain(connection, organization_id):
                     return False
                 final = issue(connection, organization_id)
-        except Exception as error:  # noqa: BLE001  # Whatever it was, it must not hold up the other batches.
+        except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
             log_failure("A drain failed and is tried again batch by batch", organization_id, None, error)
@@ -58,7 +58,7 @@ def _one_at_a_time(organization_id: int) -> list[int]:
                 if not own_drain(connection, organization_id):
                     return final
                 final += issue(connection, organization_id, [batch_id])
-        except Exception as error:  # noqa: BLE001  # As above: the next batch shall have its turn.
+        except Exception as error:  # As above: the next batch shall have its turn.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
             log_failure("A batch failed and is postponed", organization_id, batch_id, error)

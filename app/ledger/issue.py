@@ -164,9 +164,7 @@ def _issue(connection: Connection, organization: Row[tuple[int, ...]], decisions
 def _debited(decisions: Sequence[Decided], *, sandbox: bool) -> int:
     """Return the points that the batches of one mode take together."""
     return sum(
-        decided.opening_balance - decided.current_balance
-        for decided in decisions
-        if decided.batch.sandbox is sandbox
+        decided.opening_balance - decided.current_balance for decided in decisions if decided.batch.sandbox is sandbox
     )
 
 

@@ -43,6 +43,4 @@ def verify(organization: OrganizationInMode, *, amount: int, recipients: int) ->
     )
     if refusal is None and count < recipients:
         refusal = InsufficientBalance(required=required, available=organization.balance)
-    return Verdict(
-        refusal=refusal, required=required, available=organization.balance, affordable_recipients=count
-    )
+    return Verdict(refusal=refusal, required=required, available=organization.balance, affordable_recipients=count)

@@ -26,7 +26,15 @@ def valkey(server: Valkey) -> Part:
 def web(port: int) -> Part:
     return Part(
         name="web",
-        command=[sys.executable, "-m", "gunicorn", "--config", "python:app.api.gateway", "--bind", f"{HOST}:{port}"],
+        command=[
+            sys.executable,
+            "-m",
+            "gunicorn",
+            "--config",
+            "python:app.api.gateway",
+            "--bind",
+            f"{HOST}:{port}",
+        ],
     )
 
 
@@ -35,15 +43,19 @@ def worker(number: int) -> Part:
     name = f"worker{number}"
     return Part(
         name=name,
-        command=[*_celery(), "worker", "--hostname", f"{name}@%h", "--concurrency", str(WORKER_PROCESSES)]
-        # What workers tell each other at start and after is of no use to us.
-        + ["--without-mingle", "--without-gossip"],
+        # Without mingle and gossip: what workers tell each other at start and after is of no use to us.
+        command=[
+            *_celery(),
+            *("worker", "--hostname", f"{name}@%h", "--concurrency", str(WORKER_PROCESSES)),
+            *("--without-mingle", "--without-gossip"),
+        ],
     )
 
 
 def beat(datadir: DataDir) -> Part:
     return Part(
-        name="beat", command=[*_celery(), "beat", "--schedule", str(datadir.path / "beat.schedule"), "--pidfile="]
+        name="beat",
+        command=[*_celery(), "beat", "--schedule", str(datadir.path / "beat.schedule"), "--pidfile="],
     )
 
 

@@ -66,7 +66,8 @@ class PostgreSQL:
         else:
             self._initialise()
         self._datadir.update(
-            "servers.json", postgresql_port=ports.any_free(self._datadir.read("servers.json").get("postgresql_port"))
+            "servers.json",
+            postgresql_port=ports.any_free(self._datadir.read("servers.json").get("postgresql_port")),
         )
 
     def command(self) -> list[str]:
@@ -78,7 +79,16 @@ class PostgreSQL:
         options = shlex.join(self._options())
         with (self._datadir.path / "postgresql.log").open("ab") as log:
             subprocess.run(
-                [*self._as_owner(), str(_binary("pg_ctl")), "-D", str(self._folder), "-W", "-o", options, "start"],
+                [
+                    *self._as_owner(),
+                    str(_binary("pg_ctl")),
+                    "-D",
+                    str(self._folder),
+                    "-W",
+                    "-o",
+                    options,
+                    "start",
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -113,7 +123,9 @@ class PostgreSQL:
                 return
             except psycopg.OperationalError as error:
                 if time.monotonic() > deadline:
-                    raise Refused(f"The embedded PostgreSQL did not answer in {_START_TIMEOUT_S:.0f} s: {error}") from None
+                    raise Refused(
+                        f"The embedded PostgreSQL did not answer in {_START_TIMEOUT_S:.0f} s: {error}"
+                    ) from None
                 time.sleep(0.05)
 
     def stop(self) -> None:
@@ -157,7 +169,14 @@ class PostgreSQL:
         arguments = ["--username=postgres", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
         try:
             finished = subprocess.run(
-                [*self._as_owner(), str(_binary("initdb")), "-D", str(self._folder), *arguments, f"--pwfile={password_file}"],
+                [
+                    *self._as_owner(),
+                    str(_binary("initdb")),
+                    "-D",
+                    str(self._folder),
+                    *arguments,
+                    f"--pwfile={password_file}",
+                ],
                 capture_output=True,
                 text=True,
                 check=False,
@@ -203,9 +222,7 @@ class PostgreSQL:
                 " Start as an ordinary user, or set DATABASE_URL."
             )
         drop = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups"]
-        reachable = subprocess.run(
-            [*drop, "test", "-x", _binary("postgres"), "-a", "-w", self._folder], check=False
-        )
+        reachable = subprocess.run([*drop, "test", "-x", _binary("postgres"), "-a", "-w", self._folder], check=False)
         if reachable.returncode != 0:
             drop += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
         return [*drop, "--"]

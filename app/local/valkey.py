@@ -56,7 +56,9 @@ class Valkey:
                     return
                 except RedisError as error:
                     if time.monotonic() > deadline:
-                        raise Refused(f"The embedded Valkey did not answer in {_START_TIMEOUT_S:.0f} s: {error}") from None
+                        raise Refused(
+                            f"The embedded Valkey did not answer in {_START_TIMEOUT_S:.0f} s: {error}"
+                        ) from None
                     time.sleep(0.02)
 
 

@@ -1,0 +1,8 @@
+"""How a moment is written, in every answer of HTTP and of the commands."""
+
+from datetime import UTC, datetime
+
+
+def timestamp(moment: datetime) -> str:
+    """Write a moment as the interface document does: ISO 8601, UTC, exactly six decimals, `Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
