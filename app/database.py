@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, Engine, MetaData, create_engine
+from sqlalchemy import Connection, Engine, MetaData, create_engine, make_url
 from sqlalchemy.orm import DeclarativeBase
 
 from app.settings import settings
@@ -46,11 +46,17 @@ def new_engine(url: str, *, pool_size: int) -> Engine:
     """Make an engine whose connections give up in time and whose errors repeat no values.
 
     Args:
-        url: a `postgresql+psycopg://` address.
+        url: a `postgresql://` address, with SQLAlchemy's word for the driver in it or without.
         pool_size: connections held at the most.
     """
+    address = make_url(url).set(drivername="postgresql+psycopg")
+    options = (
+        f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS}"
+        f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c timezone=UTC"
+        f" {address.query.get('options', '')}"  # What the address itself asks for comes last, and wins.
+    )
     return create_engine(
-        url,
+        address,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
@@ -62,8 +68,7 @@ def new_engine(url: str, *, pool_size: int) -> Engine:
             "connect_timeout": CONNECT_TIMEOUT_S,
             "tcp_user_timeout": 10_000,
             "application_name": "points",
-            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS}"
-            f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c timezone=UTC",
+            "options": options,
         },
     )
 

@@ -15,11 +15,11 @@ class SettingsError(Exception):
 
 
 def _postgresql(url: str) -> str:
-    """Accept the spellings hosting providers use, and name the driver SQLAlchemy shall take."""
+    """Accept the spellings that hosting providers and SQLAlchemy use, and keep the one every program reads."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
         raise ValueError("must start with postgresql://")
-    return f"postgresql+psycopg://{rest}"
+    return f"postgresql://{rest}"
 
 
 def _redis(url: str) -> str:
@@ -73,11 +73,6 @@ def _sentence(location: tuple[int | str, ...], message: str, seen: object) -> st
     if isinstance(seen, str):
         return f"The setting {name} is wrong: {message.removeprefix('Value error, ')}."
     return f"The setting {name} is missing. Set it, or start the service with `points up`."
-
-
-def without_driver(url: str) -> str:
-    """Return a database address as every program reads it, without the driver that SQLAlchemy takes."""
-    return url.replace("postgresql+psycopg://", "postgresql://", 1)
 
 
 def without_password(url: str) -> str:

@@ -17,7 +17,7 @@ from app.local import servers
 from app.local.datadir import DataDir
 from app.local.supervisor import RUNNING_FILE
 from app.queue import QUEUE, workers_answering
-from app.settings import settings, without_driver, without_password
+from app.settings import settings, without_password
 
 _TIMEOUT_S = 1.0
 # Beat asks for a sweep every two seconds; after this long, something between it and a worker is down.
@@ -34,7 +34,7 @@ def status(as_json: bool, data_dir: str) -> None:
     running = datadir.read(RUNNING_FILE)
     found = {
         "version": version("points-issuing-service"),
-        "database_url": without_driver(settings().database_url),
+        "database_url": settings().database_url,
         "redis_url": settings().redis_url,
         "web_url": running.get("web_url"),
         "flower_url": running.get("flower_url"),

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import IO
 
 import click
 
@@ -19,7 +19,7 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import RUNNING_FILE, Supervisor
 from app.local.valkey import Valkey
-from app.settings import settings, without_driver, without_password
+from app.settings import settings, without_password
 
 _READY_TIMEOUT_S = 90.0
 
@@ -63,7 +63,6 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
     ports.require_free(choices.flower_port, option="--flower-port")
     try:
         in_use = _start_servers(datadir, supervisor)
-        settings()
         migrations.upgrade(settings().database_url)
         # Stopped in the other order: web first, so that no call waits for a worker that is gone.
         for number in range(1, choices.workers + 1):
@@ -81,28 +80,34 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
         click.echo("\nStopping …")
     finally:
         supervisor.stop()
-    if in_use is not None:
-        in_use.close()
+    in_use.close()
     click.echo("Everything is stopped.")
 
 
-def _start_servers(datadir: DataDir, supervisor: Supervisor) -> Any | None:
-    """Start the embedded servers that the environment does not replace; return the lock that says so."""
-    in_use = None
-    if "DATABASE_URL" not in os.environ:
-        server = PostgreSQL(datadir)
-        with datadir.locked("start.lock"):
+def _start_servers(datadir: DataDir, supervisor: Supervisor) -> IO[str]:
+    """Start the embedded servers that the environment does not replace; return the lock that says so.
+
+    Raises:
+        SettingsError: a setting is wrong; nothing was started.
+    """
+    server = None if "DATABASE_URL" in os.environ else PostgreSQL(datadir)
+    cache = None if "REDIS_URL" in os.environ else Valkey(datadir)
+    with datadir.locked("start.lock"):
+        in_use = datadir.try_lock("use.lock", shared=True)
+        assert in_use is not None, "the exclusive form is only ever held under start.lock"
+        if server is not None:
             server.stop()  # One that a command has started, or a killed supervisor has left.
             server.prepare()
-            in_use = datadir.try_lock("use.lock", shared=True)
+        if cache is not None:
+            cache.prepare()
+        servers.name_servers(datadir)
+        settings()
+        if server is not None:
             supervisor.start(parts.postgresql(server))
             server.wait_until_ready()
-    if "REDIS_URL" not in os.environ:
-        cache = Valkey(datadir)
-        cache.prepare()
-        supervisor.start(parts.valkey(cache))
-        cache.wait_until_ready()
-    servers.name_servers(datadir)
+        if cache is not None:
+            supervisor.start(parts.valkey(cache))
+            cache.wait_until_ready()
     return in_use
 
 
@@ -136,7 +141,7 @@ def _introduce(datadir: DataDir, *, web_url: str, flower_url: str) -> None:
         click.style("The Points Issuing Service is running.", bold=True),
         f"  HTTP      {web_url}",
         f"  Flower    {flower_url}   user {parts.FLOWER_USER}, password {datadir.password('flower')}",
-        f"  Database  {without_password(without_driver(settings().database_url))}",
+        f"  Database  {without_password(settings().database_url)}",
         f"  Redis     {without_password(settings().redis_url)}",
     ]
     if keys is not None:

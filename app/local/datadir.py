@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from app.errors import Refused
 
@@ -83,14 +83,14 @@ class DataDir:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _open_lock(self, name: str) -> Any:
+    def _open_lock(self, name: str) -> IO[str]:
         file = (self.path / name).open("a")
         if os.geteuid() == 0:
             folder = self.path.stat()
             os.chown(file.fileno(), folder.st_uid, folder.st_gid)
         return file
 
-    def try_lock(self, name: str, *, shared: bool = False) -> Any | None:
+    def try_lock(self, name: str, *, shared: bool = False) -> IO[str] | None:
         """Return an open, locked file (keep it as long as the lock shall last), or None if another has it."""
         file = self._open_lock(name)
         try:

@@ -1,5 +1,6 @@
 """The supervisor behind `points up`: starts the parts, shows their output, starts again what dies, stops all."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -23,6 +24,9 @@ _RESTART_DELAY_S = 0.5
 _RESTART_DELAY_MAX_S = 10.0
 # One that lived this long was well; its next death counts as its first.
 _WELL_AFTER_S = 30.0
+
+# Nobody waits for what a killed supervisor has left behind, so it need not end its work in full.
+_LEFTOVER_TIMEOUT_S = 10.0
 
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
 
@@ -59,16 +63,17 @@ class Supervisor:
 
     def end_leftovers(self) -> None:
         """End what a supervisor that was killed has left behind, so that ports and data are free."""
-        for known in self._datadir.read(RUNNING_FILE).get("parts", {}).values():
+        parts = list(self._datadir.read(RUNNING_FILE).get("parts", {}).values())
+        for known in reversed(parts):
             try:
                 process = psutil.Process(known["pid"])
-                if process.create_time() == known["created"]:
-                    os.killpg(process.pid, signal.SIGTERM)
-                    process.wait(10)
-            except (psutil.NoSuchProcess, ProcessLookupError):
-                continue
-            except psutil.TimeoutExpired:
-                os.killpg(known["pid"], signal.SIGKILL)
+                if process.create_time() != known["created"]:
+                    continue  # The number has gone to another process since.
+                process.send_signal(known["stop_signal"])
+                process.wait(_LEFTOVER_TIMEOUT_S)
+            except (psutil.NoSuchProcess, psutil.TimeoutExpired):
+                pass
+            _kill_group(known["pid"])
         (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
 
     def start(self, part: Part) -> None:
@@ -104,7 +109,8 @@ class Supervisor:
         """Print one line under a part's name."""
         names = [part.name for part in self._parts]
         color = _COLORS[names.index(name) % len(_COLORS)] if name in names else "white"
-        with self._print_lock:
+        # A terminal that has gone away is no reason to stop reading: a part whose pipe is full stands still.
+        with self._print_lock, contextlib.suppress(OSError):
             click.echo(click.style(f"{name:>10} │ ", fg=color) + line)
             sys.stdout.flush()
 
@@ -167,7 +173,7 @@ class Supervisor:
         for part in self._parts:
             if part.process is not None and part.process.poll() is None:
                 created = psutil.Process(part.process.pid).create_time()
-                parts[part.name] = {"pid": part.process.pid, "created": created}
+                parts[part.name] = {"pid": part.process.pid, "created": created, "stop_signal": part.stop_signal}
         self._datadir.update(RUNNING_FILE, pid=os.getpid(), parts=parts)
 
 

@@ -1,0 +1,134 @@
+"""The commands, as an operator gives them: what they do, what they print, and how they fail."""
+
+import json
+import uuid
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from tests.e2e.conftest import Service
+
+
+def test_organizations_are_made_shown_listed_and_refilled(service: Service) -> None:
+    made = service.points_json("organizations", "create", "Globex", "--balance", "100", "--sandbox-balance", "7")
+    assert (made["balance"], made["last_refill"], made["sandbox_balance"]) == (100, 100, 7)
+    refilled = service.points_json("organizations", "refill", str(made["id"]), "50")
+    assert (refilled["balance"], refilled["last_refill"], refilled["sandbox_balance"]) == (150, 150, 7)
+    refilled = service.points_json("organizations", "refill", str(made["id"]), "3", "--sandbox")
+    assert (refilled["balance"], refilled["sandbox_balance"], refilled["sandbox_last_refill"]) == (150, 10, 10)
+    assert service.points_json("organizations", "show", str(made["id"])) == refilled
+    assert refilled in service.points_json("organizations", "list")
+
+
+def test_the_sandbox_of_a_new_organization_starts_with_the_setting(service: Service) -> None:
+    assert service.points_json("organizations", "create", "Initech")["sandbox_balance"] == 1_000_000
+
+
+def test_flags_are_set_and_taken_back(service: Service) -> None:
+    number = str(service.points_json("organizations", "create", "Hooli")["id"])
+    for command, disabled, suspended in (
+        ("disable", True, False),
+        ("suspend", True, True),
+        ("enable", False, True),
+        ("resume", False, False),
+    ):
+        shown = service.points_json("organizations", command, number)
+        assert (shown["is_disabled"], shown["is_suspended"]) == (disabled, suspended)
+
+
+def test_keys_are_made_listed_without_their_text_and_revoked(service: Service) -> None:
+    number = str(service.points_json("organizations", "create", "Umbrella")["id"])
+    live = service.points_json("keys", "create", number)
+    development = service.points_json("keys", "create", number, "--development")
+    assert live["key"].startswith("pts_live_")
+    assert development["key"].startswith("pts_dev_")
+    service.points("keys", "revoke", str(live["id"]))
+    listed = service.points("keys", "list", number, "--json").stdout
+    assert live["key"] not in listed
+    assert development["key"] not in listed
+    assert [(key["id"], key["revoked_at"] is None) for key in json.loads(listed)] == [
+        (live["id"], False),
+        (development["id"], True),
+    ]
+
+
+def test_users_are_imported_from_a_file_with_each_bad_row_named(service: Service, tmp_path: Path) -> None:
+    mark = uuid.uuid4().hex
+    caller = service.organization(100)
+    service.send(caller.live, {"recipient": f"b.{mark}@example.com", "amount": 30})
+    file = tmp_path / "users.csv"
+    file.write_text(
+        "last_name,email,first_name,note\n"
+        f"Lovelace,a.{mark}@example.com,Ada,x\n"
+        "Nobody,nonsense,No,x\n"
+        f'"Hop\nper",b.{mark}@example.com,Grace,x\n'
+        f",c.{mark}@example.com,Cy,x\n"
+    )
+    outcome = json.loads(service.points("users", "import", str(file), "--json", status=1).stdout)
+    assert (outcome["registered"], outcome["already_registered"], outcome["bad"]) == (2, 0, 2)
+    assert [bad["line"] for bad in outcome["bad_rows"]] == [3, 6]
+    assert service.points_json("users", "show", f"B.{mark}@example.com")["balance"] == 30
+    again = json.loads(service.points("users", "import", str(file), "--json", status=1).stdout)
+    assert (again["registered"], again["already_registered"]) == (0, 2)
+
+
+def test_status_says_what_runs_and_where_and_its_addresses_work(service: Service) -> None:
+    found = service.points_json("status")
+    assert found["web_url"] == service.url
+    assert found["web"] is True
+    assert found["flower"] is True
+    assert found["beat"] is True
+    assert len(found["workers"]) == 2
+    with psycopg.connect(found["database_url"]) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    with redis.Redis.from_url(found["redis_url"]) as client:
+        assert client.ping()
+    printed = service.points("status").stdout
+    assert found["database_url"] not in printed, "a password belongs on no screen"
+
+
+def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
+    made = service.points("organizations", "create", "Stark").stdout
+    assert "Stark" in made
+    assert "points keys create" in made
+    assert "The books balance" in service.points("audit").stdout
+    assert "revision" in service.points("migrate").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("organizations", "show", "999999"), 1, "There is no organization 999999."),
+        (("organizations", "refill", "999999", "5"), 1, "There is no organization 999999."),
+        (("organizations", "refill", "1", "--", "-5"), 1, "at least 1 point"),
+        (("organizations", "create", " "), 1, "1 to 255 characters"),
+        (("keys", "create", "999999"), 1, "There is no organization 999999."),
+        (("keys", "revoke", "999999"), 1, "There is no key 999999."),
+        (("users", "show", "stranger@example.com"), 1, "There is no user"),
+        (("users", "create", "nonsense", "A", "B"), 1, "must be an e-mail address"),
+        (("organizations", "show", "one"), 2, "not a valid integer"),
+        (("nonsense",), 2, "No such command"),
+        (("organizations", "refill", "1"), 2, "Missing argument"),
+    ],
+)
+def test_an_error_is_one_sentence_on_standard_error(
+    service: Service, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    command = [*arguments[:2], "--data-dir", str(service.data_dir), *arguments[2:]]
+    done = service.run(command if status == 1 else list(arguments))
+    assert done.returncode == status
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_that_is_not_up_to_date_is_named_with_the_command_that_helps(service: Service) -> None:
+    url = service.points_json("status")["database_url"]
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS empty")
+    elsewhere = f"{url}?options=-c%20search_path%3Dempty"
+    done = service.run(["organizations", "list"], DATABASE_URL=elsewhere, REDIS_URL="redis://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "points migrate" in done.stderr

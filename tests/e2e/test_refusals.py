@@ -1,0 +1,178 @@
+"""What is refused, over HTTP: each status has its envelope and its headers, and nothing is written."""
+
+import socket
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.conftest import Service
+
+_BODY = {"recipient": "a@example.com", "amount": 1}
+
+
+def _assert_error(answer: httpx.Response, status: int, *fields: str) -> None:
+    assert answer.status_code == status
+    document = answer.json()
+    assert list(document) == ["success", "data", "errors", "additional_data"]
+    assert document["success"] is False
+    assert document["data"] is None
+    assert document["additional_data"] is None
+    assert sorted(document["errors"]) == sorted(fields)
+    assert all(
+        sentences and all(isinstance(line, str) for line in sentences) for sentences in document["errors"].values()
+    )
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-store, private"
+    assert answer.headers["Vary"] == "Accept, Authorization"
+    assert answer.headers["X-Request-Id"]
+
+
+def test_an_empty_body_names_all_three_fields_and_carries_the_headers_of_the_interface(service: Service) -> None:
+    caller = service.organization(10)
+    answer = service.send(caller.live, {})
+    _assert_error(answer, 400, "amount", "recipient", "recipients")
+    assert answer.headers["Transfer-Encoding"] == "chunked"
+    assert answer.headers["Via"] == "1.1 points"
+    assert answer.headers["Connection"]
+    assert answer.headers["Date"]
+    assert not any(character.isdigit() for character in answer.headers["Server"])
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer two words",
+        "Bearer nonsense",
+        "Basic cG9pbnRz",
+        "Bearer pts_live_" + "0" * 49,
+        "Bearer pts_live_" + "é" * 49,
+    ],
+)
+def test_a_missing_malformed_or_unknown_key_is_401_in_the_same_words(
+    service: Service, authorization: str | None
+) -> None:
+    headers = {} if authorization is None else {"Authorization": authorization.encode()}
+    answer = service.call("POST", "/v1/points/send", json=_BODY, headers=headers)
+    _assert_error(answer, 401, "authorization")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert answer.json() == service.call("GET", "/v1/organization").json()
+
+
+def test_a_revoked_key_is_401_at_once_and_the_other_key_still_works(service: Service) -> None:
+    caller = service.organization(10)
+    keys = service.points_json("keys", "list", str(caller.id))
+    live_id = next(key["id"] for key in keys if not key["sandbox"])
+    assert service.call("GET", "/v1/organization", key=caller.live).status_code == 200
+    service.points("keys", "revoke", str(live_id))
+    _assert_error(service.call("GET", "/v1/organization", key=caller.live), 401, "authorization")
+    assert service.call("GET", "/v1/organization", key=caller.development).status_code == 200
+
+
+@pytest.mark.parametrize("flag", ["disable", "suspend"])
+def test_an_organization_that_may_not_issue_gets_403_and_can_still_read(service: Service, flag: str) -> None:
+    caller = service.organization(10)
+    batch_id = service.send(caller.live, _BODY).json()["additional_data"]["batch_id"]
+    service.points("organizations", flag, str(caller.id))
+    _assert_error(service.send(caller.live, _BODY), 403, "organization")
+    assert service.balance(caller.live) == 9
+    assert service.call("GET", f"/v1/batches/{batch_id}", key=caller.live).status_code == 200
+
+
+def test_another_organizations_or_modes_batch_is_404_like_one_that_does_not_exist(service: Service) -> None:
+    caller, stranger = service.organization(10), service.organization(10)
+    batch_id = service.send(caller.live, _BODY).json()["additional_data"]["batch_id"]
+    for key in (stranger.live, caller.development):
+        _assert_error(service.call("GET", f"/v1/batches/{batch_id}", key=key), 404, "batch")
+    for number in ("0", "999999999", "9223372036854775808", "1" * 400):
+        _assert_error(service.call("GET", f"/v1/batches/{number}", key=caller.live), 404, "batch")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "field"),
+    [
+        ("GET", "/v1/nothing", 404, "path"),
+        ("GET", "/v1/batches/one", 404, "path"),
+        ("POST", "/v1/points/send/", 404, "path"),
+        ("GET", "/v1/points/send", 405, "method"),
+        ("DELETE", "/v1/organization", 405, "method"),
+        ("OPTIONS", "/v1/points/verify", 405, "method"),
+    ],
+)
+def test_a_wrong_path_or_method_is_answered_in_the_envelope(
+    service: Service, method: str, path: str, status: int, field: str
+) -> None:
+    answer = service.call(method, path)
+    _assert_error(answer, status, field)
+    assert (status == 405) == ("Allow" in answer.headers)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Type": "text/plain"},
+        {"Content-Type": "application/x-www-form-urlencoded"},
+        {"Content-Type": "application/json", "Content-Encoding": "gzip"},
+        {},
+    ],
+)
+def test_a_body_of_another_type_is_415(service: Service, headers: dict[str, str]) -> None:
+    caller = service.organization(10)
+    answer = service.call("POST", "/v1/points/send", key=caller.live, content=b'{"amount": 1}', headers=headers)
+    _assert_error(answer, 415, "content_type")
+
+
+def test_a_charset_parameter_is_fine(service: Service) -> None:
+    caller = service.organization(10)
+    headers = {"Content-Type": "application/json; charset=utf-8"}
+    body = b'{"recipient": "a@example.com", "amount": 1}'
+    assert service.call("POST", "/v1/points/send", key=caller.live, content=body, headers=headers).status_code == 201
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_over_the_limit_is_413_with_a_length_or_without(service: Service, chunked: bool) -> None:
+    caller = service.organization(10)
+    body = b'{"recipient": "a@example.com", "amount": 1}' + b" " * 8_388_608
+    content: Any = iter([body[:1_000_000], body[1_000_000:]]) if chunked else body
+    headers = {"Content-Type": "application/json"}
+    answer = service.call("POST", "/v1/points/send", key=caller.live, content=content, headers=headers)
+    _assert_error(answer, 413, "body")
+    assert service.balance(caller.live) == 10
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"NONSENSE\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n",
+        b"POST /v1/points/send HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 70_000 + b"\r\n\r\n",
+    ],
+)
+def test_bytes_that_are_no_request_are_answered_in_the_envelope(service: Service, request_bytes: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+        connection.sendall(request_bytes)
+        answer = b""
+        while chunk := connection.recv(65_536):
+            answer += chunk
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 414 ", b"HTTP/1.1 431 "))
+    assert b"Via: 1.1 points" in head
+    assert b"Transfer-Encoding: chunked" in head
+    assert b'{"success":false,"data":null,"errors":{"request":[' in body
+
+
+def test_a_sane_request_id_comes_back_and_another_is_replaced(service: Service) -> None:
+    assert service.call("GET", "/healthz", headers={"X-Request-Id": "abc-123"}).headers["X-Request-Id"] == "abc-123"
+    odd = service.call("GET", "/healthz", headers={"X-Request-Id": "a" * 200}).headers["X-Request-Id"]
+    assert odd
+    assert odd != "a" * 200
+
+
+def test_json_is_answered_whatever_the_caller_accepts(service: Service) -> None:
+    answer = service.call("GET", "/healthz", headers={"Accept": "text/html"})
+    assert answer.headers["Content-Type"] == "application/json"

@@ -1,0 +1,143 @@
+"""`points up` as a process among processes: what dies comes back, and what is stopped leaves nothing."""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from tests.e2e.conftest import Service, until
+
+
+@pytest.fixture
+def own_service(tmp_path: Path) -> Iterator[Service]:
+    """Prepare a service for one test alone, which may break it; the test starts it."""
+    service = Service(tmp_path / "data", {})
+    try:
+        yield service
+    finally:
+        service.kill()
+
+
+def _parts(service: Service) -> dict[str, Any]:
+    parts: dict[str, Any] = json.loads((service.data_dir / "running.json").read_text())["parts"]
+    return parts
+
+
+def _ports(service: Service) -> list[str]:
+    return ["--port", str(service.port), "--flower-port", str(service.flower_port)]
+
+
+def _family(service: Service) -> list[psutil.Process]:
+    """Return every process that the service consists of, also those in sessions of their own."""
+    assert service.process is not None
+    return psutil.Process(service.process.pid).children(recursive=True)
+
+
+def test_a_first_start_shows_keys_that_work_and_a_batch_that_was_issued(own_service: Service) -> None:
+    own_service.start()
+    shown = "\n".join(own_service.output)
+    assert "POST /v1/points/verify  200" in shown
+    assert "POST /v1/points/send    201" in shown
+    assert f"curl -i {own_service.url}/v1/points/send" in shown
+    demo = json.loads((own_service.data_dir / "demo.json").read_text())
+    assert demo["live"] in shown
+    answer = own_service.send(demo["live"], {"recipients": ["ada@example.com", "grace@example.com"], "amount": 50})
+    assert answer.status_code == 201
+
+
+def test_ctrl_c_leaves_no_process_and_the_data_stays_for_the_next_start(own_service: Service) -> None:
+    own_service.start()
+    demo = json.loads((own_service.data_dir / "demo.json").read_text())
+    balance = own_service.balance(demo["live"])
+    family = _family(own_service)
+    assert len(family) > 8
+    assert own_service.stop() == 0
+    _, alive = psutil.wait_procs(family, timeout=5)
+    assert alive == []
+    assert not (own_service.data_dir / "running.json").exists()
+    # A command finds the embedded database without the service, and puts it away again.
+    assert own_service.points_json("organizations", "show", demo["organization_id"])["balance"] == balance
+    assert own_service.points_json("status")["web_url"] is None
+    own_service.output.clear()
+    own_service.start()
+    assert own_service.balance(demo["live"]) == balance
+    assert demo["live"] in "\n".join(own_service.output)
+    assert "A first batch" not in "\n".join(own_service.output)
+
+
+def test_a_part_that_is_killed_is_started_again_and_sends_are_issued(own_service: Service) -> None:
+    own_service.start()
+    demo = json.loads((own_service.data_dir / "demo.json").read_text())
+
+    def is_ready() -> bool:
+        try:
+            return own_service.call("GET", "/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    for name in ("worker1", "worker2", "web", "beat", "flower", "valkey", "postgresql"):
+        pid = _parts(own_service)[name]["pid"]
+        os.kill(pid, signal.SIGKILL)
+        until(lambda name=name, pid=pid: _parts(own_service).get(name, {}).get("pid", pid) != pid, within_s=30)
+        until(is_ready, within_s=30)
+        assert any(line.startswith(f"{name:>10} │ died") for line in own_service.output)
+        answer = own_service.send(demo["live"], {"recipient": "ada@example.com", "amount": 1})
+        assert answer.status_code == 201, name
+    own_service.points("audit")
+
+
+def test_a_supervisor_that_was_killed_is_cleaned_up_after_by_the_next_start(own_service: Service) -> None:
+    own_service.start()
+    assert own_service.process is not None
+    family = _family(own_service)
+    own_service.process.kill()
+    own_service.process.wait()
+    own_service.output.clear()
+    own_service.start()
+    gone, _ = psutil.wait_procs(family, timeout=5)
+    assert len(gone) == len(family)
+    own_service.points("audit")
+
+
+def test_a_second_start_on_the_same_data_says_so(own_service: Service) -> None:
+    own_service.start()
+    second = own_service.run(["up", *_ports(own_service), "--data-dir", str(own_service.data_dir)])
+    assert second.returncode == 1
+    assert "already" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_a_port_that_is_taken_is_named_with_the_option_that_changes_it(own_service: Service) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", own_service.port))
+        taken.listen()
+        refused = own_service.run(["up", "--port", str(own_service.port), "--data-dir", str(own_service.data_dir)])
+    assert refused.returncode == 1
+    assert f"Port {own_service.port} is taken" in refused.stderr
+    assert "--port" in refused.stderr
+
+
+def test_data_of_another_version_of_postgresql_is_named(own_service: Service) -> None:
+    (own_service.data_dir / "postgresql").mkdir(parents=True)
+    (own_service.data_dir / "postgresql" / "PG_VERSION").write_text("9\n")
+    for command in (["up", *_ports(own_service)], ["audit"]):
+        refused = own_service.run([*command, "--data-dir", str(own_service.data_dir)])
+        assert refused.returncode == 1
+        assert "PostgreSQL 9" in refused.stderr
+        assert "Traceback" not in refused.stderr
+
+
+def test_a_wrong_setting_stops_the_start_with_a_sentence_that_names_it(own_service: Service) -> None:
+    refused = own_service.run(
+        ["up", *_ports(own_service), "--data-dir", str(own_service.data_dir)], POINTS_RECIPIENTS_MAX="many"
+    )
+    assert refused.returncode == 1
+    assert "POINTS_RECIPIENTS_MAX" in refused.stderr
+    assert "Traceback" not in refused.stderr
