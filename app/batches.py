@@ -14,6 +14,9 @@ from app.models import Batch
 
 QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
 
+# The contract promises 30; a day more, so that no clock's hour makes it less.
+IDEMPOTENCY_KEY_KEPT_DAYS = 31
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IssueRequest:
@@ -36,6 +39,15 @@ class IssueRequest:
         for key in self.email_keys:
             digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
         return digest.digest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Acceptance:
+    """What became of a send at the front: a batch of its own, or (`existed`) the one its key already names."""
+
+    batch_id: int
+    status: str
+    existed: bool
 
 
 class BatchRow(NamedTuple):
@@ -72,15 +84,6 @@ class TransactionRow(NamedTuple):
     user_id: int | None
     first_name: str | None
     last_name: str | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Acceptance:
-    """What became of a send at the front: a batch of its own, or (`existed`) the one its key already names."""
-
-    batch_id: int
-    status: str
-    existed: bool
 
 
 def find_by_idempotency_key(
@@ -203,6 +206,21 @@ _ORGANIZATIONS_WAITING = text("""
     WHERE status = 'queued' AND created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
       AND (retry_at IS NULL OR retry_at <= clock_timestamp())
     ORDER BY organization_id
+""")
+
+
+def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_most: int) -> int:
+    """Take the idempotency keys from some of the oldest batches that are past their time; return from how many."""
+    parameters = {"older_than_days": older_than_days, "at_most": at_most}
+    return connection.execute(_FORGET_IDEMPOTENCY_KEYS, parameters).rowcount
+
+
+_FORGET_IDEMPOTENCY_KEYS = text("""
+    UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL
+    WHERE id IN (SELECT id FROM batches
+                 WHERE idempotency_key IS NOT NULL AND status <> 'queued'
+                   AND created_at < clock_timestamp() - make_interval(days => :older_than_days)
+                 ORDER BY created_at LIMIT :at_most)
 """)
 
 

@@ -82,6 +82,7 @@ class ApiKey(Base):
     hash: Mapped[bytes] = mapped_column(LargeBinary)
     start: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = _moment()
+    last_used_at: Mapped[datetime | None] = _later()
     revoked_at: Mapped[datetime | None] = _later()
 
 
@@ -146,6 +147,8 @@ class Batch(Base):
             unique=True,
             postgresql_where=text("idempotency_key IS NOT NULL"),
         ),
+        # Where keys that are old enough to be forgotten are found.
+        Index("ix_batches_idempotency_age", "created_at", postgresql_where=text("idempotency_key IS NOT NULL")),
         # The queue itself, in order. It holds only what is queued, so it stays small for ever.
         Index("ix_batches_queued", "organization_id", "id", postgresql_where=text("status = 'queued'")),
         Index(None, "organization_id", "sandbox", "id"),

@@ -11,7 +11,7 @@ from app.database import transaction
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the database at `url` (`postgresql+psycopg://`) up to a revision; nothing to do is fine."""
+    """Bring the database at `url` up to a revision; nothing to do is fine."""
     command.upgrade(_config(url), revision)
 
 

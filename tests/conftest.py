@@ -57,7 +57,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     try:
         server.wait_until_ready()
         cache.wait_until_ready()
-        migrations.upgrade(server.url().replace("postgresql://", "postgresql+psycopg://"))
+        migrations.upgrade(server.url())
         yield Servers(database_url=server.url(), redis_url=cache.url())
     finally:
         process.terminate()

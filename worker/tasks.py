@@ -9,7 +9,11 @@ from app import batches, hints
 from app.database import forget_connections_of_the_parent, transaction
 from app.ledger import claim
 from app.ledger.drain import drain
-from app.queue import CLAIM_CROSSED, ISSUE, QUEUED_TOO_LONG_S, SWEEP, celery, submit
+from app.queue import CLAIM_CROSSED, FORGET_IDEMPOTENCY_KEYS, ISSUE, QUEUED_TOO_LONG_S, SWEEP, celery, submit
+
+# What is left after these steps waits for the next run, ten minutes later.
+_FORGET_STEP = 1_000
+_FORGET_STEPS_MAX = 100
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +43,18 @@ def claim_crossed(*, everybody: bool = False) -> None:
         user_ids = claim.users_with_held(connection, registered_within_s=within_s)
         if user_ids:
             _log.info("Claimed %d crossed transactions", claim.claim(connection, user_ids))
+
+
+@celery.task(name=FORGET_IDEMPOTENCY_KEYS)
+def forget_idempotency_keys() -> None:
+    """Forget keys past their time, in steps so small that none holds many rows or lasts long."""
+    for _ in range(_FORGET_STEPS_MAX):
+        with transaction() as connection:
+            forgotten = batches.forget_idempotency_keys(
+                connection, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP
+            )
+        if forgotten < _FORGET_STEP:
+            return
 
 
 @worker_process_init.connect

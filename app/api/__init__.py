@@ -5,11 +5,13 @@ import re
 import uuid
 
 from flask import Flask, Response, g, request
+from flask_limiter import Limiter, RateLimitExceeded
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException
 
 from app.api import batches, envelope, health, organization, send, verify
+from app.api.limits import limit_rate, retry_after_s
 from app.errors import PointsError
 from app.settings import settings
 
@@ -36,9 +38,11 @@ def create_app() -> Flask:
     for endpoint in (verify, send, batches, organization, health):
         app.register_blueprint(endpoint.blueprint)
     app.before_request(_name_the_request)
+    limiter = limit_rate(app)
     app.after_request(_add_headers)
     app.register_error_handler(PointsError, envelope.failure_of)
     app.register_error_handler(HTTPException, _http_failure)
+    app.register_error_handler(RateLimitExceeded, lambda _: _too_many(limiter))
     app.register_error_handler(SQLAlchemyError, _database_failure)
     app.register_error_handler(Exception, _unexpected_failure)
     return app
@@ -80,6 +84,13 @@ def _http_failure(error: HTTPException) -> Response:
     for name, value in error.get_headers():
         if name not in ("Content-Type", "Content-Length"):
             response.headers[name] = value
+    return response
+
+
+def _too_many(limiter: Limiter) -> Response:
+    sentence = f"This key may make {settings().rate_limit} calls. Wait as long as Retry-After says, in seconds."
+    response = envelope.failure(429, {"rate_limit": [sentence]})
+    response.headers["Retry-After"] = str(retry_after_s(limiter))
     return response
 
 

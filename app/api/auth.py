@@ -7,21 +7,16 @@ from sqlalchemy import Connection
 
 from app.api_keys import Caller, find_caller
 from app.errors import InvalidKey
+from app.keys import is_well_formed
 
 # One scheme word, one run of blanks, one key; RFC 9110 writes scheme names in any case.
 _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
 
 
-def key_of_request() -> str:
-    """Return the key that the request carries, whatever it is worth.
-
-    Raises:
-        InvalidKey: there is none, or the header has another form. Asked before the body is read.
-    """
+def well_formed_key_of_request() -> str | None:
+    """Return the key that the request carries if its checksum holds, whatever it is worth; else None."""
     match = _BEARER.match(request.headers.get("Authorization", ""))
-    if match is None:
-        raise InvalidKey
-    return match[1]
+    return match[1] if match is not None and is_well_formed(match[1]) else None
 
 
 def caller(connection: Connection) -> Caller:
@@ -30,4 +25,7 @@ def caller(connection: Connection) -> Caller:
     Raises:
         InvalidKey: missing, malformed, unknown or revoked, all in the same words.
     """
-    return find_caller(connection, key_of_request())
+    key = well_formed_key_of_request()
+    if key is None:  # The database is not asked about what cannot be a key.
+        raise InvalidKey
+    return find_caller(connection, key)

@@ -11,6 +11,7 @@ _COLUMNS = {
     "Mode": "mode",
     "Starts with": "start",
     "Created (UTC)": "created_at",
+    "Last used (UTC)": "last_used_at",
     "Revoked (UTC)": "revoked_at",
 }
 

@@ -65,6 +65,7 @@ def upgrade() -> None:
             server_default=sa.text("clock_timestamp()"),
             nullable=False,
         ),
+        sa.Column("last_used_at", postgresql.TIMESTAMP(timezone=True), nullable=True),
         sa.Column("revoked_at", postgresql.TIMESTAMP(timezone=True), nullable=True),
         sa.CheckConstraint("octet_length(hash) = 32", name="ck_api_keys_hash_is_sha256"),
         sa.ForeignKeyConstraint(["organization_id"], ["organizations.id"], name="fk_api_keys_organization_id"),
@@ -128,6 +129,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_batches"),
     )
     op.create_index("ix_batches_organization_id_sandbox_id", "batches", ["organization_id", "sandbox", "id"])
+    op.create_index(
+        "ix_batches_idempotency_age",
+        "batches",
+        ["created_at"],
+        postgresql_where=sa.text("idempotency_key IS NOT NULL"),
+    )
     op.create_index(
         "ix_batches_queued",
         "batches",

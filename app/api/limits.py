@@ -1,0 +1,49 @@
+"""The rate limit: per key, counted in Redis, checked before the body is read. It fails open."""
+
+import time
+
+from flask import Flask, request
+from flask_limiter import ApplicationLimit, Limiter
+
+from app.api.auth import well_formed_key_of_request
+from app.keys import hash_key
+from app.settings import settings
+
+# While Redis is away each process counts for itself, up to what nobody reaches. Redis is then asked
+# again at growing intervals only: one that accepts and never answers must not slow every call down.
+_OPEN = "1000000/second"
+_TIMEOUT_S = 1
+
+
+def limit_rate(app: Flask) -> Limiter:
+    """Put the limit of `POINTS_RATE_LIMIT` before every `/v1` call that carries a well-formed key."""
+    return Limiter(
+        _counted_as,
+        app=app,
+        enabled=settings().rate_limit != "off",
+        application_limits=[ApplicationLimit(settings().rate_limit, exempt_when=_is_exempt)]
+        if settings().rate_limit != "off"
+        else [],
+        storage_uri=settings().redis_url,
+        storage_options={"socket_timeout": _TIMEOUT_S, "socket_connect_timeout": _TIMEOUT_S},
+        in_memory_fallback=[_OPEN],
+        swallow_errors=True,
+        key_prefix="points",
+    )
+
+
+def retry_after_s(limiter: Limiter) -> int:
+    """Return the whole seconds until the limit that this request hit admits the next one."""
+    hit = limiter.current_limit
+    return 1 if hit is None else max(1, hit.reset_at - int(time.time()))
+
+
+def _is_exempt() -> bool:
+    """A call without a well-formed key is a 401 that costs nothing, and has no key to be counted by."""
+    return not request.path.startswith("/v1/") or well_formed_key_of_request() is None
+
+
+def _counted_as() -> str:
+    """Count a key under its hash: Redis is not told what would open the door."""
+    key = well_formed_key_of_request()
+    return "" if key is None else hash_key(key).hex()
