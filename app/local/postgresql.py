@@ -224,7 +224,8 @@ class PostgreSQL:
         drop = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups"]
         reachable = subprocess.run([*drop, "test", "-x", _binary("postgres"), "-a", "-w", self._folder], check=False)
         if reachable.returncode != 0:
-            drop += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+            # The last bit lets access() count that capability too; PostgreSQL asks it about its own files.
+            drop += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--securebits=+no_setuid_fixup"]
         return [*drop, "--"]
 
 

