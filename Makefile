@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test check install install-dev format lock clean
+.PHONY: run test check install install-dev bench format lock clean
 
 run: install  ## The whole service in this terminal, until Ctrl-C.
 	@$(BIN)/points up
@@ -38,6 +38,9 @@ $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 	@echo "Installing what the tests need (once) …"
 	@$(PIP) install --quiet --require-hashes --requirement requirements-dev.lock
 	@touch $@
+
+bench: install-dev  ## What a send costs beside the COPY floor, as medians with their spread.
+	@$(BIN)/python -m benchmarks
 
 format: install-dev  ## Put the code into its one format.
 	$(BIN)/ruff format .
