@@ -41,6 +41,7 @@ def _configuration() -> dict[str, Any]:
     return {
         "broker_url": settings().redis_url,
         "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,  # A broker that is away for an hour comes back all the same.
         "broker_transport_options": {
             "visibility_timeout": VISIBILITY_TIMEOUT_S,
             # A broker that is gone, or accepts and never answers, is known to be so within a second.
@@ -109,4 +110,5 @@ def workers_answering(*, timeout_s: float) -> list[str]:
         answers = celery.control.ping(timeout=timeout_s)
     except OperationalError:
         return []
-    return sorted(name for answer in answers for name in answer)
+    # Beat answers too where it runs with remote control, as in the compose file.
+    return sorted(name for answer in answers for name in answer if not name.startswith("celerybeat@"))

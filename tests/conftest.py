@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 import migrations
-from app import hints
-from app.database import Base, engine, forget_connections_of_the_parent, transaction
+from app import database, hints
+from app.database import Base, forget_connections_of_the_parent, transaction
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
@@ -21,9 +21,13 @@ _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL":
 
 def forget_everything() -> None:
     """Drop what a process keeps for its life: settings, connections, the Redis client."""
-    settings.cache_clear()
-    hints.redis.cache_clear()
+    if database._engine is not None:
+        database._engine.dispose()
     forget_connections_of_the_parent()
+    settings.cache_clear()
+    if hints.redis.cache_info().currsize:
+        hints.redis().close()
+    hints.redis.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -65,23 +69,19 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         server.stop()
 
 
-@pytest.fixture
-def database(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(name="database")
+def _database(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a test the real PostgreSQL, its tables empty and its ids starting at 1."""
     monkeypatch.setenv("DATABASE_URL", servers.database_url)
     forget_everything()
     names = ", ".join(table.name for table in Base.metadata.sorted_tables)
     with transaction() as connection:
         connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY CASCADE")
-    yield
-    engine().dispose()
 
 
 @pytest.fixture
-def broker(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def broker(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a test the real Valkey, empty."""
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
     forget_everything()
     hints.redis().flushdb()
-    yield
-    hints.redis().close()

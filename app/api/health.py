@@ -23,9 +23,9 @@ def readyz() -> Response:
     faults = {}
     try:
         with transaction() as connection:
-            connection.execute(text("SELECT 1"))
+            connection.execute(text("SELECT FROM organizations LIMIT 1"))
     except SQLAlchemyError:
-        faults["postgresql"] = ["PostgreSQL is out of reach."]
+        faults["postgresql"] = ["PostgreSQL is out of reach, or has no tables yet."]
     try:
         redis().ping()
     except RedisError:

