@@ -1,5 +1,6 @@
 """The settings, read once from the environment and checked at start."""
 
+import re
 from functools import lru_cache
 from typing import Annotated
 from urllib.parse import urlsplit, urlunsplit
@@ -19,13 +20,23 @@ def _postgresql(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
         raise ValueError("must start with postgresql://")
+    _require_host_and_port(url)
     return f"postgresql://{rest}"
 
 
 def _redis(url: str) -> str:
     if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
         raise ValueError("must start with redis:// or rediss://")
+    _require_host_and_port(url)
     return url
+
+
+def _require_host_and_port(url: str) -> None:
+    """Raise for an address that no driver can read. The sentence must not repeat it: it holds a password."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        raise ValueError("its host or its port cannot be read") from None
 
 
 class Settings(BaseSettings):
@@ -78,7 +89,8 @@ def _sentence(location: tuple[int | str, ...], message: str, seen: object) -> st
 def without_password(url: str) -> str:
     """Return `url` fit for a person's screen: the password, if there is one, as three stars."""
     parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    where = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{where}"))
+    if parts.password is not None:
+        where = parts.netloc.rpartition("@")[2]
+        parts = parts._replace(netloc=f"{parts.username or ''}:***@{where}")
+    # Both servers take the password as a parameter of the address as well.
+    return urlunsplit(parts._replace(query=re.sub(r"(?<=password=)[^&]*", "***", parts.query)))

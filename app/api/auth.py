@@ -3,9 +3,9 @@
 import re
 
 from flask import request
-from sqlalchemy import Connection
 
 from app.api_keys import Caller, find_caller
+from app.database import transaction
 from app.errors import InvalidKey
 from app.keys import is_well_formed
 
@@ -19,8 +19,8 @@ def well_formed_key_of_request() -> str | None:
     return match[1] if match is not None and is_well_formed(match[1]) else None
 
 
-def caller(connection: Connection) -> Caller:
-    """Return whom the request comes from.
+def caller() -> Caller:
+    """Return whom the request comes from, in a transaction of its own.
 
     Raises:
         InvalidKey: missing, malformed, unknown or revoked, all in the same words.
@@ -28,4 +28,5 @@ def caller(connection: Connection) -> Caller:
     key = well_formed_key_of_request()
     if key is None:  # The database is not asked about what cannot be a key.
         raise InvalidKey
-    return find_caller(connection, key)
+    with transaction() as connection:
+        return find_caller(connection, key)

@@ -15,8 +15,8 @@ blueprint = Blueprint("batches", __name__)
 @blueprint.get("/v1/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> Response:
     """Answer 200 with the batch; another organization's, or another mode's, is a 404 like one that is not there."""
+    who = caller()
     with transaction() as connection:
-        who = caller(connection)
         batch = None
         if batch_id <= INT64_MAX:
             batch = batches.find(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)

@@ -4,13 +4,10 @@ from flask import Blueprint, Response
 
 from app.api import envelope
 from app.api.auth import caller
-from app.database import transaction
 
 blueprint = Blueprint("organization", __name__)
 
 
 @blueprint.get("/v1/organization")
 def show_organization() -> Response:
-    with transaction() as connection:
-        organization = caller(connection).organization
-    return envelope.success(envelope.organization_body(organization))
+    return envelope.success(envelope.organization_body(caller().organization))

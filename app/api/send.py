@@ -1,6 +1,8 @@
 """`POST /v1/points/send`: accept a batch, hand it to the workers, and answer with what they committed."""
 
 import re
+import threading
+import time
 
 from flask import Blueprint, Response, request
 
@@ -11,7 +13,7 @@ from app.api.body import json_bytes
 from app.api.schemas import parse_issue_request
 from app.api.waiting import waiting
 from app.api_keys import Caller
-from app.batches import Acceptance, IssueRequest
+from app.batches import Acceptance, BatchRow, IssueRequest, TransactionRow
 from app.database import transaction
 from app.errors import InvalidRequest, OrganizationDisabled, OrganizationSuspended
 from app.ledger.verify import may_not_issue
@@ -26,14 +28,18 @@ _RETRY_AFTER_S = 1
 @blueprint.post("/v1/points/send")
 def send() -> Response:
     """Answer 201 with every transaction, or 202 when asked to, or when the wait runs out."""
-    with transaction() as connection:
-        who = caller(connection)
+    who = caller()
     issue_request = parse_issue_request(json_bytes(), settings())
     idempotency_key = _idempotency_key()
     accepted = _accept(who, issue_request, idempotency_key)
-    if accepted.status == batches.QUEUED:
-        _see_it_issued(who, accepted, recipients=len(issue_request.emails))
-    return _answer(who, accepted)
+    if accepted.status != batches.QUEUED:
+        return _answer(accepted, *_read(who, accepted))
+    if _wants_no_wait():
+        _submit(who, accepted, issue_request)
+        return _accepted(accepted.batch_id)
+    with waiting.expect(accepted.batch_id) as woken:  # Before submitting, so that no hint is missed.
+        _submit(who, accepted, issue_request)
+        return _answer(accepted, *_wait(who, accepted, woken))
 
 
 def _accept(who: Caller, issue_request: IssueRequest, idempotency_key: str | None) -> Acceptance:
@@ -66,25 +72,38 @@ def _accept(who: Caller, issue_request: IssueRequest, idempotency_key: str | Non
     return Acceptance(batch_id=batch_id, status=batches.QUEUED, existed=False)
 
 
-def _see_it_issued(who: Caller, accepted: Acceptance, *, recipients: int) -> None:
-    """Submit a batch and wait for it, up to the deadline. A retry that joins one only waits."""
-    with waiting.expect(accepted.batch_id) as final:  # Before submitting, so that no hint is missed.
-        if not accepted.existed:
-            queue.submit(who.organization.id, batch_id=accepted.batch_id, recipients=recipients)
-        if not _wants_no_wait():
-            final.wait(settings().wait_s)
+def _submit(who: Caller, accepted: Acceptance, issue_request: IssueRequest) -> None:
+    """Ask the workers to issue a batch of our own. A retry that joins one leaves that to whoever it belongs to."""
+    if not accepted.existed:
+        queue.submit(who.organization.id, batch_id=accepted.batch_id, recipients=len(issue_request.emails))
 
 
-def _answer(who: Caller, accepted: Acceptance) -> Response:
+def _wait(who: Caller, accepted: Acceptance, woken: threading.Event) -> tuple[BatchRow, list[TransactionRow]]:
+    """Wait until the batch's row is final or the deadline has come, and return it as it then is."""
+    deadline = time.monotonic() + settings().wait_s
+    while True:
+        in_time = woken.wait(max(0.0, deadline - time.monotonic()))
+        batch, transactions = _read(who, accepted)
+        if batch.status != batches.QUEUED or not in_time:
+            return batch, transactions
+        woken.clear()  # The row decides, and not the hint: wait on.
+
+
+def _read(who: Caller, accepted: Acceptance) -> tuple[BatchRow, list[TransactionRow]]:
+    """Return the batch as it is committed, with its transactions once it is issued."""
+    with transaction() as connection:
+        batch = batches.find(connection, accepted.batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        assert batch is not None, "an accepted batch is never deleted"
+        transactions = batches.transactions_of(connection, batch.id) if batch.status == batches.ISSUED else []
+    return batch, transactions
+
+
+def _answer(accepted: Acceptance, batch: BatchRow, transactions: list[TransactionRow]) -> Response:
     """Answer from committed rows.
 
     Raises:
         MayNotIssue: the worker found the organization disabled or suspended under the row lock.
     """
-    with transaction() as connection:
-        batch = batches.find(connection, accepted.batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
-        assert batch is not None, "an accepted batch is never deleted"
-        transactions = batches.transactions_of(connection, batch.id) if batch.status == batches.ISSUED else []
     if batch.status == batches.REFUSED:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
     if batch.status == batches.QUEUED:

@@ -6,7 +6,6 @@ from app.api import envelope
 from app.api.auth import caller
 from app.api.body import json_bytes
 from app.api.schemas import parse_issue_request
-from app.database import transaction
 from app.ledger import verify as ledger
 from app.settings import settings
 
@@ -16,8 +15,7 @@ blueprint = Blueprint("verify", __name__)
 @blueprint.post("/v1/points/verify")
 def verify() -> Response:
     """Answer 200 with the verdict, also when it is a refusal."""
-    with transaction() as connection:
-        organization = caller(connection).organization
+    organization = caller().organization
     request = parse_issue_request(json_bytes(), settings())
     verdict = ledger.verify(organization, amount=request.amount, recipients=len(request.emails))
     return envelope.success(envelope.verdict_body(verdict), **envelope.verdict_additions(verdict))

@@ -5,6 +5,7 @@ import socket
 from app.errors import Refused
 
 HOST = "127.0.0.1"
+PORT_MAX = 65_535
 
 
 def is_free(port: int) -> bool:
@@ -25,7 +26,8 @@ def require_free(port: int, *, option: str) -> None:
         Refused: another program listens there.
     """
     if not is_free(port):
-        raise Refused(f"Port {port} is taken by another program. Choose another, for example {option} {port + 1}.")
+        other = port + 1 if port < PORT_MAX else port - 1
+        raise Refused(f"Port {port} is taken by another program. Choose another, for example {option} {other}.")
 
 
 def any_free(preferred: int | None = None) -> int:

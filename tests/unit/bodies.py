@@ -1,0 +1,35 @@
+"""Bodies of verify and send as a test writes them, and what becomes of them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.api.schemas import parse_issue_request
+from app.batches import IssueRequest
+from app.errors import Faults, InvalidRequest
+from app.settings import settings
+
+
+def body_with(**fields: Any) -> dict[str, Any]:
+    """Return a body that is right, but for the fields given; one that is `...` is left out."""
+    body = {"recipients": ["a@example.com"], "amount": 10} | fields
+    return {name: value for name, value in body.items() if value is not ...}
+
+
+def accepted(body: dict[str, Any] | bytes) -> IssueRequest:
+    """Read a body that is right."""
+    return parse_issue_request(_encoded(body), settings())
+
+
+def faults_of(body: dict[str, Any] | bytes) -> Faults:
+    """Read a body that is wrong, and return its faults."""
+    with pytest.raises(InvalidRequest) as caught:
+        parse_issue_request(_encoded(body), settings())
+    faults = caught.value.faults
+    assert all(sentences and all(sentences) for sentences in faults.values())
+    return faults
+
+
+def _encoded(body: dict[str, Any] | bytes) -> bytes:
+    return body if isinstance(body, bytes) else json.dumps(body).encode()

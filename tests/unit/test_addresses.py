@@ -1,0 +1,143 @@
+"""E-mail addresses: what is one, and when two of them are the same."""
+
+import email_validator
+import pytest
+from hypothesis import assume, given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+
+from app.addresses import _PLAIN, LENGTH_MAX, parse
+from app.errors import InvalidAddress
+
+_LONGEST = f"{'a' * 64}@{'b' * 63}.{'c' * 63}.{'d' * 58}.de"
+
+# Mostly right, and wrong only in small things, so that the fast pattern accepts one in two.
+_ATOM = st.text("aZ09!#$%&'*+/=?^_`{|}~-", min_size=1, max_size=20)
+_LOCAL = st.lists(_ATOM, min_size=1, max_size=4).map(".".join) | st.text("aZ09+-.", min_size=1, max_size=66)
+_LABEL = st.from_regex(r"[aZ09]([aZ09-]{0,4}[aZ09])?", fullmatch=True) | st.sampled_from(
+    ["a-", "-a", "", "xn--a", "XN--80ak6aa92e", "ab--c", "a--b", "b" * 60, "b" * 63, "b" * 64, "test", "local"]
+)
+_ENDING = st.sampled_from([".de"] * 6 + ["", ".COM", ".c-d", ".d1", ".1d", ".", ".de\n", ".de-"])
+_NEARLY_PLAIN = st.builds(
+    lambda local, labels, ending: f"{local}@{'.'.join(labels)}{ending}",
+    _LOCAL,
+    st.lists(_LABEL, min_size=1, max_size=5),
+    _ENDING,
+)
+
+
+@given(_NEARLY_PLAIN)
+@effort(max_examples=400, deadline=None)
+def test_what_the_fast_pattern_accepts_the_library_accepts_under_the_same_key(text: str) -> None:
+    # Were the pattern to accept next to nothing, hypothesis would complain of the many assumptions.
+    assume(_PLAIN.match(text))
+    checked = email_validator.validate_email(text, check_deliverability=False, strict=True)
+    assert parse(text).key == checked.normalized.lower()
+
+
+@given(st.text(st.characters(), max_size=300) | st.builds("{}@{}".format, st.text(), st.text()))
+@effort(deadline=None)
+def test_any_text_is_an_address_or_refused_in_one_printable_sentence(text: str) -> None:
+    try:
+        address = parse(text)
+    except InvalidAddress as refusal:
+        sentence = refusal.sentence
+    else:
+        sentence = "must be as it is."
+        assert (address.text, address.key) == (text.strip(), address.key.lower())
+    assert sentence.startswith("must be ")
+    assert sentence.isprintable()
+
+
+@pytest.mark.parametrize("text", ["a@b.de", "first.last+tag@mail.example.org", "O'Hara_9@a-b.co", "x@1.example"])
+def test_a_plain_address_is_settled_without_the_library(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("email_validator.validate_email")
+    assert parse(text).key == text.lower()
+
+
+@pytest.mark.parametrize("blanks", [" ", "\t", "\r\n", "\u00a0", "\u3000"])
+def test_surrounding_blanks_are_trimmed(blanks: str) -> None:
+    address = parse(f"{blanks}A@b.de{blanks}")
+    assert (address.text, address.key) == ("A@b.de", "a@b.de")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ada@Example.COM", "ada@example.com"),
+        ("BÜCHER@example.com", "bücher@example.com"),
+        ("u\u0308@example.com", "\u00fc@example.com"),
+        ("a@bücher.example", "a@xn--bcher-kva.example"),
+        ("a@BÜCHER.example", "a@bücher.example"),
+        ("a@b\u3002de", "a@b.de"),
+    ],
+    ids=["case", "case beyond ASCII", "composed and decomposed", "punycode", "case of a domain", "ideographic dot"],
+)
+def test_two_spellings_of_one_address_share_a_key_and_keep_their_text(one: str, other: str) -> None:
+    assert parse(one).key == parse(other).key
+    assert (parse(one).text, parse(other).text) == (one, other)
+
+
+@pytest.mark.parametrize("other", ["firstlast@gmail.com", "first.last+tag@gmail.com", "first.last@googlemail.com"])
+def test_dots_and_plus_are_not_folded(other: str) -> None:
+    assert parse("first.last@gmail.com").key != parse(other).key
+
+
+@pytest.mark.parametrize("text", ["用户@例子.广告", "θσερ@εχαμπλε.ψομ", "ñandú@example.com", "a@xn--fiqs8s.xn--fiqs8s"])
+def test_international_domains_and_local_parts_are_addresses(text: str) -> None:
+    assert parse(text).text == text
+
+
+@pytest.mark.parametrize("domain", ["company.test", "printer.local", "nowhere.invalid", "mail.example"])
+def test_a_reserved_domain_is_an_address_because_only_syntax_is_checked(domain: str) -> None:
+    assert parse(f"a@{domain}").key == f"a@{domain}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a", "@", "a@", "@b.de", "a@b", "a@localhost", "a@@b.de", "a@b@c.de",
+        ".a@b.de", "a.@b.de", "a..b@c.de", "a@b..de", "a@.b.de", "a@b.de.", "a@-b.de", "a@b-.de",
+        "a b@c.de", "a@b c.de", "a@b_c.de", "a@b.c1", "a@1.2.3.4", "a@[1.2.3.4]", "a@[IPv6:::1]",
+        '"a b"@c.de', "Bob <a@b.de>", "<a@b.de>", "a@b.de,c@d.de", "a@b.de;c@d.de", "mailto:a@b.de",
+        "a@b.de\nc@d.de", "a\0@b.de", "a@b\0.de", "\ud800@b.de", "\u202ea@b.de", "a@xn--a.de", "a@ab--c.de",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(InvalidAddress):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\t\n", "\u00a0"])
+def test_a_blank_is_said_to_be_blank(text: str) -> None:
+    with pytest.raises(InvalidAddress, match=r"^must be an e-mail address, but is blank\.$"):
+        parse(text)
+
+
+def test_an_address_may_have_254_characters_and_no_more() -> None:
+    assert len(_LONGEST) == LENGTH_MAX == 254
+    assert parse(_LONGEST).key == _LONGEST
+    assert parse(f"{' ' * 300}{_LONGEST}").text == _LONGEST
+    with pytest.raises(InvalidAddress, match="at most 254 characters, but has 255"):
+        parse(f"{_LONGEST}x")
+
+
+def test_a_local_part_may_have_64_characters_and_no_more() -> None:
+    assert parse(f"{'a' * 64}@b.de").key == f"{'a' * 64}@b.de"
+    with pytest.raises(InvalidAddress, match="too long before the @-sign"):
+        parse(f"{'a' * 65}@b.de")
+
+
+def test_a_label_of_a_domain_may_have_63_characters_and_no_more() -> None:
+    assert parse(f"a@{'b' * 63}.de").key == f"a@{'b' * 63}.de"
+    with pytest.raises(InvalidAddress):
+        parse(f"a@{'b' * 64}.de")
+
+
+@pytest.mark.parametrize(
+    "text", ["secret-name@", "secret-name", "secret-name@secret..name", f"{'secret-name' * 40}@b.de"]
+)
+def test_the_sentence_does_not_repeat_the_address(text: str) -> None:
+    with pytest.raises(InvalidAddress) as refusal:
+        parse(text)
+    assert "secret" not in refusal.value.sentence

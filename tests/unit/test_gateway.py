@@ -1,0 +1,93 @@
+"""The gateway below the application: bytes that are no request are answered in the envelope too."""
+
+import importlib
+import json
+import logging
+import socket
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+from gunicorn.http.errors import InvalidHeader, InvalidRequestLine, LimitRequestHeaders, LimitRequestLine
+
+
+@pytest.fixture
+def gateway() -> Iterator[ModuleType]:
+    """Return the module read anew, because it checks the settings as soon as it is read."""
+    sys.modules.pop("app.api.gateway", None)
+    yield importlib.import_module("app.api.gateway")
+    sys.modules.pop("app.api.gateway", None)
+
+
+def answer_to(gateway: ModuleType, error: Exception) -> tuple[str, dict[str, str], bytes]:
+    """Return what a peer whose bytes raised `error` reads: the first line, the headers and the rest."""
+    worker = gateway.GatewayWorker.__new__(gateway.GatewayWorker)
+    worker.log = logging.getLogger("gateway")
+    peer, ours = socket.socketpair()
+    with peer:
+        with ours:
+            worker.handle_error(None, ours, None, error)
+        read = b"".join(iter(lambda: peer.recv(65_536), b""))
+    head, _, body = read.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    return first, dict(line.split(": ", 1) for line in lines), body
+
+
+@pytest.mark.parametrize(
+    ("error", "first_line"),
+    [
+        (InvalidRequestLine("nonsense"), "HTTP/1.1 400 Bad Request"),
+        (InvalidHeader("x"), "HTTP/1.1 400 Bad Request"),
+        (LimitRequestLine(5000, 4094), "HTTP/1.1 414 URI Too Long"),
+        (LimitRequestHeaders("x"), "HTTP/1.1 431 Request Header Fields Too Large"),
+    ],
+)
+def test_bytes_that_are_no_request_are_answered_in_the_envelope(
+    gateway: ModuleType, error: Exception, first_line: str
+) -> None:
+    first, headers, body = answer_to(gateway, error)
+    assert first == first_line
+    length, _, rest = body.partition(b"\r\n")
+    document = json.loads(rest[: int(length, 16)])
+    assert rest[int(length, 16) :] == b"\r\n0\r\n\r\n"  # Chunked, and complete.
+    assert list(document) == ["success", "data", "errors", "additional_data"]
+    assert (document["success"], document["data"], document["additional_data"]) == (False, None, None)
+    assert document["errors"]["request"]
+    assert headers["X-Request-Id"]
+    assert headers["Content-Type"] == "application/json"
+
+
+def test_such_a_400_carries_the_headers_of_the_interface_document(gateway: ModuleType) -> None:
+    _, headers, _ = answer_to(gateway, InvalidRequestLine("nonsense"))
+    named = ["Connection", "Date", "Server", "Cache-Control", "Vary", "Transfer-Encoding", "Content-Type", "Via"]
+    assert set(named) <= set(headers)
+    assert headers["Transfer-Encoding"] == "chunked"
+    assert headers["Cache-Control"] == "no-store, private"
+    assert headers["Vary"] == "Accept, Authorization"
+    assert headers["Via"] == "1.1 points"
+    assert not any(character.isdigit() for character in headers["Server"])  # It gives no version.
+
+
+def test_a_peer_that_is_gone_is_no_error(gateway: ModuleType) -> None:
+    worker = gateway.GatewayWorker.__new__(gateway.GatewayWorker)
+    worker.log = logging.getLogger("gateway")
+    peer, ours = socket.socketpair()
+    peer.close()
+    with ours:
+        worker.handle_error(None, ours, None, InvalidRequestLine("nonsense"))
+
+
+def test_a_wrong_setting_stops_the_start_with_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_WAIT_S", "soon")
+    monkeypatch.delitem(sys.modules, "app.api.gateway", raising=False)
+    with pytest.raises(SystemExit, match=r"^points: The setting POINTS_WAIT_S is wrong: "):
+        importlib.import_module("app.api.gateway")
+
+
+@pytest.mark.parametrize("wait_s", ["0", "25", "600"])
+def test_the_gateway_is_more_patient_than_any_wait(wait_s: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_WAIT_S", wait_s)
+    monkeypatch.delitem(sys.modules, "app.api.gateway", raising=False)
+    gateway = importlib.import_module("app.api.gateway")
+    assert float(wait_s) < gateway.graceful_timeout < gateway.timeout

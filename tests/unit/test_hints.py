@@ -1,0 +1,56 @@
+"""Hints over Redis: told to every front, heard by those who listen, and never a reason to fail."""
+
+from collections.abc import Iterator
+
+import pytest
+from fakeredis import FakeRedis
+from redis.exceptions import RedisError
+
+from app import hints
+
+
+@pytest.fixture
+def redis() -> Iterator[FakeRedis]:
+    # A monkeypatch of its own, undone before the environment forgets the real client.
+    with pytest.MonkeyPatch.context() as patch, FakeRedis(decode_responses=True) as client:
+        patch.setattr(hints, "redis", lambda: client)
+        patch.setattr(hints, "_TIMEOUT_S", 0.01)
+        yield client
+
+
+def heard(listening: Iterator[list[int]]) -> list[int]:
+    """Return the next hint; the empty ones between are the listener's own pulse."""
+    return next(batch_ids for batch_ids in listening if batch_ids)
+
+
+@pytest.mark.usefixtures("redis")
+def test_a_hint_reaches_every_front_that_listens() -> None:
+    fronts = [hints.listen(), hints.listen()]
+    assert [next(front) for front in fronts] == [[], []]  # Nothing has been said yet, and nobody is stuck.
+    hints.publish([3, 1, 2])
+    hints.publish([9223372036854775807])
+    for front in fronts:
+        assert heard(front) == [3, 1, 2]
+        assert heard(front) == [9223372036854775807]
+
+
+def test_an_unheard_hint_never_fails_the_worker(caplog: pytest.LogCaptureFixture) -> None:
+    hints.publish([1, 2])  # Redis is out of reach.
+    hints.note_sweep()
+    assert "Fronts were not told of 2 final batches" in caplog.text
+    assert "The sweep was not noted" in caplog.text
+
+
+def test_a_listener_whose_redis_goes_away_is_told() -> None:
+    with pytest.raises(RedisError):
+        next(hints.listen())
+
+
+def test_how_long_ago_a_sweep_ran_is_known_once_one_ran(redis: FakeRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hints.swept_s_ago(redis) is None
+    monkeypatch.setattr("time.time", lambda: 1_000.0)
+    hints.note_sweep()
+    monkeypatch.setattr("time.time", lambda: 1_007.5)
+    assert hints.swept_s_ago(redis) == pytest.approx(7.5)
+    monkeypatch.setattr("time.time", lambda: 999.0)  # A clock that was set back.
+    assert hints.swept_s_ago(redis) == 0

@@ -1,0 +1,123 @@
+"""The HTTP edge where no endpoint is reached, or none can answer: still the envelope and its headers."""
+
+import logging
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from tests.unit.answers import AUTHORIZED, data_of, errors_of
+from tests.unit.conftest import Calling
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v1/points/send/", "/v1//points/send", "/v1/POINTS/send"])
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_a_path_that_is_none_is_404_and_never_a_redirect(client: FlaskClient, method: str, path: str) -> None:
+    response = client.open(path, method=method)
+    assert errors_of(response, 404) == {"path": ["There is nothing at this path."]}
+
+
+@pytest.mark.parametrize("batch_id", ["x", "1.5", "-1", "0x1", "", "1/2"])
+def test_what_cannot_be_the_id_of_a_batch_is_404(client: FlaskClient, batch_id: str) -> None:
+    assert errors_of(client.get(f"/v1/batches/{batch_id}/"), 404)
+
+
+@pytest.mark.usefixtures("calling")
+@pytest.mark.parametrize("batch_id", [2**63, 10**30, 10**4_000])
+def test_an_id_beyond_64_bits_is_404_without_asking_the_database(client: FlaskClient, batch_id: int) -> None:
+    assert list(errors_of(client.get(f"/v1/batches/{batch_id}", headers=AUTHORIZED), 404)) == ["batch"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"])
+@pytest.mark.parametrize("path", ["/v1/points/verify", "/v1/points/send"])
+def test_another_method_is_405_and_the_allowed_one_is_named(client: FlaskClient, method: str, path: str) -> None:
+    response = client.open(path, method=method)
+    assert response.status_code == 405
+    assert response.headers["Allow"] == "POST"
+    if method != "HEAD":
+        assert list(errors_of(response, 405)) == ["method"]
+
+
+@pytest.mark.parametrize("method", ["POST", "OPTIONS", "PUT", "DELETE"])
+@pytest.mark.parametrize("path", ["/healthz", "/v1/organization", "/v1/batches/1"])
+def test_what_is_read_takes_no_method_that_writes(client: FlaskClient, method: str, path: str) -> None:
+    response = client.open(path, method=method)
+    assert list(errors_of(response, 405)) == ["method"]
+    assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD"}
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/xml;q=1", "image/*, */*;q=0", "nonsense", ""])
+def test_the_answer_is_json_whatever_accept_says(client: FlaskClient, accept: str) -> None:
+    assert errors_of(client.get("/v1/nothing", headers={"Accept": accept}), 404)
+    assert data_of(client.get("/healthz", headers={"Accept": accept}), 200) == {"status": "ok"}
+
+
+@pytest.mark.parametrize("given", ["a", "6f1c2a0e-7b0e", "x" * 128, "Root=1-67891233-abcdef", "a.b_c:d/e+f@g"])
+def test_a_sane_request_id_of_the_caller_comes_back(client: FlaskClient, given: str) -> None:
+    for path in ("/healthz", "/v1/nothing"):
+        assert client.get(path, headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
+
+
+@pytest.mark.parametrize("given", [None, "", "x" * 129, "a b", "ä", "<script>", 'a"b', "a,b", "a;b"])
+def test_any_other_request_id_is_replaced_by_one_of_ours(client: FlaskClient, given: str | None) -> None:
+    headers = {} if given is None else {"X-Request-Id": given}
+    ids = {client.get("/healthz", headers=headers).headers["X-Request-Id"] for _ in range(2)}
+    assert len(ids) == 2
+    assert given not in ids
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/v1/points/verify"), ("POST", "/v1/points/send"), ("GET", "/v1/organization"), ("GET", "/v1/batches/1")],
+)
+def test_503_says_when_to_try_again_while_postgresql_is_away(client: FlaskClient, method: str, path: str) -> None:
+    response = client.open(path, method=method, headers=AUTHORIZED)
+    assert list(errors_of(response, 503)) == ["service"]
+    assert 1 <= int(response.headers["Retry-After"]) <= 60
+
+
+def test_readyz_is_503_and_names_what_is_away(client: FlaskClient) -> None:
+    assert set(errors_of(client.get("/readyz"), 503)) == {"postgresql", "redis"}
+
+
+def test_healthz_is_200_while_everything_else_is_away(client: FlaskClient) -> None:
+    assert data_of(client.get("/healthz"), 200) == {"status": "ok"}
+
+
+@pytest.mark.usefixtures("calling")
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (OperationalError("SELECT secret", {}, Exception("secret")), 503),
+        (PoolTimeout("secret"), 503),
+        (ProgrammingError("SELECT secret", {}, Exception("secret")), 500),
+        (RuntimeError("secret"), 500),
+        (AssertionError("secret"), 500),
+    ],
+    ids=["server away", "no connection free", "wrong statement", "error nobody thought of", "broken promise"],
+)
+def test_an_error_below_the_edge_is_answered_and_logged_without_its_values(
+    client: FlaskClient,
+    error: Exception,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("app.api.auth.find_caller", fail)
+    with caplog.at_level(logging.DEBUG):
+        response = client.get("/v1/organization", headers=AUTHORIZED | {"X-Request-Id": "req-17"})
+    [sentence] = errors_of(response, status)["service"]
+    assert "secret" not in sentence + caplog.text
+    assert "request_id=req-17" in caplog.text
+    assert type(error).__name__ in caplog.text or isinstance(error, OperationalError | ProgrammingError)
+    assert ("req-17" in sentence) is (status == 500)
+
+
+def test_an_organization_is_shown_as_the_mode_of_the_key_sees_it(client: FlaskClient, calling: Calling) -> None:
+    calling.change(balance=77, name="Acme & Söhne")
+    data = data_of(client.get("/v1/organization", headers=AUTHORIZED), 200)
+    assert (data["id"], data["name"], data["balance"]) == (7, "Acme & Söhne", 77)

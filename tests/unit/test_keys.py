@@ -1,0 +1,104 @@
+"""API keys: 256 random bits and a checksum, stored as a hash alone."""
+
+import hashlib
+import string
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+
+from app.keys import _checksum, hash_key, is_well_formed, new_key
+
+_LIVE = new_key(sandbox=False).text
+_DEVELOPMENT = new_key(sandbox=True).text
+_ALPHANUMERIC = string.ascii_letters + string.digits
+
+
+@pytest.mark.parametrize(("sandbox", "prefix"), [(False, "pts_live_"), (True, "pts_dev_")])
+def test_the_prefix_tells_the_mode_of_a_key(*, sandbox: bool, prefix: str) -> None:
+    key = new_key(sandbox=sandbox)
+    assert key.text.startswith(prefix)
+    assert is_well_formed(key.text)
+    assert set(key.text.removeprefix(prefix)) <= set(_ALPHANUMERIC)
+
+
+def test_a_key_is_stored_as_the_sha_256_of_its_whole_text() -> None:
+    key = new_key(sandbox=False)
+    assert key.hash == hashlib.sha256(key.text.encode()).digest() == hash_key(key.text)
+    assert len(key.hash) == 32
+
+
+def test_what_is_kept_to_tell_keys_apart_is_the_prefix_and_four_characters() -> None:
+    for sandbox, prefix in ((False, "pts_live_"), (True, "pts_dev_")):
+        key = new_key(sandbox=sandbox)
+        assert key.text.startswith(key.start)
+        assert len(key.start) == len(prefix) + 4
+
+
+@pytest.mark.parametrize("bits", [0, 1, 2**255, 2**256 - 1])
+def test_every_number_of_256_bits_makes_a_key_of_one_length(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.randbits", lambda _bits: bits)
+    text = new_key(sandbox=False).text
+    assert len(text) == len("pts_live_") + 43 + 6
+    assert is_well_formed(text)
+
+
+def test_a_key_holds_256_random_bits_none_of_which_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def all_but(bits: int) -> int:
+        asked.append(bits)
+        return 2**256 - len(asked)
+
+    monkeypatch.setattr("secrets.randbits", all_but)
+    secrets = {new_key(sandbox=False).text[len("pts_live_") : -6] for _ in range(50)}
+    assert set(asked) == {256}
+    assert len(secrets) == 50  # Numbers that differ in their last bits only still differ as text.
+
+
+def test_two_keys_share_neither_secret_nor_hash() -> None:
+    keys = [new_key(sandbox=False) for _ in range(100)]
+    assert len({key.text[9:-6] for key in keys}) == len({key.hash for key in keys}) == 100
+
+
+@given(st.sampled_from([_LIVE, _DEVELOPMENT]), st.data())
+@effort(max_examples=500, deadline=None)
+def test_a_change_of_any_one_character_is_noticed(text: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(text) - 1))
+    character = data.draw(st.sampled_from(_ALPHANUMERIC + "_- ") | st.characters())
+    assume(character != text[place])
+    assert not is_well_formed(text[:place] + character + text[place + 1 :])
+
+
+@given(st.sampled_from([_LIVE, _DEVELOPMENT]), st.data())
+@effort(deadline=None)
+def test_a_lost_a_doubled_and_two_swapped_characters_are_noticed(text: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(text) - 2))
+    before, one, two, after = text[:place], text[place], text[place + 1], text[place + 2 :]
+    assert not is_well_formed(before + two + after)
+    assert not is_well_formed(before + one + one + two + after)
+    if one != two:
+        assert not is_well_formed(before + two + one + after)
+
+
+@given(st.text(st.characters(), max_size=70) | st.builds("pts_live_{}".format, st.text(st.characters(), max_size=60)))
+@effort(deadline=None)
+def test_text_that_nobody_made_as_a_key_is_not_well_formed(text: str) -> None:
+    assert not is_well_formed(text)
+
+
+def test_the_secret_of_a_development_key_is_no_live_key() -> None:
+    assert not is_well_formed(_DEVELOPMENT.replace("pts_dev_", "pts_live_"))
+    assert not is_well_formed(_LIVE.replace("pts_live_", "pts_dev_"))
+
+
+@pytest.mark.parametrize("length", [0, 1, 42, 44, 86])
+def test_a_key_of_another_length_is_not_well_formed_though_its_checksum_is_right(length: int) -> None:
+    body = "pts_live_" + "a" * length
+    assert not is_well_formed(body + _checksum(body))
+
+
+@pytest.mark.parametrize("text", ["", "pts_live_", "pts_dev_", f" {_LIVE}", f"{_LIVE}\n", _LIVE.upper(), _LIVE * 2])
+def test_what_is_only_like_a_key_is_not_well_formed(text: str) -> None:
+    assert not is_well_formed(text)

@@ -1,0 +1,60 @@
+"""When two sends under one idempotency key are the same: when they mean the same."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.bodies import accepted, body_with
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        body_with(recipients=["a@example.com", "b@example.com"]),
+        {"label": "L", "amount": 10, "recipients": ["a@example.com", "b@example.com"], "note": 1},
+        body_with(recipients=[" A@Example.com", "b@example.com\n"]),
+        body_with(recipients=["a@example.com", "b@example.com"], atomic=None),
+        body_with(recipients=["a@example.com", "b@example.com"], atomic=False, recipient=""),
+    ],
+    ids=["equal", "another order of keys, an unknown field", "case and blanks", "atomic null", "defaults written out"],
+)
+def test_bodies_that_differ_only_in_how_they_are_written_mean_the_same(other: dict[str, Any]) -> None:
+    one = body_with(recipients=["a@example.com", "b@example.com"], label="L")
+    assert accepted(one).meaning() == accepted(other | {"label": "L"}).meaning()
+
+
+def test_a_recipient_means_the_same_as_a_list_of_one() -> None:
+    one = body_with(recipients=..., recipient="a@example.com")
+    assert accepted(one).meaning() == accepted(body_with(recipients=["a@example.com"])).meaning()
+
+
+def test_an_empty_label_means_the_same_as_none() -> None:
+    assert accepted(body_with(label="")).meaning() == accepted(body_with()).meaning()
+
+
+def test_bodies_that_differ_in_any_value_mean_different_things() -> None:
+    bodies = [
+        body_with(),
+        body_with(amount=11),
+        body_with(amount=101),
+        body_with(atomic=True),
+        body_with(amount=1, atomic=True),
+        body_with(amount=1),
+        body_with(label="-"),
+        body_with(label="+"),
+        body_with(label="a@example.com"),
+        body_with(label="A@example.com"),
+        body_with(recipients=["b@example.com"]),
+        body_with(recipients=["a@example.com", "b@example.com"]),
+        body_with(recipients=["b@example.com", "a@example.com"]),
+        body_with(recipients=["a@b.co", "mx@c.de"]),
+        body_with(recipients=["a@b.com", "x@c.de"]),
+        body_with(recipients=["b@example.com"], label="a@example.com"),
+    ]
+    assert len({accepted(body).meaning() for body in bodies}) == len(bodies)
+
+
+def test_a_batch_with_a_repeat_means_something_else_than_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_ALLOW_REPEATS", "true")
+    once, twice = body_with(recipients=["a@example.com"]), body_with(recipients=["a@example.com"] * 2)
+    assert accepted(once).meaning() != accepted(twice).meaning()

@@ -1,0 +1,131 @@
+"""Ports, and the data directory: free or taken, ours or another's, whole or not at all."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from app.errors import Refused
+from app.local import ports
+from app.local.datadir import DataDir
+
+
+@pytest.fixture
+def datadir(tmp_path: Path) -> DataDir:
+    return DataDir(tmp_path)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])  # noqa: S104  # The point is that somebody does.
+def test_a_port_is_free_until_somebody_listens_on_it_and_again_after(address: str) -> None:
+    port = ports.any_free()
+    assert ports.is_free(port)
+    with socket.socket() as server:
+        server.bind((address, port))
+        server.listen()
+        assert not ports.is_free(port)
+    assert ports.is_free(port)
+
+
+def test_a_taken_port_is_refused_with_a_way_out() -> None:
+    with socket.socket() as server:
+        server.bind((ports.HOST, 0))
+        server.listen()
+        port = server.getsockname()[1]
+        with pytest.raises(Refused, match=rf"^Port {port} is taken by another program\. .* --port \d+\.$"):
+            ports.require_free(port, option="--port")
+    ports.require_free(port, option="--port")
+
+
+def test_the_port_that_is_proposed_instead_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "is_free", lambda port: port != 65_535)
+    with pytest.raises(Refused) as refusal:
+        ports.require_free(65_535, option="--port")
+    proposed = int(refusal.value.sentence.rstrip(".").split()[-1])
+    assert 1 <= proposed < 65_535
+
+
+def test_the_preferred_port_is_taken_when_it_is_free_and_another_when_not() -> None:
+    with socket.socket() as server:
+        server.bind((ports.HOST, 0))
+        server.listen()
+        port = server.getsockname()[1]
+        assert ports.any_free(port) not in (0, port)
+    assert ports.any_free(port) == port
+
+
+def test_a_data_directory_is_made_with_its_parents_and_may_be_there_already(tmp_path: Path) -> None:
+    datadir = DataDir(tmp_path / "a" / "b")
+    assert not datadir.exists()
+    datadir.create()
+    datadir.create()
+    assert datadir.exists()
+
+
+def test_a_relative_data_directory_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    datadir = DataDir(".points")
+    monkeypatch.chdir("/")
+    assert datadir.path == tmp_path / ".points"
+
+
+@pytest.mark.parametrize("path", ["file", "file/below"])
+def test_a_data_directory_that_cannot_be_made_is_refused_by_name(tmp_path: Path, path: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(Refused, match=rf"The data directory {tmp_path / path} cannot be made"):
+        DataDir(tmp_path / path).create()
+
+
+def test_a_data_directory_of_another_user_is_refused_and_its_owner_named(
+    datadir: DataDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)  # Root may write everywhere.
+    monkeypatch.setattr("app.local.datadir.user_name", lambda _uid: "ada")
+    with pytest.raises(Refused, match=r"belongs to the user ada\. Run as ada, or choose another with --data-dir\."):
+        datadir.create()
+
+
+def test_a_file_is_read_as_it_was_written_and_one_that_is_not_there_is_empty(datadir: DataDir) -> None:
+    assert datadir.read("servers.json") == {}
+    datadir.write("servers.json", {"port": 1, "name": "ä"})
+    assert datadir.read("servers.json") == {"port": 1, "name": "ä"}
+
+
+def test_an_update_changes_the_keys_it_names_and_takes_away_those_that_are_none(datadir: DataDir) -> None:
+    datadir.update("servers.json", a=1, b=2)
+    datadir.update("servers.json", b=None, c=3)
+    assert datadir.read("servers.json") == {"a": 1, "c": 3}
+
+
+def test_a_write_that_fails_leaves_the_old_file_whole(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    datadir.write("servers.json", {"a": 1})
+
+    def half_of_it(path: Path, text: str) -> None:
+        with path.open("w") as file:
+            file.write(text[: len(text) // 2])
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half_of_it)
+    with pytest.raises(OSError, match="No space"):
+        datadir.write("servers.json", {"a": 2})
+    assert datadir.read("servers.json") == {"a": 1}
+
+
+def test_files_are_for_their_owner_alone_and_drafts_do_not_stay(datadir: DataDir) -> None:
+    before = os.umask(0)
+    try:
+        datadir.write("servers.json", {"a": 1})
+        datadir.password("valkey")
+    finally:
+        os.umask(before)
+    files = {path.name: path.stat().st_mode & 0o777 for path in datadir.path.iterdir()}
+    assert files == {"servers.json": 0o600, "secrets.json": 0o600}
+
+
+def test_a_password_is_made_once_for_each_name(datadir: DataDir) -> None:
+    first = datadir.password("valkey")
+    assert len(first) >= 32  # 24 random bytes as text.
+    assert datadir.password("postgresql") != first
+    assert DataDir(datadir.path).password("valkey") == first
+    assert json.loads((datadir.path / "secrets.json").read_text())["valkey"] == first

@@ -1,0 +1,104 @@
+"""Retries of a send: what an idempotency key may be, and what a second call with the same one gets."""
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from app.batches import ISSUED, QUEUED, REFUSED, Acceptance
+from app.errors import IdempotencyKeyReused
+from tests.unit import rows
+from tests.unit.answers import AUTHORIZED, data_of, errors_of
+from tests.unit.bodies import body_with
+from tests.unit.conftest import Calling
+from tests.unit.house import House
+
+VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+
+
+def send(client: FlaskClient, key: str = "k-1") -> TestResponse:
+    headers = AUTHORIZED | {"Idempotency-Key": key}
+    return client.post("/v1/points/send", json=body_with(), headers=headers)
+
+
+def known(status: str) -> Acceptance:
+    return Acceptance(batch_id=42, status=status, existed=True)
+
+
+@pytest.mark.parametrize("key", ["k", "K" * 255, VISIBLE, "0d4b8a0e-27cb-4f6f-9fbd-6a2bd1c4cf1b"])
+def test_a_key_of_1_to_255_visible_ascii_characters_goes_with_the_batch(
+    client: FlaskClient, house: House, key: str
+) -> None:
+    data_of(send(client, key), 202)
+    assert [idempotency_key for _, idempotency_key in house.accepted] == [key]
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "a\tb", "k" * 256, "schlüssel", "\x7f", "\xa0"])
+def test_any_other_key_is_400_and_accepts_nothing(client: FlaskClient, house: House, key: str) -> None:
+    [sentence] = errors_of(send(client, key), 400)["idempotency_key"]
+    assert sentence.startswith("The Idempotency-Key must be 1 to 255 visible ASCII characters, but ")
+    assert house.events == []
+
+
+def test_the_same_key_after_the_batch_is_done_replays_its_answer(client: FlaskClient, house: House) -> None:
+    house.known["k-1"], house.batch = known(ISSUED), rows.issued_batch()
+    response = send(client)
+    assert data_of(response, 201)["current_balance"] == 10
+    assert response.headers["Idempotency-Replayed"] == "true"
+    assert house.events == []  # Nothing was accepted, submitted or waited for.
+
+
+@pytest.mark.parametrize("flag", ["is_disabled", "is_suspended"])
+def test_a_replay_does_not_ask_whether_the_organization_may_issue_today(
+    client: FlaskClient, house: House, calling: Calling, flag: str
+) -> None:
+    calling.change(**{flag: True})
+    house.known["k-1"], house.batch = known(ISSUED), rows.issued_batch()
+    response = send(client)
+    first = data_of(response, 201)["transactions"][0]
+    assert (first["organization"]["is_disabled"], first["organization"]["is_suspended"]) == (False, False)
+    assert response.headers["Idempotency-Replayed"] == "true"
+
+
+def test_a_replay_shows_points_claimed_since_as_they_were_issued(
+    client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.known["k-1"], house.batch = known(ISSUED), rows.issued_batch()
+    monkeypatch.setattr("app.batches.transactions_of", lambda *_: [rows.transaction(claimed=True)])
+    [body] = data_of(send(client), 201)["transactions"]
+    assert (body["credited"], body["allocated"], body["recipient"]) == (False, False, None)
+
+
+def test_the_same_key_while_the_batch_runs_joins_it_and_never_runs_it_twice(client: FlaskClient, house: House) -> None:
+    house.known["k-1"], house.after_the_wait = known(QUEUED), rows.issued_batch()
+    assert data_of(send(client), 201)["amount"] == 60
+    assert house.events == ["expect 42"]  # It waits, and neither accepts nor submits.
+
+
+def test_a_key_that_another_request_takes_in_the_same_moment_is_joined(client: FlaskClient, house: House) -> None:
+    house.taken_by, house.after_the_wait = known(QUEUED), rows.issued_batch()
+    assert data_of(send(client), 201)["amount"] == 60
+    assert house.events == ["accept", "expect 42"]
+
+
+def test_the_same_key_of_a_refused_batch_is_403_again(client: FlaskClient, house: House) -> None:
+    house.known["k-1"] = known(REFUSED)
+    house.batch = rows.queued_batch(status=REFUSED, refusal="organization_suspended")
+    assert list(errors_of(send(client), 403)) == ["organization"]
+    assert house.events == []
+
+
+def test_the_same_key_with_another_body_is_422(
+    client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reused(*_: object, **__: object) -> None:
+        raise IdempotencyKeyReused
+
+    monkeypatch.setattr("app.batches.find_by_idempotency_key", reused)
+    assert list(errors_of(send(client), 422)) == ["idempotency_key"]
+    assert house.events == []
+
+
+def test_without_a_key_two_equal_sends_are_two_batches(client: FlaskClient, house: House) -> None:
+    for _ in range(2):
+        client.post("/v1/points/send", json=body_with(), headers=AUTHORIZED)
+    assert [key for _, key in house.accepted] == [None, None]

@@ -1,0 +1,148 @@
+"""Settings: read once from the environment, and checked at start in sentences that name them."""
+
+import pytest
+from pydantic import ValidationError
+
+from app.api import create_app
+from app.settings import SettingsError, settings, without_password
+
+
+def refusal() -> str:
+    """Read settings of which at least one is wrong, and return what is said about them."""
+    with pytest.raises(SettingsError) as caught:
+        settings()
+    return str(caught.value)
+
+
+def test_the_defaults_are_those_of_the_contract() -> None:
+    found = settings()
+    assert found.recipients_max == 10_000
+    assert found.amount_max == 1_000_000_000
+    assert found.allow_repeats is False
+    assert found.body_bytes_max == 8_388_608
+    assert found.wait_s == 25
+    assert found.rate_limit == "50/second"
+    assert found.sandbox_balance == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("POINTS_RECIPIENTS_MAX", "500", 500),
+        ("POINTS_AMOUNT_MAX", "9223372036854775807", 2**63 - 1),
+        ("POINTS_ALLOW_REPEATS", "true", True),
+        ("POINTS_BODY_BYTES_MAX", "1024", 1_024),
+        ("POINTS_WAIT_S", "0.5", 0.5),
+        ("POINTS_RATE_LIMIT", "off", "off"),
+        ("POINTS_RATE_LIMIT", "100/minute", "100/minute"),
+        ("POINTS_SANDBOX_BALANCE", "0", 0),
+    ],
+)
+def test_each_setting_is_read_from_its_variable(
+    name: str, text: str, value: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, text)
+    assert getattr(settings(), name.removeprefix("POINTS_").lower()) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("POINTS_RECIPIENTS_MAX", "0"),
+        ("POINTS_RECIPIENTS_MAX", "1e3"),
+        ("POINTS_AMOUNT_MAX", "-1"),
+        ("POINTS_AMOUNT_MAX", "9223372036854775808"),
+        ("POINTS_ALLOW_REPEATS", "maybe"),
+        ("POINTS_BODY_BYTES_MAX", "8 MiB"),
+        ("POINTS_WAIT_S", ""),
+        ("POINTS_WAIT_S", "-1"),
+        ("POINTS_WAIT_S", "nan"),
+        ("POINTS_WAIT_S", "inf"),
+        ("POINTS_RATE_LIMIT", "fifty"),
+        ("POINTS_RATE_LIMIT", "0/second"),
+        ("POINTS_RATE_LIMIT", "50/fortnight"),
+        ("POINTS_SANDBOX_BALANCE", "-1"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_it_is(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, text)
+    sentence = refusal()
+    assert sentence.startswith(f"The setting {name} is wrong: ")
+    assert sentence.endswith(f", but it is {text!r}.")
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("DATABASE_URL", ""),
+        ("DATABASE_URL", "mysql://points:hush@db/points"),
+        ("DATABASE_URL", "db.example.com/points"),
+        ("DATABASE_URL", "postgresql://points:hush@db:port/points"),
+        ("DATABASE_URL", "postgresql://points:hush@[::1/points"),
+        ("REDIS_URL", ""),
+        ("REDIS_URL", "http://:hush@cache:6379"),
+        ("REDIS_URL", "redis://:hush@cache:port/0"),
+        ("REDIS_URL", "redis://:hush@[::1"),
+    ],
+)
+def test_a_wrong_address_of_a_server_is_named_without_its_password(
+    name: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, url)
+    sentence = refusal()
+    assert sentence.startswith(f"The setting {name} is wrong: ")
+    assert "hush" not in sentence
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL"])
+def test_a_missing_address_of_a_server_is_named_with_a_way_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(name)
+    assert refusal() == f"The setting {name} is missing. Set it, or start the service with `points up`."
+
+
+def test_every_wrong_setting_gets_a_sentence_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DATABASE_URL")
+    monkeypatch.setenv("POINTS_WAIT_S", "soon")
+    monkeypatch.setenv("POINTS_AMOUNT_MAX", "lots")
+    sentences = refusal().splitlines()
+    assert len(sentences) == 3
+    for name in ("DATABASE_URL", "POINTS_WAIT_S", "POINTS_AMOUNT_MAX"):
+        assert any(name in sentence for sentence in sentences)
+
+
+def test_a_wrong_setting_stops_the_start_of_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_WAIT_S", "soon")
+    with pytest.raises(SettingsError, match="POINTS_WAIT_S"):
+        create_app()
+
+
+def test_settings_are_read_once_and_cannot_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = settings()
+    monkeypatch.setenv("POINTS_WAIT_S", "1")
+    assert settings().wait_s == 25
+    with pytest.raises(ValidationError, match="frozen"):
+        before.wait_s = 1.0
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_every_spelling_of_a_postgresql_address_means_the_one_every_program_reads(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"{scheme}://points:hush@db:5432/points?sslmode=require")
+    assert settings().database_url == "postgresql://points:hush@db:5432/points?sslmode=require"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://points:hush@db:5432/points", "postgresql://points:***@db:5432/points"),
+        ("postgresql://points:hu@sh@db/points", "postgresql://points:***@db/points"),
+        ("redis://:hush@cache:6379/0", "redis://:***@cache:6379/0"),
+        ("postgresql://points@db/points", "postgresql://points@db/points"),
+        ("redis://cache:6379/0", "redis://cache:6379/0"),
+        ("postgresql://db/points?user=points&password=hush", "postgresql://db/points?user=points&password=***"),
+        ("redis://cache:6379/0?password=hush", "redis://cache:6379/0?password=***"),
+    ],
+)
+def test_a_password_is_shown_as_three_stars(url: str, shown: str) -> None:
+    assert without_password(url) == shown

@@ -1,0 +1,154 @@
+"""The supervisor while it works: it starts again what dies, later each time, and shows what the parts say."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.local import supervisor as module
+from app.local.datadir import DataDir
+from app.local.supervisor import RUNNING_FILE, Part, Supervisor
+from tests.unit import parts
+from tests.unit.deadline import TIMEOUT_S, until
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    """Return a supervisor in a hurry; whatever a test has started with it is gone after the test."""
+    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.002)
+    monkeypatch.setattr(module, "_RESTART_DELAY_S", 0.02)
+    monkeypatch.setattr(module, "_RESTART_DELAY_MAX_S", 0.08)
+    one = Supervisor(DataDir(tmp_path))
+    yield one
+    one.stop()
+
+
+def until_true(condition: Callable[[], bool]) -> Callable[[], bool]:
+    """Return what ends a watch as soon as the condition holds, and fails when it does not in time."""
+    deadline = time.monotonic() + TIMEOUT_S
+
+    def is_time() -> bool:
+        assert time.monotonic() < deadline, "what was watched for did not happen"
+        return condition()
+
+    return is_time
+
+
+def deaths(supervisor: Supervisor, part: Part, count: int) -> None:
+    """Watch until a part has died so many times."""
+    supervisor.watch(until=until_true(lambda: part.deaths == count))
+
+
+def pid_of(part: Part) -> int:
+    assert part.process is not None
+    return part.process.pid
+
+
+def test_a_part_that_keeps_dying_is_started_again_later_each_time_up_to_a_limit(
+    supervisor: Supervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = parts.part(tmp_path, parts.DIES)
+    supervisor.start(part)
+    deaths(supervisor, part, 5)
+    said = [line.partition("│ ")[2] for line in capsys.readouterr().out.splitlines()]
+    delays = [0.02, 0.04, 0.08, 0.08, 0.08]
+    assert said == [f"died (exit status 3); starting it again in {delay:g} s" for delay in delays]
+    starts = [float(moment) for moment in parts.notes(tmp_path, "start")]
+    gaps = [after - before for before, after in pairwise(starts)]
+    assert len(gaps) == 4
+    assert all(gap >= delay for gap, delay in zip(gaps, delays, strict=False))
+
+
+def test_a_death_after_a_long_life_counts_as_the_first(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = parts.part(tmp_path, parts.DIES)
+    supervisor.start(part)
+    deaths(supervisor, part, 2)
+    monkeypatch.setattr(module, "_WELL_AFTER_S", 0.0)
+    supervisor.watch(until=until_true(lambda: part.deaths == 1))
+    assert capsys.readouterr().out.splitlines()[-1].endswith("in 0.02 s")
+
+
+def test_a_part_that_is_killed_is_started_again_and_the_others_are_left_alone(
+    supervisor: Supervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed = parts.part(tmp_path, parts.STAYS, name="killed")
+    other = parts.part(tmp_path, parts.STAYS, name="other")
+    for part in (killed, other):
+        supervisor.start(part)
+    supervisor.watch(until=until_true(lambda: len(parts.notes(tmp_path, "ready")) == 2))
+    before = pid_of(killed), pid_of(other)
+    os.kill(before[0], signal.SIGKILL)
+    supervisor.watch(until=until_true(lambda: len(parts.notes(tmp_path, "ready")) == 3))
+    assert pid_of(killed) != before[0]
+    assert pid_of(other) == before[1]
+    assert "died (signal 9)" in capsys.readouterr().out
+
+
+def test_what_a_dead_part_had_started_is_ended_before_it_is_started_again(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    part = parts.part(tmp_path, parts.DIES_AND_LEAVES_A_CHILD)
+    supervisor.start(part)
+    deaths(supervisor, part, 2)
+    for child in parts.notes(tmp_path, "child"):
+        until(lambda pid=int(child): parts.is_gone(pid), "the child of a dead part ends")  # type: ignore[misc]
+
+
+def test_the_output_of_a_part_is_shown_under_its_name_and_hidden_lines_are_not(
+    supervisor: Supervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "import sys, time; print('hello  '); print(); print('a warning to hide'); print('no', file=sys.stderr);"
+        "sys.stdout.buffer.write(b'not utf-8: \\xff\\n'); time.sleep(600)"
+    )
+    supervisor.start(parts.part(tmp_path, code, name="web", hide="warning"))
+    shown = ""
+
+    def read() -> bool:
+        nonlocal shown
+        shown += capsys.readouterr().out
+        return "not utf-8" in shown
+
+    until(read, "a part that still runs is heard")
+    assert shown.splitlines() == ["       web │ hello", "       web │ no", "       web │ not utf-8: �"]
+
+
+def test_a_part_gets_its_own_environment_on_top_of_ours(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OURS", "1")
+    monkeypatch.setenv("BOTH", "1")
+    code = "import os; print(*(os.environ[name] for name in ('OURS', 'BOTH', 'ITS')))"
+    part = parts.part(tmp_path, code, environment={"BOTH": "2", "ITS": "3"})
+    supervisor.start(part)
+    deaths(supervisor, part, 1)
+    supervisor.stop()  # From here on all that was said is shown.
+    assert "│ 1 2 3\n" in capsys.readouterr().out
+
+
+def test_what_runs_is_noted_with_the_moment_it_was_created(supervisor: Supervisor, tmp_path: Path) -> None:
+    supervisor.start(parts.part(tmp_path, parts.STAYS, name="web"))
+    supervisor.start(parts.part(tmp_path, parts.STAYS, name="beat"))
+    running = DataDir(tmp_path).read(RUNNING_FILE)
+    assert running["pid"] == os.getpid()
+    assert set(running["parts"]) == {"web", "beat"}
+    for known in running["parts"].values():
+        assert psutil.Process(known["pid"]).create_time() == known["created"]
+
+
+def test_watching_ends_when_a_stop_is_asked_for(supervisor: Supervisor) -> None:
+    watching = threading.Thread(target=supervisor.watch, args=(lambda: False,))
+    watching.start()
+    assert not supervisor.is_stopping
+    supervisor.ask_to_stop()
+    watching.join(TIMEOUT_S)
+    assert not watching.is_alive()
+    assert supervisor.is_stopping

@@ -1,0 +1,85 @@
+"""The decision of verify, which is also that of send: whether points may be issued, and to how many."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
+from app.ledger.verify import affordable, may_not_issue, verify
+from app.organizations import OrganizationInMode
+from tests.unit.conftest import CALLER
+
+_POINTS = st.integers(0, 2**63 - 1)
+
+
+def organization(*, balance: int, is_disabled: bool = False, is_suspended: bool = False) -> OrganizationInMode:
+    return replace(CALLER.organization, balance=balance, is_disabled=is_disabled, is_suspended=is_suspended)
+
+
+@pytest.mark.parametrize(("balance", "validated"), [(90, True), (91, True), (89, False), (0, False)])
+def test_the_balance_must_pay_the_whole_batch(*, balance: int, validated: bool) -> None:
+    verdict = verify(organization(balance=balance), amount=30, recipients=3)
+    assert (verdict.refusal is None) is validated
+    assert (verdict.required, verdict.available) == (90, balance)
+
+
+def test_too_little_balance_is_said_with_both_numbers() -> None:
+    refusal = verify(organization(balance=89), amount=30, recipients=3).refusal
+    assert isinstance(refusal, InsufficientBalance)
+    assert refusal.code == "insufficient_balance"
+    assert refusal.sentence == "The issue needs 90 points, but the balance is 89."
+
+
+@pytest.mark.parametrize(("balance", "count"), [(0, 0), (29, 0), (30, 1), (89, 2), (90, 3), (10_000, 3)])
+def test_a_verdict_counts_the_recipients_that_can_be_paid(balance: int, count: int) -> None:
+    assert verify(organization(balance=balance), amount=30, recipients=3).affordable_recipients == count
+
+
+@pytest.mark.parametrize(
+    ("is_disabled", "is_suspended", "kind", "code"),
+    [
+        (True, False, OrganizationDisabled, "organization_disabled"),
+        (False, True, OrganizationSuspended, "organization_suspended"),
+        (True, True, OrganizationDisabled, "organization_disabled"),
+    ],
+    ids=["disabled", "suspended", "disabled wins"],
+)
+@pytest.mark.parametrize("balance", [0, 90], ids=["poor", "rich"])
+def test_an_organization_that_may_not_issue_is_refused_for_that_first(
+    *, is_disabled: bool, is_suspended: bool, kind: type[Exception], code: str, balance: int
+) -> None:
+    seen = organization(balance=balance, is_disabled=is_disabled, is_suspended=is_suspended)
+    refusal = verify(seen, amount=30, recipients=3).refusal
+    assert type(refusal) is kind
+    assert refusal.code == code
+    assert type(may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)) is kind
+
+
+def test_an_organization_with_neither_flag_may_issue() -> None:
+    assert may_not_issue(is_disabled=False, is_suspended=False) is None
+
+
+@given(_POINTS, st.integers(1, 2**63 - 1), st.integers(1, 10_000))
+def test_as_many_recipients_are_served_as_the_balance_pays_and_not_one_more(
+    balance: int, amount: int, recipients: int
+) -> None:
+    count = affordable(balance=balance, amount=amount, recipients=recipients)
+    assert 0 <= count <= recipients
+    assert count * amount <= balance
+    assert count == recipients or (count + 1) * amount > balance
+
+
+@given(_POINTS, st.integers(1, 2**63 - 1), st.integers(1, 10_000))
+def test_an_atomic_batch_serves_everybody_when_verify_says_so_and_nobody_else(
+    balance: int, amount: int, recipients: int
+) -> None:
+    verdict = verify(organization(balance=balance), amount=amount, recipients=recipients)
+    count = affordable(balance=balance, amount=amount, recipients=recipients, atomic=True)
+    assert count == (recipients if verdict.refusal is None else 0)
+
+
+@pytest.mark.parametrize(("balance", "count"), [(89, 0), (90, 3), (1_000, 3)])
+def test_an_atomic_batch_is_all_or_nobody_around_the_exact_balance(balance: int, count: int) -> None:
+    assert affordable(balance=balance, amount=30, recipients=3, atomic=True) == count
