@@ -15,16 +15,21 @@ _MIGRATION_LOCK = 0x5054_4D49_4752_4154
 
 def run() -> None:
     engine = new_engine(context.config.attributes.get("url") or settings().database_url, pool_size=1)
-    with engine.connect() as connection:
-        # A migration that waits for a lock holds up every query behind it: better to fail and come again.
-        connection.execute(text("SET lock_timeout = '5s'"))
-        connection.execute(text("SET statement_timeout = '60s'"))
-        connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK})
-        connection.commit()
-        context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
-        with context.begin_transaction():
-            context.run_migrations()
-    engine.dispose()  # Closing the connection releases the advisory lock.
+    try:
+        with engine.connect() as connection:
+            # A migration waits for its turn as long as it takes …
+            connection.execute(text("SET lock_timeout = 0"))
+            connection.execute(text("SET statement_timeout = 0"))
+            connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+            # … but not for a lock on a table: it would hold up every query behind it. Better to fail and come again.
+            connection.execute(text("SET lock_timeout = '5s'"))
+            connection.execute(text("SET statement_timeout = '60s'"))
+            connection.commit()
+            context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
+            with context.begin_transaction():
+                context.run_migrations()
+    finally:
+        engine.dispose()  # Closing the connection releases the advisory lock.
 
 
 run()

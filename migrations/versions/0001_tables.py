@@ -26,9 +26,9 @@ def upgrade() -> None:
             server_default=sa.text("clock_timestamp()"),
             nullable=False,
         ),
-        sa.CheckConstraint("balance >= 0", name="ck_organizations_balance_not_negative"),
-        sa.CheckConstraint("char_length(name) BETWEEN 1 AND 255", name="ck_organizations_name_length"),
-        sa.CheckConstraint("sandbox_balance >= 0", name="ck_organizations_sandbox_balance_not_negative"),
+        sa.CheckConstraint("balance >= 0", name=op.f("ck_organizations_balance_not_negative")),
+        sa.CheckConstraint("char_length(name) BETWEEN 1 AND 255", name=op.f("ck_organizations_name_length")),
+        sa.CheckConstraint("sandbox_balance >= 0", name=op.f("ck_organizations_sandbox_balance_not_negative")),
         sa.PrimaryKeyConstraint("id", name="pk_organizations"),
         postgresql_with={"fillfactor": 50},
     )
@@ -46,7 +46,7 @@ def upgrade() -> None:
             server_default=sa.text("clock_timestamp()"),
             nullable=False,
         ),
-        sa.CheckConstraint("balance >= 0", name="ck_users_balance_not_negative"),
+        sa.CheckConstraint("balance >= 0", name=op.f("ck_users_balance_not_negative")),
         sa.PrimaryKeyConstraint("id", name="pk_users"),
         sa.UniqueConstraint("email_key", name="uq_users_email_key"),
         postgresql_with={"fillfactor": 70},
@@ -67,7 +67,7 @@ def upgrade() -> None:
         ),
         sa.Column("last_used_at", postgresql.TIMESTAMP(timezone=True), nullable=True),
         sa.Column("revoked_at", postgresql.TIMESTAMP(timezone=True), nullable=True),
-        sa.CheckConstraint("octet_length(hash) = 32", name="ck_api_keys_hash_is_sha256"),
+        sa.CheckConstraint("octet_length(hash) = 32", name=op.f("ck_api_keys_hash_is_sha256")),
         sa.ForeignKeyConstraint(["organization_id"], ["organizations.id"], name="fk_api_keys_organization_id"),
         sa.PrimaryKeyConstraint("id", name="pk_api_keys"),
         sa.UniqueConstraint("hash", name="uq_api_keys_hash"),
@@ -106,24 +106,32 @@ def upgrade() -> None:
             " AND (status = 'issued') = (current_balance IS NOT NULL)"
             " AND (status = 'issued') = (organization_name IS NOT NULL)"
             " AND (status = 'issued') = (last_refill IS NOT NULL)",
-            name="ck_batches_issued_when_complete",
+            name=op.f("ck_batches_issued_when_complete"),
         ),
-        sa.CheckConstraint("(status = 'refused') = (refusal IS NOT NULL)", name="ck_batches_refused_with_a_reason"),
-        sa.CheckConstraint("status IN ('queued', 'issued', 'refused')", name="ck_batches_status_known"),
+        sa.CheckConstraint(
+            "(status = 'refused') = (refusal IS NOT NULL)", name=op.f("ck_batches_refused_with_a_reason")
+        ),
+        sa.CheckConstraint("status IN ('queued', 'issued', 'refused')", name=op.f("ck_batches_status_known")),
         sa.CheckConstraint(
             "(idempotency_key IS NULL) = (idempotency_hash IS NULL)",
-            name="ck_batches_idempotency_key_with_hash",
+            name=op.f("ck_batches_idempotency_key_with_hash"),
         ),
-        sa.CheckConstraint("NOT atomic OR debited_count IN (0, recipient_count)", name="ck_batches_atomic_all_or_none"),
-        sa.CheckConstraint("amount > 0", name="ck_batches_amount_positive"),
-        sa.CheckConstraint("char_length(idempotency_key) BETWEEN 1 AND 255", name="ck_batches_idempotency_key_length"),
-        sa.CheckConstraint("char_length(label) <= 255", name="ck_batches_label_length"),
-        sa.CheckConstraint("current_balance >= 0", name="ck_batches_current_balance_not_negative"),
-        sa.CheckConstraint("debited_count BETWEEN 0 AND recipient_count", name="ck_batches_debited_count_in_range"),
+        sa.CheckConstraint(
+            "NOT atomic OR debited_count IN (0, recipient_count)", name=op.f("ck_batches_atomic_all_or_none")
+        ),
+        sa.CheckConstraint("amount > 0", name=op.f("ck_batches_amount_positive")),
+        sa.CheckConstraint(
+            "char_length(idempotency_key) BETWEEN 1 AND 255", name=op.f("ck_batches_idempotency_key_length")
+        ),
+        sa.CheckConstraint("char_length(label) <= 255", name=op.f("ck_batches_label_length")),
+        sa.CheckConstraint("current_balance >= 0", name=op.f("ck_batches_current_balance_not_negative")),
+        sa.CheckConstraint(
+            "debited_count BETWEEN 0 AND recipient_count", name=op.f("ck_batches_debited_count_in_range")
+        ),
         sa.CheckConstraint(
             "recipient_count > 0 AND cardinality(emails) = recipient_count"
             " AND cardinality(email_keys) = recipient_count",
-            name="ck_batches_recipients_counted",
+            name=op.f("ck_batches_recipients_counted"),
         ),
         sa.ForeignKeyConstraint(["organization_id"], ["organizations.id"], name="fk_batches_organization_id"),
         sa.PrimaryKeyConstraint("id", name="pk_batches"),
@@ -161,8 +169,10 @@ def upgrade() -> None:
             server_default=sa.text("clock_timestamp()"),
             nullable=False,
         ),
-        sa.CheckConstraint("amount > 0 OR (sandbox AND amount <> 0)", name="ck_refills_amount_positive_unless_sandbox"),
-        sa.CheckConstraint("balance >= 0", name="ck_refills_balance_not_negative"),
+        sa.CheckConstraint(
+            "amount > 0 OR (sandbox AND amount <> 0)", name=op.f("ck_refills_amount_positive_unless_sandbox")
+        ),
+        sa.CheckConstraint("balance >= 0", name=op.f("ck_refills_balance_not_negative")),
         sa.ForeignKeyConstraint(["organization_id"], ["organizations.id"], name="fk_refills_organization_id"),
         sa.PrimaryKeyConstraint("id", name="pk_refills"),
     )
@@ -180,18 +190,18 @@ def upgrade() -> None:
         sa.Column("email", sa.Text(), nullable=False),
         sa.Column("email_key", sa.Text(), nullable=False),
         sa.Column("claimed_at", postgresql.TIMESTAMP(timezone=True), nullable=True),
-        sa.CheckConstraint("NOT credited OR debited", name="ck_transactions_credited_only_if_debited"),
-        sa.CheckConstraint("NOT credited OR user_id IS NOT NULL", name="ck_transactions_credited_to_somebody"),
+        sa.CheckConstraint("NOT credited OR debited", name=op.f("ck_transactions_credited_only_if_debited")),
+        sa.CheckConstraint("NOT credited OR user_id IS NOT NULL", name=op.f("ck_transactions_credited_to_somebody")),
         sa.CheckConstraint(
             "NOT debited OR credited = (user_id IS NOT NULL)",
-            name="ck_transactions_debited_is_credited_or_held",
+            name=op.f("ck_transactions_debited_is_credited_or_held"),
         ),
-        sa.CheckConstraint("balance >= 0", name="ck_transactions_balance_not_negative"),
+        sa.CheckConstraint("balance >= 0", name=op.f("ck_transactions_balance_not_negative")),
         sa.CheckConstraint(
             "claimed_at IS NULL OR (credited AND NOT sandbox)",
-            name="ck_transactions_claimed_only_if_live_and_credited",
+            name=op.f("ck_transactions_claimed_only_if_live_and_credited"),
         ),
-        sa.CheckConstraint("position >= 0", name="ck_transactions_position_not_negative"),
+        sa.CheckConstraint("position >= 0", name=op.f("ck_transactions_position_not_negative")),
         sa.ForeignKeyConstraint(["batch_id"], ["batches.id"], name="fk_transactions_batch_id"),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_transactions_user_id"),
         sa.PrimaryKeyConstraint("id", name="pk_transactions"),

@@ -1,0 +1,169 @@
+"""Ways to break the books past every function, and what an audit must name for each of them."""
+
+from tests.integration import books
+
+ANN, BOB, CID, DAN = (f"{name}@example.com" for name in ("ann", "bob", "cid", "dan"))
+
+SUMS = "refills less debits are the balance"
+LAST_REFILL = "a last refill is the balance after the newest refill"
+USERS = "a user's balance is the credited live transactions"
+RECIPIENTS = "a batch's transactions are its recipients, in order"
+FOLLOWS = "each balance follows from the one before"
+CHAIN = "balances form one chain from zero to the present"
+ONLY_ISSUED = "only an issued batch has transactions"
+FLAGS = "flags follow the table of the contract"
+ADDRESS = "a transaction's user is registered under its address"
+HELD = "nothing stays held for a registered user"
+
+LIVE, SANDBOX = "organization 1, live", "organization 1, sandbox"
+
+
+def write_the_books() -> None:
+    """Write books that have one of everything; the ids in the statements below are those of this order."""
+    organization_id = books.make_organization(100, sandbox_balance=50)
+    books.make_organization()  # 2: nothing was ever refilled or issued.
+    books.make_users(ANN, CID)  # 1 and 2.
+    books.issue_now(organization_id, [ANN, BOB], 10)  # Batch 1: transaction 1 credited, 2 held.
+    books.issue_now(organization_id, [CID, DAN], 15)  # Batch 2: 3 credited, 4 held,
+    books.make_users(DAN)  # and then claimed by user 3.
+    books.issue_now(organization_id, [ANN, BOB, DAN], 30)  # Batch 3: 5 credited, 6 and 7 not debited.
+    books.issue_now(organization_id, [ANN], 10, sandbox=True)  # Batch 4: transaction 8.
+    books.queue_batch(organization_id, [ANN], 10)  # Batch 5 stays queued.
+
+
+def _without(table: str, *constraints: str) -> str:
+    """Word the statement that drops constraints, which would refuse the breach before any audit."""
+    return f"ALTER TABLE {table} " + ", ".join(f"DROP CONSTRAINT ck_{table}_{name}" for name in constraints)
+
+
+def _and_a_transaction(values: str) -> str:
+    columns = "(batch_id, position, balance, email, email_key, sandbox, debited, credited)"
+    return f"INSERT INTO transactions {columns} VALUES ({values}, false, false, false)"
+
+
+def _a_user_of_an_hour_ago(email: str) -> str:
+    columns = "(email, email_key, first_name, last_name, created_at)"
+    return f"INSERT INTO users {columns} VALUES ('{email}', '{email}', 'First', 'Last', now() - interval '1 hour')"
+
+
+# What is wrong; what an audit names, as rule and subject; and the statements that make it so.
+BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
+    (
+        "a point from nowhere",
+        {(SUMS, LIVE), (CHAIN, LIVE)},
+        ["UPDATE organizations SET balance = balance + 1 WHERE id = 1"],
+    ),
+    (
+        "sandbox points that are gone",
+        {(SUMS, SANDBOX), (CHAIN, SANDBOX)},
+        ["UPDATE organizations SET sandbox_balance = 0 WHERE id = 1"],
+    ),
+    (
+        "a balance that every refill explains, but negative",
+        {(SUMS, "organization 2, live")},
+        [
+            _without("organizations", "balance_not_negative"),
+            _without("refills", "balance_not_negative", "amount_positive_unless_sandbox"),
+            "INSERT INTO refills (organization_id, sandbox, amount, balance) VALUES (2, false, -1, -1)",
+            "UPDATE organizations SET balance = -1, last_refill = -1 WHERE id = 2",
+        ],
+    ),
+    (
+        "two batches paid from one balance, and one debit of the two lost",
+        {(SUMS, LIVE), (CHAIN, LIVE)},
+        [
+            "UPDATE batches SET current_balance = current_balance + 20 WHERE id IN (2, 3)",
+            "UPDATE transactions SET balance = balance + 20 WHERE batch_id IN (2, 3)",
+            "UPDATE organizations SET balance = balance + 20 WHERE id = 1",
+        ],
+    ),
+    (
+        "a batch, right in itself, from a balance that never was",
+        {(CHAIN, LIVE)},
+        [
+            "UPDATE batches SET current_balance = current_balance + 1 WHERE id = 1",
+            "UPDATE transactions SET balance = balance + 1 WHERE batch_id = 1",
+        ],
+    ),
+    ("another last refill", {(LAST_REFILL, LIVE)}, ["UPDATE organizations SET last_refill = 99 WHERE id = 1"]),
+    (
+        "another last refill of the sandbox",
+        {(LAST_REFILL, SANDBOX)},
+        ["UPDATE organizations SET sandbox_last_refill = 0 WHERE id = 1"],
+    ),
+    (
+        "a last refill where there was none",
+        {(LAST_REFILL, "organization 2, live")},
+        ["UPDATE organizations SET last_refill = 1 WHERE id = 2"],
+    ),
+    ("a user with too much", {(USERS, "user 1")}, ["UPDATE users SET balance = balance + 1 WHERE id = 1"]),
+    ("a user whose claim was lost", {(USERS, "user 3")}, ["UPDATE users SET balance = 0 WHERE id = 3"]),
+    ("another address", {(RECIPIENTS, "batch 3")}, [f"UPDATE transactions SET email = '{CID}' WHERE id = 6"]),
+    ("another key", {(RECIPIENTS, "batch 3")}, [f"UPDATE transactions SET email_key = '{CID}' WHERE id = 6"]),
+    (
+        "recipients in another order",
+        {(RECIPIENTS, "batch 1")},
+        ["UPDATE batches SET emails = ARRAY[emails[2], emails[1]] WHERE id = 1"],
+    ),
+    ("a recipient too few", {(RECIPIENTS, "batch 3")}, ["DELETE FROM transactions WHERE id = 7"]),
+    ("a recipient too many", {(RECIPIENTS, "batch 3")}, [_and_a_transaction(f"3, 3, 20, '{DAN}', '{DAN}'")]),
+    ("a gap in the places", {(RECIPIENTS, "batch 3")}, ["UPDATE transactions SET position = 3 WHERE id = 7"]),
+    ("the other mode", {(RECIPIENTS, "batch 3")}, ["UPDATE transactions SET sandbox = true WHERE id = 7"]),
+    (
+        "a first balance that does not follow",
+        {(FOLLOWS, "batch 1")},
+        ["UPDATE transactions SET balance = balance + 1 WHERE id = 1"],
+    ),
+    (
+        "a last balance that does not follow",
+        {(FOLLOWS, "batch 3")},
+        ["UPDATE transactions SET balance = balance - 1 WHERE id = 7"],
+    ),
+    (
+        "the second recipient served before the first",
+        {(FOLLOWS, "batch 3")},
+        [
+            "UPDATE transactions SET debited = (id = 6), credited = false WHERE id IN (5, 6)",
+            "UPDATE users SET balance = balance - 30 WHERE id = 1",
+        ],
+    ),
+    (
+        "a transaction of a batch that is still queued",
+        {(ONLY_ISSUED, "batch 5")},
+        [_and_a_transaction(f"5, 0, 20, '{ANN}', '{ANN}'")],
+    ),
+    (
+        "credited, but not debited",
+        {(FLAGS, "transaction 6")},
+        [
+            _without("transactions", "credited_only_if_debited", "credited_to_somebody"),
+            "UPDATE transactions SET credited = true WHERE id = 6",
+        ],
+    ),
+    (
+        "held for a user",
+        {(FLAGS, "transaction 1")},
+        [
+            _without("transactions", "debited_is_credited_or_held"),
+            "UPDATE transactions SET credited = false WHERE id = 1",
+            "UPDATE users SET balance = balance - 10 WHERE id = 1",
+        ],
+    ),
+    (
+        "claimed, but held or of the sandbox",
+        {(FLAGS, "transaction 2"), (FLAGS, "transaction 8")},
+        [
+            _without("transactions", "claimed_only_if_live_and_credited"),
+            "UPDATE transactions SET claimed_at = now() WHERE id IN (2, 8)",
+        ],
+    ),
+    ("somebody else's", {(ADDRESS, "transaction 6")}, ["UPDATE transactions SET user_id = 2 WHERE id = 6"]),
+    (
+        "held for long, for a user who has been there for long",
+        {(HELD, "transaction 2")},
+        [
+            "UPDATE batches SET issued_at = issued_at - interval '1 hour'",
+            _a_user_of_an_hour_ago(BOB),
+        ],
+    ),
+]

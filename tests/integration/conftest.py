@@ -1,0 +1,52 @@
+"""What some tests share: connections for many threads, the proof that no drain failed, an unmigrated server."""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+
+from app.database import engine, new_engine
+from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL
+from tests.conftest import forget_everything
+
+
+@pytest.fixture
+def many_connections(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every thread of a test a connection of its own."""
+    engine().dispose()
+    monkeypatch.setenv("POINTS_DATABASE_CONNECTIONS_MAX", "40")
+    forget_everything()
+
+
+@pytest.fixture
+def no_failure(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """See that no drain failed, not even one that was then made good batch by batch."""
+    yield
+    records = caplog.get_records("call")
+    assert [record.getMessage() for record in records if record.levelno >= logging.ERROR] == []
+
+
+@pytest.fixture(scope="package")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start a real PostgreSQL whose database nobody has migrated."""
+    server = PostgreSQL(DataDir(tmp_path_factory.mktemp("unmigrated")))
+    server.prepare()
+    server.start_detached()
+    try:
+        server.wait_until_ready()
+        yield server.url()
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def scratch(server_url: str) -> Iterator[Engine]:
+    """Give a test that server's database, empty."""
+    empty = new_engine(server_url, pool_size=5)
+    with empty.begin() as connection:
+        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+        connection.exec_driver_sql("CREATE SCHEMA public")
+    yield empty
+    empty.dispose()

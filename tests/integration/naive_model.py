@@ -1,0 +1,82 @@
+"""A naive model of the ledger, to hold the set-based one against: what a step is, and what it does to the books."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refill:
+    organization_id: int
+    sandbox: bool
+    amount: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Send:
+    organization_id: int
+    sandbox: bool
+    atomic: bool
+    amount: int
+    emails: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Register:
+    email: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspend:
+    organization_id: int
+    is_suspended: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drain:
+    organization_id: int
+
+
+Step = Refill | Send | Register | Suspend | Drain
+
+
+@dataclass(kw_only=True)
+class Row:
+    """A transaction as the model has it; `key` is the address under which a user would be registered."""
+
+    key: str
+    debited: bool
+    credited: bool
+    balance: int
+    points: int
+
+
+@dataclass
+class Model:
+    """What the contract says, word by word: one recipient at a time, in memory."""
+
+    balances: dict[tuple[int, bool], int] = field(default_factory=lambda: defaultdict(int))
+    users: dict[str, int] = field(default_factory=dict)
+    suspended: dict[int, bool] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+
+    def issue(self, send: Send) -> list[Row] | None:
+        if self.suspended.get(send.organization_id):
+            return None
+        purse, rows = (send.organization_id, send.sandbox), []
+        pays_all = self.balances[purse] >= send.amount * len(send.emails)
+        for key in map(str.lower, send.emails):
+            debited = self.balances[purse] >= send.amount and (pays_all or not send.atomic)
+            credited = debited and key in self.users
+            points = 0 if send.sandbox else send.amount  # Of the sandbox, nobody ever gets any.
+            self.balances[purse] -= send.amount if debited else 0
+            self.users.update({key: self.users[key] + points} if credited else {})
+            rows.append(Row(key=key, debited=debited, credited=credited, balance=self.balances[purse], points=points))
+        self.rows += rows
+        return rows
+
+    def register(self, key: str) -> None:
+        if key not in self.users:
+            held = [row for row in self.rows if row.key == key and row.debited and row.points]
+            self.users[key] = sum(row.points for row in held)
+            for row in held:
+                row.credited = True

@@ -1,0 +1,78 @@
+"""Races on purpose: calls that start in one moment, and how to see that somebody waits for a lock."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sqlalchemy import event, text
+
+from app.database import engine, transaction
+
+# Far above what anything here takes, far below the time limit of a test.
+PATIENCE_S = 30.0
+
+_T = TypeVar("_T")
+
+
+def at_once(*calls: Callable[[], _T]) -> list[_T]:
+    """Make each call in a thread of its own, all started together; return what they return, in order."""
+    barrier = threading.Barrier(len(calls))
+
+    def after_the_barrier(call: Callable[[], _T]) -> _T:
+        barrier.wait(PATIENCE_S)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        futures = [pool.submit(after_the_barrier, call) for call in calls]
+        return [future.result(PATIENCE_S) for future in futures]
+
+
+@contextmanager
+def started() -> Iterator[Callable[[Callable[[], _T]], Future[_T]]]:
+    """Yield a function that starts a call in the background.
+
+    Enter it before the transaction that the call will wait for: the block's end waits for the call.
+    """
+    with ThreadPoolExecutor(4) as pool:
+        yield pool.submit
+
+
+@contextmanager
+def before_statement(words: str, call: Callable[[], object]) -> Iterator[None]:
+    """Make a call just before a statement with these words is sent, once, from within whoever sends it."""
+    pending = [call]
+
+    def look(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if words in statement and pending:
+            pending.pop()()
+
+    event.listen(engine(), "before_cursor_execute", look)
+    yield
+    event.remove(engine(), "before_cursor_execute", look)
+    assert not pending, f"nobody has sent {words}"
+
+
+def until(condition: Callable[[], bool], *, what: str) -> None:
+    """Wait until a condition holds; when it does not come to hold, fail and say what was awaited."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"this never happened: {what}"
+        time.sleep(0.005)
+
+
+def until_waiting(count: int = 1) -> None:
+    """Wait until this many connections wait for a lock that another one holds."""
+    until(lambda: _waiting() == count, what=f"{count} connections wait for a lock")
+
+
+def _waiting() -> int:
+    with transaction() as connection:
+        return int(connection.execute(_WAITING).scalar_one())
+
+
+_WAITING = text("""
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+""")

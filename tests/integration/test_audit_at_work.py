@@ -1,0 +1,113 @@
+"""The audit beside the service at work: it sees one moment, waits for nobody, and finds nothing wrong."""
+
+from functools import partial
+
+import pytest
+from sqlalchemy.exc import InternalError
+
+from app.database import snapshot, transaction
+from app.ledger.audit import BREACHES_SHOWN_MAX, Audit, audit
+from app.ledger.issue import issue
+from app.ledger.refill import refill
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+
+
+def _audit() -> Audit:
+    with snapshot() as connection:
+        return audit(connection)
+
+
+def test_an_audit_counts_what_it_looked_at() -> None:
+    organization_id = books.make_organization(100)
+    books.make_organization()
+    books.make_users(ANN, BOB, "cid@example.com")
+    books.issue_now(organization_id, [ANN, BOB], 10)
+    books.queue_batch(organization_id, [ANN], 10)
+    seen = _audit()
+    assert (seen.organizations, seen.users, seen.batches, seen.transactions) == (2, 3, 2, 2)
+
+
+def test_an_audit_of_empty_books_finds_nothing() -> None:
+    assert _audit() == Audit(organizations=0, users=0, batches=0, transactions=0, breaches=[])
+
+
+def test_a_breach_says_what_was_seen() -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN], 10)
+    books.execute("UPDATE organizations SET balance = 95")
+    assert [breach.seen for breach in books.breaches()] == [
+        "refills 100, debits 10, balance 95",
+        "a balance of 95 that nothing has left",
+    ]
+
+
+def test_an_audit_shows_so_many_breaches_of_a_rule_and_no_more() -> None:
+    books.make_users(*[f"{n}@example.com" for n in range(BREACHES_SHOWN_MAX + 1)])
+    books.execute("UPDATE users SET balance = 1")
+    assert [breach.subject for breach in books.breaches()] == [f"user {n}" for n in range(1, BREACHES_SHOWN_MAX + 1)]
+
+
+def test_points_held_by_a_crossing_that_the_sweep_has_yet_to_see_are_no_breach() -> None:
+    books.issue_now(books.make_organization(100), [ANN], 10)
+    books.execute(f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')")
+    assert books.breaches() == []
+
+
+def test_an_audit_waits_for_no_lock_and_nothing_waits_for_it() -> None:
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 10)
+    with races.started() as start, transaction() as connection:
+        issue(connection, organization_id)
+        assert start(_audit).result(timeout=5).breaches == []
+    with races.started() as start, snapshot() as connection:
+        audit(connection)
+        assert start(partial(books.issue_now, organization_id, [ANN], 10)).result(timeout=5) == 2
+
+
+def test_every_rule_sees_the_same_moment_whatever_is_committed_meanwhile() -> None:
+    organization_id = books.make_organization(100)
+    with races.before_statement("last_refill", partial(books.issue_now, organization_id, [ANN], 10)):
+        assert _audit() == Audit(organizations=1, users=0, batches=0, transactions=0, breaches=[])
+    assert _audit().transactions == 1
+
+
+def test_an_audit_can_write_nothing() -> None:
+    books.make_organization(100)
+    with snapshot() as connection, pytest.raises(InternalError, match="read-only"):
+        connection.exec_driver_sql("UPDATE organizations SET balance = 0")
+
+
+def test_audits_during_sends_refills_registrations_and_claims_find_nothing() -> None:
+    emails = [f"{n}@example.com" for n in range(30)]
+    organization_ids = [books.make_organization(500, sandbox_balance=500) for _ in range(2)]
+    done: list[int] = []
+
+    def send_often(organization_id: int) -> int:
+        for n in range(30):
+            books.issue_now(organization_id, emails[n % 7 :: 2], 3, sandbox=n % 3 == 0)
+            with transaction() as connection:
+                refill(connection, organization_id, 20)
+        done.append(organization_id)
+        return 0
+
+    def register_all() -> int:
+        for email in emails:
+            books.make_users(email)
+            books.claim_crossed()
+        return 0
+
+    def audit_until_done() -> int:
+        audits = 0
+        while len(done) < 2:
+            assert books.breaches() == []
+            audits += 1
+        return audits
+
+    calls = [partial(send_often, organization_id) for organization_id in organization_ids]
+    *_, audits = races.at_once(*calls, register_all, audit_until_done)
+    assert audits > 1
+    assert books.breaches() == []

@@ -1,0 +1,121 @@
+"""The constraints: each refuses what its name says, whatever code there is above it."""
+
+import psycopg
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from app.database import transaction
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+_BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
+_TRANSACTION = (
+    "INSERT INTO transactions (batch_id, balance, user_id, position, sandbox, debited, credited, email, email_key)"
+)
+_REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
+_KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
+
+# There are an organization 1, a user 1, and two issued batches of two recipients each: batch 1 credited
+# the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4).
+REFUSED = [
+    ("ck_organizations_balance_not_negative", "UPDATE organizations SET balance = -1"),
+    ("ck_organizations_sandbox_balance_not_negative", "UPDATE organizations SET sandbox_balance = -1"),
+    ("ck_organizations_name_length", "UPDATE organizations SET name = ''"),
+    ("ck_organizations_name_length", "UPDATE organizations SET name = repeat('x', 256)"),
+    ("fk_api_keys_organization_id", f"{_KEY} VALUES (9, false, sha256('x'), 'pts')"),
+    ("ck_api_keys_hash_is_sha256", f"{_KEY} VALUES (1, false, 'the key itself', 'pts')"),
+    ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
+    ("ck_users_balance_not_negative", "UPDATE users SET balance = -1"),
+    (
+        "uq_users_email_key",
+        "INSERT INTO users (email, email_key, first_name, last_name) VALUES ('A@x.org', 'a@x.org', 'A', 'B')",
+    ),
+    ("fk_batches_organization_id", _BATCH + ") VALUES (9, false, 1, false, 1, '{a}', '{a}')"),
+    ("ck_batches_amount_positive", "UPDATE batches SET amount = 0"),
+    ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 0, '{}', '{}')"),
+    ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 1, '{a,b}', '{a}')"),
+    ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 1, '{a}', '{a,b}')"),
+    ("ck_batches_label_length", "UPDATE batches SET label = repeat('x', 256)"),
+    ("ck_batches_status_known", _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'lost')"),
+    ("ck_batches_issued_when_complete", "UPDATE batches SET status = 'queued'"),
+    ("ck_batches_issued_when_complete", "UPDATE batches SET issued_at = NULL"),
+    ("ck_batches_issued_when_complete", "UPDATE batches SET debited_count = NULL"),
+    ("ck_batches_issued_when_complete", "UPDATE batches SET current_balance = NULL"),
+    ("ck_batches_issued_when_complete", "UPDATE batches SET organization_name = NULL"),
+    ("ck_batches_issued_when_complete", "UPDATE batches SET last_refill = NULL"),
+    ("ck_batches_refused_with_a_reason", "UPDATE batches SET refusal = 'organization_disabled'"),
+    (
+        "ck_batches_refused_with_a_reason",
+        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'refused')",
+    ),
+    ("ck_batches_debited_count_in_range", "UPDATE batches SET debited_count = 3 WHERE id = 1"),
+    ("ck_batches_debited_count_in_range", "UPDATE batches SET debited_count = -1 WHERE id = 1"),
+    ("ck_batches_atomic_all_or_none", "UPDATE batches SET debited_count = 1 WHERE id = 2"),
+    ("ck_batches_current_balance_not_negative", "UPDATE batches SET current_balance = -1"),
+    ("ck_batches_idempotency_key_with_hash", "UPDATE batches SET idempotency_key = 'once'"),
+    ("ck_batches_idempotency_key_with_hash", "UPDATE batches SET idempotency_hash = sha256('x')"),
+    (
+        "ck_batches_idempotency_key_length",
+        "UPDATE batches SET idempotency_key = '', idempotency_hash = sha256('x')",
+    ),
+    (
+        "ck_batches_idempotency_key_length",
+        "UPDATE batches SET idempotency_key = repeat('x', 256), idempotency_hash = sha256('x')",
+    ),
+    (
+        "uq_batches_idempotency_key",
+        "UPDATE batches SET idempotency_key = 'once', idempotency_hash = sha256(id::text::bytea)",
+    ),
+    ("fk_transactions_batch_id", f"{_TRANSACTION} VALUES (9, 0, NULL, 0, false, false, false, 'a', 'a')"),
+    ("fk_transactions_user_id", "UPDATE transactions SET user_id = 9 WHERE id = 1"),
+    ("uq_transactions_batch_id_position", "UPDATE transactions SET position = 0"),
+    ("ck_transactions_position_not_negative", "UPDATE transactions SET position = -1 WHERE id = 1"),
+    ("ck_transactions_balance_not_negative", "UPDATE transactions SET balance = -1"),
+    ("ck_transactions_credited_only_if_debited", "UPDATE transactions SET debited = false WHERE id = 1"),
+    ("ck_transactions_credited_to_somebody", "UPDATE transactions SET user_id = NULL WHERE id = 1"),
+    ("ck_transactions_debited_is_credited_or_held", "UPDATE transactions SET credited = false WHERE id = 1"),
+    ("ck_transactions_debited_is_credited_or_held", "UPDATE transactions SET user_id = 1 WHERE id = 2"),
+    ("ck_transactions_claimed_only_if_live_and_credited", "UPDATE transactions SET claimed_at = now() WHERE id = 2"),
+    (
+        "ck_transactions_claimed_only_if_live_and_credited",
+        "UPDATE transactions SET claimed_at = now(), sandbox = true WHERE id = 1",
+    ),
+    ("fk_refills_organization_id", f"{_REFILL} VALUES (9, false, 1, 1)"),
+    ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
+    ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, 0, 1)"),
+    ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, true, 0, 1)"),
+    ("ck_refills_balance_not_negative", f"{_REFILL} VALUES (1, true, -1, -1)"),
+]
+
+
+def _write_the_rows() -> None:
+    organization_id = books.make_organization(100)
+    books.make_users("a@x.org")
+    books.issue_now(organization_id, ["a@x.org", "b@x.org"], 10)
+    books.queue_batch(organization_id, ["a@x.org", "b@x.org"], 1_000, atomic=True)
+    books.drain_all(organization_id)
+
+
+@pytest.mark.parametrize(("constraint", "statement"), REFUSED, ids=[name for name, _ in REFUSED])
+def test_the_constraint_refuses_what_its_name_says(constraint: str, statement: str) -> None:
+    _write_the_rows()
+    with pytest.raises(IntegrityError) as refused:
+        books.execute(*books.WITHOUT_GUARDS, statement)
+    assert isinstance(refused.value.orig, psycopg.Error)
+    assert refused.value.orig.diag.constraint_name == constraint
+
+
+def test_every_constraint_of_the_database_is_tried_here() -> None:
+    with transaction() as connection:
+        names = connection.execute(_CONSTRAINTS).scalars().all()
+    assert sorted(names) == sorted({name for name, _ in REFUSED})
+
+
+_CONSTRAINTS = text("""
+    SELECT conname FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype IN ('c', 'f', 'u')
+    UNION
+    SELECT relname FROM pg_index JOIN pg_class ON oid = indexrelid
+    WHERE relnamespace = 'public'::regnamespace AND indisunique AND NOT indisprimary
+""")

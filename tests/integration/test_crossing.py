@@ -1,0 +1,107 @@
+"""Registrations that cross an issue: each unseen by the other, and made good exactly once by the sweep."""
+
+import pytest
+
+from app import users
+from app.database import transaction
+from app.ledger.claim import CROSSING_WINDOW_S, register, users_with_held
+from app.ledger.issue import issue, own_drain
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+
+
+def _assert_held_then_claimed_once(organization_id: int, batch_id: int) -> None:
+    """Points are held for ANN, who is registered; a first sweep credits them, a second one nothing."""
+    _, [row] = books.read_batch(organization_id, batch_id)
+    assert (row.debited, row.credited, row.user_id) == (True, False, None)
+    assert books.balance_of_user(ANN) == 0
+    books.claim_crossed()
+    _, [claimed] = books.read_batch(organization_id, batch_id)
+    assert (claimed.id, claimed.debited, claimed.credited, claimed.claimed) == (row.id, True, True, True)
+    books.claim_crossed()
+    books.claim_crossed(everybody=True)
+    assert books.balance_of_user(ANN) == 10
+    assert books.balance_of(organization_id) == 90
+    assert books.breaches() == []
+
+
+def test_points_issued_while_a_registration_was_uncommitted_are_claimed_once() -> None:
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        register(connection, [users.new_user(ANN, "First", "Last")])
+        # A drain that waited for the registration would hang here until its time limit.
+        batch_id = books.issue_now(organization_id, [ANN], 10)
+    _assert_held_then_claimed_once(organization_id, batch_id)
+
+
+def test_points_of_an_issue_that_was_uncommitted_at_the_registration_are_claimed_once() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 10)
+    with transaction() as connection:
+        assert own_drain(connection, organization_id)
+        assert issue(connection, organization_id) == [batch_id]
+        books.make_users(ANN)
+    _assert_held_then_claimed_once(organization_id, batch_id)
+
+
+def test_a_user_registered_between_a_drains_lock_and_its_write_counts_as_not_there_yet() -> None:
+    # Crediting this user would be crediting a row that the drain has not locked.
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 10)
+    with races.before_statement("INSERT INTO transactions", lambda: books.make_users(ANN)):
+        books.drain_all(organization_id)
+    _assert_held_then_claimed_once(organization_id, batch_id)
+
+
+def test_new_users_are_looked_at_often_and_old_ones_only_with_everybody() -> None:
+    books.issue_now(books.make_organization(100), [ANN, BOB], 10)
+    books.execute(
+        "INSERT INTO users (email, email_key, first_name, last_name, created_at) VALUES"
+        f" ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '{CROSSING_WINDOW_S + 60} s'),"
+        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '{CROSSING_WINDOW_S - 60} s')"
+    )
+    with transaction() as connection:
+        assert users_with_held(connection, registered_within_s=CROSSING_WINDOW_S) == [2]
+        assert sorted(users_with_held(connection, registered_within_s=None)) == [1, 2]
+        assert len(users_with_held(connection, registered_within_s=None, limit=1)) == 1
+    books.claim_crossed()
+    assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (0, 10)
+    books.claim_crossed(everybody=True)
+    assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 10)
+
+
+def test_a_claim_and_a_drain_of_one_user_lose_neither_credit() -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN], 10)
+    books.execute(
+        f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'First', 'Last')"
+    )
+    books.queue_batch(organization_id, [ANN], 7)
+    with races.started() as start:
+        with transaction() as connection:
+            assert issue(connection, organization_id) == [2]
+            claimed = start(books.claim_crossed)
+            races.until_waiting()
+        claimed.result()
+    assert books.balance_of_user(ANN) == 17
+    assert books.breaches() == []
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_registrations_and_issues_at_once_credit_every_point_once(attempt: int) -> None:
+    organization_id = books.make_organization(1_000)
+    emails = [f"{attempt}-{n}@example.com" for n in range(20)]
+    for _ in range(3):
+        books.queue_batch(organization_id, emails, 10)
+    races.at_once(
+        lambda: books.drain_all(organization_id),
+        lambda: books.make_users(*emails[:15]),
+        lambda: books.make_users(*reversed(emails[5:])),
+        books.claim_crossed,
+    )
+    books.claim_crossed()
+    assert [books.balance_of_user(email) for email in emails] == [30] * 20
+    assert books.breaches() == []

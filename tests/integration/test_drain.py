@@ -1,0 +1,144 @@
+"""Draining on a real PostgreSQL: what one worker takes from an organization's queue, and how often."""
+
+import logging
+
+import pytest
+
+from app import batches
+from app.database import transaction
+from app.ledger import drain, issue
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+
+
+def _rounds_of(organization_id: int) -> list[list[int]]:
+    """Drain until nothing is due and return the batch ids that each round announced."""
+    rounds: list[list[int]] = []
+    while drain.drain(organization_id, announce=lambda ids: rounds.append(list(ids))):
+        pass
+    return rounds
+
+
+def test_batches_of_one_drain_start_each_from_the_balance_that_the_one_before_left() -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN, BOB], amount) for amount in (20, 25, 7)]
+    assert _rounds_of(organization_id) == [queued]
+    seen = [books.read_batch(organization_id, batch_id) for batch_id in queued]
+    assert [[row.balance for row in transactions] for _, transactions in seen] == [[80, 60], [35, 10], [3, 3]]
+    assert [(batch.debited_count, batch.current_balance) for batch, _ in seen] == [(2, 60), (2, 10), (1, 3)]
+    assert books.breaches() == []
+
+
+def test_an_atomic_batch_that_debits_nobody_leaves_the_balance_to_the_next_of_its_drain() -> None:
+    organization_id = books.make_organization(100)
+    too_large = books.queue_batch(organization_id, [ANN, BOB], 60, atomic=True)
+    next_one = books.queue_batch(organization_id, [ANN, BOB], 50, atomic=True)
+    assert _rounds_of(organization_id) == [[too_large, next_one]]
+    assert books.read_batch(organization_id, too_large)[0].current_balance == 100
+    assert books.read_batch(organization_id, next_one)[0].current_balance == 0
+    assert books.breaches() == []
+
+
+def test_live_and_sandbox_batches_of_one_drain_are_paid_from_balances_of_their_own() -> None:
+    organization_id = books.make_organization(100, sandbox_balance=50)
+    queued = [
+        (books.queue_batch(organization_id, [ANN], amount, sandbox=sandbox), sandbox)
+        for amount, sandbox in [(40, False), (30, True), (40, False), (30, True), (20, True)]
+    ]
+    assert _rounds_of(organization_id) == [[batch_id for batch_id, _ in queued]]
+    seen = [books.read_batch(organization_id, batch_id, sandbox=sandbox)[0] for batch_id, sandbox in queued]
+    assert [batch.current_balance for batch in seen] == [60, 20, 20, 20, 0]
+    assert [batch.last_refill for batch in seen] == [100, 50, 100, 50, 50]
+    assert books.balance_of(organization_id) == 20
+    assert books.balance_of(organization_id, sandbox=True) == 0
+    assert books.breaches() == []
+
+
+def test_a_drain_leaves_the_batches_of_other_organizations_queued() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    books.queue_batch(mine, [ANN], 1)
+    theirs = books.queue_batch(other, [ANN], 1)
+    books.drain_all(mine)
+    assert books.read_batch(other, theirs)[0].status == "queued"
+    assert books.balance_of(other) == 100
+
+
+def test_draining_twice_changes_nothing() -> None:
+    organization_id = books.make_organization(100)
+    books.make_users(ANN)
+    batch_id = books.issue_now(organization_id, [ANN, BOB], 10)
+    before = books.read_batch(organization_id, batch_id)
+    assert books.drain_all(organization_id) == []
+    assert books.read_batch(organization_id, batch_id) == before
+    assert books.balance_of(organization_id) == 80
+    assert books.balance_of_user(ANN) == 10
+
+
+def test_a_batch_delivered_twice_is_found_issued_under_the_lock_and_left_alone() -> None:
+    organization_id = books.make_organization(100)
+    books.make_users(ANN)
+    batch_id = books.issue_now(organization_id, [ANN, BOB], 10)
+    before = books.read_batch(organization_id, batch_id)
+    with transaction() as connection:
+        assert issue.issue(connection, organization_id, [batch_id]) == []
+        assert issue.issue(connection, organization_id) == []
+    assert books.read_batch(organization_id, batch_id) == before
+    assert books.balance_of_user(ANN) == 10
+    assert books.breaches() == []
+
+
+def test_a_drain_after_an_issued_batch_takes_only_the_new_one(caplog: pytest.LogCaptureFixture) -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN], 10)
+    new = books.queue_batch(organization_id, [ANN], 10)
+    assert _rounds_of(organization_id) == [[new]]
+    # A drain that had also taken the issued one would have failed and been made good batch by batch.
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_a_round_takes_no_more_batches_than_its_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issue, "BATCHES_MAX", 2)
+    organization_id = books.make_organization(100)
+    a, b, c, d, e = [books.queue_batch(organization_id, [ANN], 1) for _ in range(5)]
+    assert _rounds_of(organization_id) == [[a, b], [c, d], [e]]
+    assert books.breaches() == []
+
+
+def test_a_round_takes_no_more_recipients_than_its_cap_but_always_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issue, "RECIPIENTS_MAX", 3)
+    organization_id = books.make_organization(100)
+    a, b, c, d, e = [
+        books.queue_batch(organization_id, [f"{n}@example.com" for n in range(count)], 1) for count in (2, 2, 1, 5, 1)
+    ]
+    assert _rounds_of(organization_id) == [[a], [b, c], [d], [e]]
+    assert books.breaches() == []
+
+
+def test_a_drain_that_reached_its_rounds_says_that_more_may_be_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issue, "BATCHES_MAX", 1)
+    monkeypatch.setattr(drain, "ROUNDS_MAX", 2)
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
+    announced: list[int] = []
+    assert drain.drain(organization_id, announce=announced.extend) is True
+    assert announced == queued[:2]
+    assert books.read_batch(organization_id, queued[2])[0].status == "queued"
+    assert drain.drain(organization_id, announce=announced.extend) is False
+    assert announced == queued
+
+
+def test_batches_are_announced_only_when_everybody_can_see_them_issued() -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
+    seen: list[list[int]] = []
+
+    def look(announced: object) -> None:
+        with transaction() as connection:
+            seen.append(sorted(batches.final_among(connection, queued)))
+        assert announced == queued
+
+    drain.drain(organization_id, announce=look)
+    assert seen == [queued]

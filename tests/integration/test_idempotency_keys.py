@@ -1,0 +1,75 @@
+"""Forgetting idempotency keys: kept for as long as the contract promises, then given back in small steps."""
+
+import pytest
+
+from app import batches
+from app.batches import IssueRequest
+from app.database import transaction
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN = "ann@example.com"
+
+
+def _forget(*, at_most: int = 100) -> int:
+    with transaction() as connection:
+        return batches.forget_idempotency_keys(
+            connection, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=at_most
+        )
+
+
+def _is_known(organization_id: int, key: str) -> bool:
+    request = IssueRequest(emails=[ANN], email_keys=[ANN], amount=1, atomic=False, label=None)
+    with transaction() as connection:
+        found = batches.find_by_idempotency_key(
+            connection, organization_id, request, sandbox=False, idempotency_key=key
+        )
+        return found is not None
+
+
+def _age(interval: str) -> None:
+    books.execute(f"UPDATE batches SET created_at = created_at - interval '{interval}'")
+
+
+def test_a_key_is_known_for_30_days_and_forgotten_some_time_after() -> None:
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
+    books.drain_all(organization_id)
+    _age("30 days 1 hour")
+    assert _forget() == 0
+    assert _is_known(organization_id, "once")
+    _age("1 day")
+    assert _forget() == 1
+    assert not _is_known(organization_id, "once")
+    assert _forget() == 0
+
+
+def test_the_key_of_a_batch_that_is_still_queued_is_never_forgotten() -> None:
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
+    _age("1 year")
+    assert _forget() == 0
+    assert _is_known(organization_id, "once")
+
+
+def test_keys_are_forgotten_oldest_first_and_so_many_at_a_time() -> None:
+    organization_id = books.make_organization(100)
+    for key in ("c", "b", "a"):
+        books.queue_batch(organization_id, [ANN], 1, idempotency_key=key)
+    books.drain_all(organization_id)
+    books.execute("UPDATE batches SET created_at = now() - make_interval(days => 40 + id::int)")  # "a" is the oldest.
+    assert _forget(at_most=2) == 2
+    assert [_is_known(organization_id, key) for key in ("a", "b", "c")] == [False, False, True]
+    assert _forget(at_most=2) == 1
+
+
+def test_a_batch_whose_key_is_forgotten_stays_as_it_was_issued() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
+    books.drain_all(organization_id)
+    before = books.read_batch(organization_id, batch_id)[1]
+    _age("1 year")
+    _forget()
+    assert books.read_batch(organization_id, batch_id)[1] == before
+    assert books.breaches() == []

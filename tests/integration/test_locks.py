@@ -1,0 +1,142 @@
+"""Who waits for whom: seen on the locks of PostgreSQL, never by sleeping."""
+
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from app import organizations
+from app.database import transaction
+from app.ledger.issue import issue
+from app.ledger.refill import refill
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN = "ann@example.com"
+
+
+def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 30)
+
+    def refill_fifty() -> int:
+        with transaction() as connection:
+            return refill(connection, organization_id, 50)
+
+    with races.started() as start:
+        with transaction() as connection:
+            issue(connection, organization_id)
+            refilled = start(refill_fifty)
+            races.until_waiting()
+        assert refilled.result(races.PATIENCE_S) == 120
+    assert books.balance_of(organization_id) == 120
+    assert books.breaches() == []
+
+
+def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
+    organization_id = books.make_organization(10)
+    batch_id = books.queue_batch(organization_id, [ANN], 30)
+    with races.started() as start:
+        with transaction() as connection:
+            refill(connection, organization_id, 50)
+            drained = start(lambda: books.drain_all(organization_id))
+            races.until_waiting()
+        assert drained.result(races.PATIENCE_S) == [batch_id]
+    batch, _ = books.read_batch(organization_id, batch_id)
+    assert (batch.debited_count, batch.current_balance, batch.last_refill) == (1, 30, 60)
+    assert books.breaches() == []
+
+
+def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 30)
+    with races.started() as start:
+        with transaction() as connection:
+            organizations.set_flags(connection, organization_id, is_suspended=True)
+            drained = start(lambda: books.drain_all(organization_id))
+            races.until_waiting()
+        assert drained.result(races.PATIENCE_S) == [batch_id]
+    assert books.read_batch(organization_id, batch_id)[0].status == "refused"
+    assert books.balance_of(organization_id) == 100
+
+
+def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> None:
+    organization_id = books.make_organization(100)
+    before = books.queue_batch(organization_id, [ANN], 30)
+
+    def suspend() -> None:
+        with transaction() as connection:
+            organizations.set_flags(connection, organization_id, is_suspended=True)
+
+    with races.started() as start:
+        with transaction() as connection:
+            assert issue(connection, organization_id) == [before]
+            suspended = start(suspend)
+            races.until_waiting()
+        suspended.result(races.PATIENCE_S)
+    after = books.issue_now(organization_id, [ANN], 30)
+    statuses = [books.read_batch(organization_id, batch_id)[0].status for batch_id in (before, after)]
+    assert statuses == ["issued", "refused"]
+
+
+def test_what_was_queued_before_the_lock_and_issued_by_the_one_waited_for_is_not_issued_again() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 30)
+
+    def issue_again() -> Sequence[int]:
+        with transaction() as connection:
+            return issue(connection, organization_id, [batch_id])
+
+    with races.started() as start:
+        with transaction() as connection:
+            assert issue(connection, organization_id) == [batch_id]
+            again = start(issue_again)
+            races.until_waiting()
+        assert again.result(races.PATIENCE_S) == []
+    assert books.balance_of(organization_id) == 70
+
+
+@pytest.mark.parametrize("holder", ["drain", "refill"])
+def test_a_front_accepts_a_batch_at_once_while_the_organization_row_is_locked(holder: str) -> None:
+    # A plain FOR UPDATE would hold up the INSERT, whose foreign key takes a share of the row's key.
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 30)
+    with races.started() as start, transaction() as connection:
+        if holder == "drain":
+            assert issue(connection, organization_id) == [1]
+        else:
+            refill(connection, organization_id, 1)
+        began = time.monotonic()
+        accepted = start(lambda: books.queue_batch(organization_id, [ANN], 30)).result(races.PATIENCE_S)
+        assert time.monotonic() - began < 1.0
+    assert accepted == 2
+
+
+def test_users_are_locked_in_the_order_of_their_ids_whatever_the_order_of_the_addresses() -> None:
+    # Two drains that lock the same users in one order wait for each other; in two orders they deadlock.
+    emails = [f"{n}@example.com" for n in range(1, 41)]
+    books.make_users(*emails)
+    # An updated row moves to another place in its page, so that reading the table is not reading by id.
+    books.execute("UPDATE users SET balance = balance WHERE mod(id, 2) = 1")
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, list(reversed(emails)), 1)
+    with races.started() as start:
+        with transaction() as holder:
+            holder.exec_driver_sql("SELECT FROM users WHERE id = 20 FOR NO KEY UPDATE")
+            drained = start(lambda: books.drain_all(organization_id))
+            races.until_waiting()
+            with transaction() as other:
+                free = other.exec_driver_sql("SELECT id FROM users FOR NO KEY UPDATE SKIP LOCKED").scalars().all()
+            assert sorted(free) == list(range(21, 41))
+        assert drained.result(races.PATIENCE_S) == [1]
+
+
+def test_drains_of_organizations_without_a_user_in_common_do_not_wait_for_each_other() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    books.make_users(ANN, "bob@example.com")
+    books.queue_batch(mine, [ANN, "nobody@example.com"], 1)
+    theirs = books.queue_batch(other, ["bob@example.com", "nobody@example.com"], 1)
+    with races.started() as start, transaction() as connection:
+        issue(connection, mine)
+        assert start(lambda: books.drain_all(other)).result(races.PATIENCE_S) == [theirs]

@@ -1,0 +1,82 @@
+"""The migrations on a server of their own: up, down and up again, and equal to the models."""
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Engine, text
+
+import migrations
+from app.database import engine
+from app.models import Organization
+
+
+def catalog(scratch: Engine) -> list[str]:
+    """Return a line for each column, constraint, index and storage option, as PostgreSQL itself words it."""
+    with scratch.connect() as connection:
+        return list(connection.execute(_CATALOG).scalars())
+
+
+_CATALOG = text("""
+    SELECT concat_ws(' ', 'column', table_name, column_name, data_type, udt_name, is_nullable, column_default,
+                     is_identity, identity_generation) AS line
+    FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'alembic_version'
+    UNION ALL
+    SELECT concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid))
+    FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace AND contype <> 'n' AND conname <> 'alembic_version_pkc'
+    UNION ALL
+    SELECT concat_ws(' ', 'index', indexdef) FROM pg_indexes
+    WHERE schemaname = 'public' AND tablename <> 'alembic_version'
+    UNION ALL
+    SELECT concat_ws(' ', 'trigger', pg_get_triggerdef(oid)) FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL
+    SELECT concat_ws(' ', 'options', relname, reloptions) FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND reloptions IS NOT NULL
+    ORDER BY line
+""")
+
+
+def test_a_migrated_database_is_the_one_the_models_describe(server_url: str, scratch: Engine) -> None:
+    migrations.upgrade(server_url)
+    migrated = catalog(scratch)
+    with scratch.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Organization.metadata) == []
+    migrations.downgrade(server_url, "base")
+    Organization.metadata.create_all(scratch)
+    # The triggers stand in a migration alone: they guard what the service has written, and not its models.
+    assert [line for line in migrated if not line.startswith("trigger ")] == catalog(scratch)
+
+
+def test_the_migrations_go_up_and_down_and_up_again(server_url: str, scratch: Engine) -> None:
+    migrations.upgrade(server_url)
+    first = catalog(scratch)
+    assert any("transactions" in line for line in first)
+    migrations.downgrade(server_url, "base")
+    assert catalog(scratch) == []
+    migrations.upgrade(server_url)
+    assert catalog(scratch) == first
+
+
+def test_upgrading_a_database_that_is_up_to_date_changes_nothing(server_url: str, scratch: Engine) -> None:
+    migrations.upgrade(server_url)
+    before = catalog(scratch)
+    migrations.upgrade(server_url)
+    assert catalog(scratch) == before
+
+
+@pytest.mark.usefixtures("database")
+def test_a_database_that_was_migrated_is_known_to_be_up_to_date() -> None:
+    assert migrations.is_up_to_date()
+
+
+def test_a_database_that_was_never_migrated_is_known_not_to_be(
+    server_url: str, scratch: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", server_url)
+    assert not migrations.is_up_to_date()
+    migrations.upgrade(server_url)
+    assert migrations.is_up_to_date()
+    migrations.downgrade(server_url, "base")
+    assert not migrations.is_up_to_date()
+    assert catalog(scratch) == []
+    engine().dispose()

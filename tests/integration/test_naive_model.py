@@ -1,0 +1,107 @@
+"""The set-based write against a naive model: whatever is refilled, sent, registered and drained, they agree."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+
+from app import organizations
+from app.database import transaction
+from app.ledger import issue
+from app.ledger.refill import refill
+from tests.integration import books
+from tests.integration.naive_model import Drain, Model, Refill, Register, Row, Send, Step, Suspend
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ADDRESSES = ["ann@example.com", "bob@example.com", "cid@example.com", "dan@example.com", "Ann@Example.com"]
+
+
+organization_ids = st.sampled_from([1, 2])
+sends = st.builds(
+    Send,
+    organization_id=organization_ids,
+    sandbox=st.booleans(),
+    atomic=st.booleans(),
+    amount=st.integers(1, 12),
+    emails=st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=6),
+)
+steps = st.one_of(
+    st.builds(Refill, organization_id=organization_ids, sandbox=st.booleans(), amount=st.integers(1, 80)),
+    sends,
+    sends,
+    st.builds(Register, email=st.sampled_from(ADDRESSES)),
+    st.builds(Suspend, organization_id=organization_ids, is_suspended=st.booleans()),
+    st.builds(Drain, organization_id=organization_ids),
+)
+
+
+@dataclass
+class Both:
+    """The service and the model, taken through the same steps."""
+
+    model: Model = field(default_factory=Model)
+    queued: dict[int, list[tuple[int, Send]]] = field(default_factory=lambda: defaultdict(list))
+    final: list[tuple[int, Send, list[Row] | None]] = field(default_factory=list)
+
+    def take(self, step: Step) -> None:
+        match step:
+            case Refill():
+                with transaction() as connection:
+                    refill(connection, step.organization_id, step.amount, sandbox=step.sandbox)
+                self.model.balances[step.organization_id, step.sandbox] += step.amount
+            case Send():
+                batch_id = books.queue_batch(
+                    step.organization_id, step.emails, step.amount, sandbox=step.sandbox, atomic=step.atomic
+                )
+                self.queued[step.organization_id].append((batch_id, step))
+            case Register():
+                books.make_users(step.email)
+                self.model.register(step.email.lower())
+            case Suspend():
+                with transaction() as connection:
+                    organizations.set_flags(connection, step.organization_id, is_suspended=step.is_suspended)
+                self.model.suspended[step.organization_id] = step.is_suspended
+            case Drain():
+                batches = self.queued.pop(step.organization_id, [])
+                assert books.drain_all(step.organization_id) == [batch_id for batch_id, _ in batches]
+                self.final += [(batch_id, send, self.model.issue(send)) for batch_id, send in batches]
+
+    def agree(self) -> None:
+        for (organization_id, sandbox), balance in self.model.balances.items():
+            assert books.balance_of(organization_id, sandbox=sandbox) == balance
+        for key, points in self.model.users.items():
+            assert books.balance_of_user(key) == points
+        for batch_id, send, expected in self.final:
+            batch, rows = books.read_batch(send.organization_id, batch_id, sandbox=send.sandbox)
+            assert batch.status == ("refused" if expected is None else "issued")
+            assert [row.email for row in rows] == ([] if expected is None else send.emails)
+            assert [(row.debited, row.credited, row.balance) for row in rows] == [
+                (row.debited, row.credited, row.balance) for row in expected or []
+            ]
+            if expected is not None:
+                assert batch.debited_count == sum(row.debited for row in expected)
+                assert batch.current_balance == expected[-1].balance
+        assert books.breaches() == []
+
+
+@effort(
+    max_examples=100,
+    deadline=None,
+    # The fixtures stay for all examples; each example empties the tables itself.
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(script=st.lists(steps, max_size=30), batches_max=st.sampled_from([1, 2, 200]))
+def test_the_write_agrees_with_the_contract_taken_word_by_word(script: list[Step], batches_max: int) -> None:
+    books.empty()
+    both = Both()
+    for _ in range(2):
+        books.make_organization()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(issue, "BATCHES_MAX", batches_max)
+        for step in [*script, Drain(organization_id=1), Drain(organization_id=2)]:
+            both.take(step)
+    both.agree()

@@ -1,0 +1,99 @@
+"""Owning a drain: one worker at a time, nobody waits for it, and no batch is stranded by leaving."""
+
+import pytest
+from sqlalchemy import Connection, event
+
+from app import batches
+from app.database import engine, transaction
+from app.ledger.drain import drain
+from app.ledger.issue import own_drain
+from app.ledger.refill import refill
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN = "ann@example.com"
+
+
+def test_a_drain_is_owned_until_the_owners_transaction_ends() -> None:
+    organization_id = books.make_organization()
+    with transaction() as owner:
+        assert own_drain(owner, organization_id) is True
+        with transaction() as other:
+            assert own_drain(other, organization_id) is False
+    with transaction() as other:
+        assert own_drain(other, organization_id) is True
+
+
+def test_each_organizations_drain_is_owned_for_itself() -> None:
+    with transaction() as owner, transaction() as other:
+        assert own_drain(owner, 1) is True
+        assert own_drain(other, 2) is True
+
+
+def test_a_worker_that_finds_the_drain_owned_leaves_at_once_and_leaves_the_batch_to_the_owner() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 1)
+    with races.started() as start, transaction() as owner:
+        assert own_drain(owner, organization_id)
+        # The owner also holds the row, so that a worker that did not leave would wait here.
+        refill(owner, organization_id, 1)
+        assert start(lambda: drain(organization_id, announce=_nobody)).result(timeout=5) is False
+    assert books.read_batch(organization_id, batch_id)[0].status == "queued"
+
+
+def test_a_refill_that_holds_the_row_does_not_turn_a_worker_away() -> None:
+    # The trap of SKIP LOCKED: the worker would leave, and nobody would look at the queue again.
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 1)
+    with races.started() as start:
+        with transaction() as connection:
+            refill(connection, organization_id, 1)
+            drained = start(lambda: books.drain_all(organization_id))
+            races.until_waiting()
+        assert drained.result(races.PATIENCE_S) == [batch_id]
+
+
+def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_stranded() -> None:
+    # The latest moment there is: the owner is about to commit. The new batch's worker finds the drain
+    # owned and leaves. Had the owner looked for the last time from inside, nobody would come for it.
+    organization_id = books.make_organization(100)
+    first = books.queue_batch(organization_id, [ANN], 1)
+    late: list[int] = []
+
+    def come_late(_owner: Connection) -> None:
+        with engine().connect() as other:
+            if late or own_drain(other, organization_id):
+                return
+        late.append(0)  # Before anything below commits, and calls this again.
+        late[0] = books.queue_batch(organization_id, [ANN], 2)
+        assert drain(organization_id, announce=_nobody) is False
+        assert books.read_batch(organization_id, late[0])[0].status == "queued"
+
+    event.listen(engine(), "commit", come_late)
+    issued = books.drain_all(organization_id)
+    assert late, "the moment was never met"
+    assert issued == [first, *late]
+    assert books.breaches() == []
+
+
+def test_a_batch_that_comes_while_batches_are_tried_one_at_a_time_is_not_stranded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    organization_id = books.make_organization(100)
+    first = books.queue_batch(organization_id, [ANN], 1)
+    late: list[int] = []
+
+    def fail_once_and_come_late(connection: Connection, organization_id: int) -> None:
+        monkeypatch.undo()
+        late.append(books.queue_batch(organization_id, [ANN], 2))
+        raise RuntimeError
+
+    monkeypatch.setattr("app.ledger.drain.issue", fail_once_and_come_late)
+    assert sorted(books.drain_all(organization_id)) == [first, *late]
+    with transaction() as connection:
+        assert not batches.has_due(connection, organization_id)
+
+
+def _nobody(batch_ids: object) -> None:
+    raise AssertionError(f"{batch_ids} were announced by a worker that does not own the drain")

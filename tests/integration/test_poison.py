@@ -1,0 +1,153 @@
+"""Poison: a batch that fails in the database harms only itself, waits a while, and is issued once it can be."""
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from app import batches
+from app.database import transaction
+from app.settings import INT64_MAX
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN, BOB, MALLORY = "ann@example.com", "bob@example.com", "mallory@example.com"
+_CURE = "ALTER TABLE transactions DROP CONSTRAINT IF EXISTS ck_transactions_poison"
+
+
+@pytest.fixture
+def poison(database: None) -> Iterator[None]:
+    """Have the database refuse every transaction for MALLORY, with her address in the error's detail."""
+    books.execute(f"ALTER TABLE transactions ADD CONSTRAINT ck_transactions_poison CHECK (email <> '{MALLORY}')")
+    yield
+    books.execute(_CURE)
+
+
+def _now_failures_and_retry_at(batch_id: int) -> tuple[datetime, int, datetime | None]:
+    with transaction() as connection:
+        statement = text("SELECT clock_timestamp(), failures, retry_at FROM batches WHERE id = :id")
+        now, failures, retry_at = connection.execute(statement, {"id": batch_id}).one()
+        return now, failures, retry_at
+
+
+def _retry_now(batch_id: int) -> None:
+    books.execute(f"UPDATE batches SET retry_at = clock_timestamp() WHERE id = {batch_id}")
+
+
+@pytest.mark.usefixtures("poison")
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["first", "between", "last"])
+def test_the_neighbours_of_a_batch_that_fails_are_issued_as_if_it_were_not_there(place: int) -> None:
+    organization_id = books.make_organization(100)
+    addresses = [ANN, BOB]
+    addresses.insert(place, MALLORY)
+    queued = [books.queue_batch(organization_id, [address], 10) for address in addresses]
+    poisonous = queued.pop(place)
+    assert books.drain_all(organization_id) == queued
+    assert [books.read_batch(organization_id, batch_id)[0].current_balance for batch_id in queued] == [90, 80]
+    batch, transactions = books.read_batch(organization_id, poisonous)
+    assert (batch.status, transactions) == ("queued", [])
+    assert books.breaches() == []
+
+
+@pytest.mark.usefixtures("poison")
+def test_a_batch_that_fails_is_tried_again_after_1_2_4_8_and_then_always_10_seconds() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [MALLORY], 10)
+    for failures, wait_s in enumerate([1, 2, 4, 8, 10, 10], start=1):
+        before, *_ = _now_failures_and_retry_at(batch_id)
+        assert books.drain_all(organization_id) == []
+        after, seen, retry_at = _now_failures_and_retry_at(batch_id)
+        assert seen == failures
+        assert retry_at is not None
+        assert before <= retry_at - timedelta(seconds=wait_s) <= after
+        _retry_now(batch_id)
+
+
+@pytest.mark.usefixtures("poison")
+def test_a_postponed_batch_is_left_alone_until_its_time_and_nobody_is_asked_to_come_for_it() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [MALLORY], 10)
+    books.drain_all(organization_id)
+    books.execute("UPDATE batches SET retry_at = clock_timestamp() + interval '1 hour'")
+    with transaction() as connection:
+        assert not batches.has_due(connection, organization_id)
+        assert batches.organizations_waiting(connection, longer_than_s=0) == []
+    neighbour = books.queue_batch(organization_id, [ANN], 10)
+    assert books.drain_all(organization_id) == [neighbour]
+    assert _now_failures_and_retry_at(batch_id)[1] == 1
+    _retry_now(batch_id)
+    with transaction() as connection:
+        assert batches.organizations_waiting(connection, longer_than_s=0) == [organization_id]
+
+
+@pytest.mark.usefixtures("poison")
+def test_a_batch_that_failed_is_issued_once_the_cause_is_mended() -> None:
+    organization_id = books.make_organization(100)
+    books.make_users(MALLORY)
+    batch_id = books.queue_batch(organization_id, [MALLORY, BOB], 10)
+    books.drain_all(organization_id)
+    assert books.balance_of_user(MALLORY) == 0
+    books.execute(_CURE)
+    _retry_now(batch_id)
+    assert books.drain_all(organization_id) == [batch_id]
+    batch, _ = books.read_batch(organization_id, batch_id)
+    assert (batch.status, batch.debited_count, batch.current_balance) == ("issued", 2, 80)
+    assert books.balance_of_user(MALLORY) == 10
+    assert books.breaches() == []
+
+
+def test_a_user_who_cannot_hold_more_points_fails_only_the_batch_that_pays_that_user() -> None:
+    rich = books.make_organization(INT64_MAX)
+    books.make_users(ANN, BOB)
+    books.issue_now(rich, [ANN], INT64_MAX)
+    organization_id = books.make_organization(100)
+    before, overflowing, after = [
+        books.queue_batch(organization_id, recipients, 10) for recipients in ([BOB], [BOB, ANN], [BOB])
+    ]
+    assert books.drain_all(organization_id) == [before, after]
+    assert _now_failures_and_retry_at(overflowing)[1] == 1
+    assert books.balance_of(organization_id) == 80
+    assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (INT64_MAX, 20)
+    assert books.breaches() == []
+    books.execute(f"UPDATE users SET balance = balance - 10 WHERE email = '{ANN}'")
+    _retry_now(overflowing)
+    assert books.drain_all(organization_id) == [overflowing]
+    assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (INT64_MAX, 30)
+
+
+@pytest.mark.usefixtures("poison")
+def test_the_log_names_the_batch_and_the_cause_and_holds_no_address(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 10)
+    books.queue_batch(organization_id, [MALLORY], 10)
+    books.drain_all(organization_id)
+    cause = "error=CheckViolation sqlstate=23514 constraint=ck_transactions_poison"
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == [
+        f"A drain failed and is tried again batch by batch: organization_id=1 batch_id=None {cause}",
+        f"A batch failed and is postponed: organization_id=1 batch_id=2 {cause}",
+    ]
+    # With tracebacks and all: PostgreSQL's own words repeat the row that it refused.
+    assert "@" not in caplog.text
+    assert "mallory" not in caplog.text
+
+
+def test_a_drain_whose_connection_is_cut_raises_and_leaves_its_batches_as_they_were() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 10)
+
+    def cut() -> None:
+        books.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND state = 'idle in transaction' AND pid <> pg_backend_pid()"
+        )
+
+    with races.before_statement("INSERT INTO transactions", cut), pytest.raises(DBAPIError):
+        books.drain_all(organization_id)
+    assert _now_failures_and_retry_at(batch_id)[1:] == (0, None)
+    assert books.drain_all(organization_id) == [batch_id]
+    assert books.balance_of(organization_id) == 90

@@ -1,0 +1,82 @@
+"""Refills on a real PostgreSQL: points put into one balance of an organization, and kept as a row."""
+
+import pytest
+from sqlalchemy import text
+
+from app import organizations
+from app.database import transaction
+from app.errors import NotFound, Refused
+from app.ledger.refill import refill
+from app.settings import INT64_MAX
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+both_modes = pytest.mark.parametrize("sandbox", [False, True], ids=["live", "sandbox"])
+
+
+@both_modes
+def test_a_refill_adds_to_the_balance_of_its_mode_and_of_no_other(*, sandbox: bool) -> None:
+    mine, other = books.make_organization(5, sandbox_balance=5), books.make_organization(5, sandbox_balance=5)
+    with transaction() as connection:
+        assert refill(connection, mine, 10, sandbox=sandbox) == 15
+    assert books.balance_of(mine, sandbox=sandbox) == 15
+    assert books.balance_of(mine, sandbox=not sandbox) == 5
+    assert books.balance_of(other, sandbox=sandbox) == 5
+    assert books.breaches() == []
+
+
+@both_modes
+def test_the_last_refill_is_the_balance_right_after_it_and_stays_when_points_are_issued(*, sandbox: bool) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+    with transaction() as connection:
+        refill(connection, organization_id, 10, sandbox=sandbox)
+    books.issue_now(organization_id, ["ann@example.com"], 3, sandbox=sandbox)
+    with transaction() as connection:
+        seen = organizations.find(connection, organization_id, sandbox=sandbox)
+        assert (seen.balance, seen.last_refill) == (12, 15)
+        assert organizations.find(connection, organization_id, sandbox=not sandbox).last_refill == 5
+
+
+@both_modes
+def test_each_refill_is_kept_with_the_balance_it_left(*, sandbox: bool) -> None:
+    organization_id = books.make_organization()
+    with transaction() as connection:
+        for amount in (10, 20):
+            refill(connection, organization_id, amount, sandbox=sandbox)
+        rows = connection.execute(text("SELECT organization_id, sandbox, amount, balance FROM refills ORDER BY id"))
+        assert rows.all() == [(organization_id, sandbox, 10, 10), (organization_id, sandbox, 20, 30)]
+
+
+@pytest.mark.parametrize("amount", [0, -1, -INT64_MAX])
+@both_modes
+def test_a_refill_of_less_than_one_point_is_refused(*, sandbox: bool, amount: int) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+    with pytest.raises(Refused, match="at least 1 point"), transaction() as connection:
+        refill(connection, organization_id, amount, sandbox=sandbox)
+    assert books.balance_of(organization_id, sandbox=sandbox) == 5
+
+
+@both_modes
+def test_a_balance_can_be_filled_to_64_bits_and_not_a_point_further(*, sandbox: bool) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+    with transaction() as connection:
+        assert refill(connection, organization_id, INT64_MAX - 5, sandbox=sandbox) == INT64_MAX
+    with pytest.raises(Refused, match="over 9223372036854775807"), transaction() as connection:
+        refill(connection, organization_id, 1, sandbox=sandbox)
+    assert books.balance_of(organization_id, sandbox=sandbox) == INT64_MAX
+    assert books.breaches() == []
+
+
+def test_a_refill_of_an_organization_that_does_not_exist_is_not_found() -> None:
+    with pytest.raises(NotFound, match="There is no organization 9"), transaction() as connection:
+        refill(connection, 9, 1)
+
+
+def test_a_refill_that_is_rolled_back_leaves_nothing() -> None:
+    organization_id = books.make_organization(5)
+    with transaction() as connection:
+        refill(connection, organization_id, 10)
+        connection.rollback()
+    assert books.balance_of(organization_id) == 5
+    assert books.breaches() == []

@@ -1,0 +1,103 @@
+"""The tasks as a worker runs them, on a real PostgreSQL and a real Valkey, with the asking for new ones watched."""
+
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+from sqlalchemy import text
+
+from app import hints
+from app.database import transaction
+from app.ledger import drain, issue
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database", "broker")
+
+ANN = "ann@example.com"
+
+
+@pytest.fixture
+def tasks(database: None, broker: None) -> ModuleType:
+    """Import the tasks only now: importing the worker ends a process that has no settings yet."""
+    return import_module("worker.tasks")
+
+
+@pytest.fixture
+def submitted(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect the organizations for which a task asks for a drain, in place of the broker."""
+    asked: list[int] = []
+    monkeypatch.setattr(tasks, "submit", asked.append)
+    return asked
+
+
+def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, submitted: list[int]) -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
+    hint = hints.listen()
+    assert next(hint) == []  # It listens from here on.
+    tasks.issue(organization_id=organization_id, batch_id=queued[0], recipients=1)
+    assert next(heard for heard in hint if heard) == queued
+    assert books.counts() == (0, 2)
+    assert submitted == []
+
+
+def test_the_issue_task_asks_for_a_fresh_one_when_others_shall_have_their_turn(
+    tasks: ModuleType, submitted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issue, "BATCHES_MAX", 1)
+    monkeypatch.setattr(drain, "ROUNDS_MAX", 2)
+    organization_id = books.make_organization(100)
+    for _ in range(3):
+        books.queue_batch(organization_id, [ANN], 1)
+    tasks.issue(organization_id)
+    assert submitted == [organization_id]
+    tasks.issue(organization_id)
+    assert submitted == [organization_id]
+    assert books.counts() == (0, 3)
+
+
+def test_an_issue_task_that_comes_twice_changes_nothing(tasks: ModuleType, submitted: list[int]) -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 1)
+    for _ in range(2):
+        tasks.issue(organization_id, batch_id)
+    assert books.balance_of(organization_id) == 99
+    assert books.breaches() == []
+    assert submitted == []
+
+
+def test_the_sweep_asks_for_those_whose_message_was_lost_and_notes_that_it_ran(
+    tasks: ModuleType, submitted: list[int]
+) -> None:
+    lost, young, _ = (books.make_organization(100) for _ in range(3))
+    books.queue_batch(lost, [ANN], 1)
+    books.queue_batch(young, [ANN], 1)
+    books.execute(f"UPDATE batches SET created_at = now() - interval '4 s' WHERE organization_id = {lost}")
+    assert hints.swept_s_ago(hints.redis()) is None
+    tasks.sweep()
+    assert submitted == [lost]
+    seconds = hints.swept_s_ago(hints.redis())
+    assert seconds is not None
+    assert seconds < 10
+
+
+def _keys_known() -> int:
+    with transaction() as connection:
+        statement = text("SELECT count(*) FROM batches WHERE idempotency_key IS NOT NULL")
+        return int(connection.execute(statement).scalar_one())
+
+
+def test_old_idempotency_keys_are_forgotten_step_by_step_up_to_a_number_of_steps(
+    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_FORGET_STEP", 2)
+    monkeypatch.setattr(tasks, "_FORGET_STEPS_MAX", 3)
+    organization_id = books.make_organization(100)
+    for n in range(9):
+        books.queue_batch(organization_id, [ANN], 1, idempotency_key=f"{n}")
+    books.drain_all(organization_id)
+    books.execute("UPDATE batches SET created_at = now() - interval '40 days' WHERE id < 9")
+    tasks.forget_idempotency_keys()
+    assert _keys_known() == 3
+    tasks.forget_idempotency_keys()
+    assert _keys_known() == 1

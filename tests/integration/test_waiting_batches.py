@@ -1,0 +1,80 @@
+"""The rows of batches that wait: what is due, what is final, and whom the sweep must ask for again."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from app import batches
+from app.database import transaction
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN = "ann@example.com"
+
+
+def _waiting(longer_than_s: float) -> list[int]:
+    with transaction() as connection:
+        return batches.organizations_waiting(connection, longer_than_s=longer_than_s)
+
+
+def test_a_queued_batch_is_due_until_it_is_issued() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    with transaction() as connection:
+        assert not batches.has_due(connection, mine)
+    books.queue_batch(mine, [ANN], 1)
+    with transaction() as connection:
+        assert batches.has_due(connection, mine)
+        assert not batches.has_due(connection, other)
+    books.drain_all(mine)
+    with transaction() as connection:
+        assert not batches.has_due(connection, mine)
+
+
+def test_issued_and_refused_batches_are_final_and_queued_ones_are_not() -> None:
+    organization_id = books.make_organization(100)
+    issued = books.issue_now(organization_id, [ANN], 1)
+    books.execute("UPDATE organizations SET is_suspended = true")
+    refused = books.issue_now(organization_id, [ANN], 1)
+    queued = books.queue_batch(organization_id, [ANN], 1)
+    unasked = books.make_organization()
+    with transaction() as connection:
+        assert sorted(batches.final_among(connection, [issued, refused, queued, 99])) == [issued, refused]
+        assert batches.final_among(connection, [queued]) == []
+        assert batches.final_among(connection, []) == []
+    assert _waiting(0) == [organization_id] != [unasked]
+
+
+def test_the_sweep_asks_for_each_organization_whose_batches_have_waited_too_long_once() -> None:
+    late, early, none = (books.make_organization(100) for _ in range(3))
+    for _ in range(2):
+        books.queue_batch(late, [ANN], 1)
+    books.queue_batch(early, [ANN], 1)
+    books.execute(f"UPDATE batches SET created_at = now() - interval '10 s' WHERE organization_id = {late}")
+    assert _waiting(5) == [late]
+    assert _waiting(0) == [late, early]
+    books.drain_all(late)
+    assert _waiting(0) == [early]
+    assert none not in _waiting(0)
+
+
+def test_a_batch_that_is_final_cannot_be_postponed() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.issue_now(organization_id, [ANN], 1)
+    with transaction() as connection:
+        batches.postpone(connection, batch_id)
+        statement = text("SELECT failures, retry_at FROM batches")
+        assert connection.execute(statement).one() == (0, None)
+
+
+def test_a_batch_that_failed_a_hundred_times_is_still_tried_every_ten_seconds() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 1)
+    books.execute("UPDATE batches SET failures = 100")
+    with transaction() as connection:
+        before = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        batches.postpone(connection, batch_id)
+        failures, retry_at = connection.execute(text("SELECT failures, retry_at FROM batches")).one()
+    assert failures == 101
+    assert timedelta(seconds=10) <= retry_at - before < timedelta(seconds=15)

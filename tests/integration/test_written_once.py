@@ -1,0 +1,58 @@
+"""What has moved points is written once: the database itself refuses to change or delete it."""
+
+import psycopg
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+# Transaction 1 is credited, 2 is held, 3 is not debited, 4 is held in the sandbox; batch 3 is queued.
+REFUSED = [
+    *(("transactions_written_once", f"UPDATE transactions SET {change} WHERE id = 2") for change in (
+        "balance = balance + 1", "debited = false", "position = 7", "batch_id = 3", "sandbox = true",
+        "email = 'x@example.com'", "email_key = 'x@example.com'",
+    )),
+    ("transactions_written_once", "DELETE FROM transactions WHERE id = 2"),
+    ("transactions_claimed_once", "UPDATE transactions SET credited = false, user_id = NULL WHERE id = 1"),
+    ("transactions_claimed_once", "UPDATE transactions SET user_id = 2 WHERE id = 1"),
+    ("transactions_claimed_once", "UPDATE transactions SET user_id = 1 WHERE id = 3"),
+    ("transactions_claimed_once", "UPDATE transactions SET user_id = 1, credited = true WHERE id = 4"),
+    *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
+        "amount = 1", "sandbox = true", "organization_id = 2", "emails = '{x@example.com}'", "label = 'x'",
+        "atomic = true", "recipient_count = 2", "email_keys = '{x@example.com}'",
+    )),
+    ("batches_accepted_once", "DELETE FROM batches WHERE id = 3"),
+    *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 1") for change in (
+        "status = 'queued'", "debited_count = 1", "current_balance = 1", "issued_at = now()", "last_refill = 1",
+        "organization_name = 'x'", "refusal = 'x'",
+    )),
+    ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
+    ("refills_written_once", "DELETE FROM refills"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("guard", "statement"), REFUSED, ids=[statement for _, statement in REFUSED])
+def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -> None:
+    organization_id = books.make_organization(25, sandbox_balance=25)
+    books.make_organization()
+    books.make_users("a@example.com", "z@example.com")
+    books.issue_now(organization_id, ["a@example.com", "b@example.com", "c@example.com"], 10)
+    books.issue_now(organization_id, ["b@example.com"], 10, sandbox=True)
+    books.queue_batch(organization_id, ["a@example.com"], 10)
+    with pytest.raises(IntegrityError) as refused:
+        books.execute(statement)
+    assert isinstance(refused.value.orig, psycopg.Error)
+    assert refused.value.orig.diag.constraint_name == guard
+    assert books.breaches() == []
+
+
+def test_a_claim_and_the_forgetting_of_a_key_are_let_through() -> None:
+    organization_id = books.make_organization(25)
+    batch_id = books.queue_batch(organization_id, ["b@example.com"], 10, idempotency_key="once")
+    books.drain_all(organization_id)
+    books.make_users("b@example.com")
+    assert books.balance_of_user("b@example.com") == 10
+    books.execute(f"UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL WHERE id = {batch_id}")
+    assert books.breaches() == []
