@@ -1,10 +1,11 @@
 # Everything a newcomer needs: `make run` and `make test`. What CI runs: `make check`.
 PYTHON ?= python3
+SEED ?= 20261121
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test check install install-dev bench format lock clean
+.PHONY: run test check install install-dev soak mutants bench format lock clean
 
 run: install  ## The whole service in this terminal, until Ctrl-C.
 	@$(BIN)/points up
@@ -17,6 +18,8 @@ check: install-dev  ## Format, lint, types, import direction, tests.
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive app worker migrations
+	$(BIN)/python .ci/audit_dependencies.py
 	$(MAKE) --no-print-directory test
 
 install: $(VENV)/.installed  ## The virtual environment, with what running needs.
@@ -38,6 +41,13 @@ $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 	@echo "Installing what the tests need (once) …"
 	@$(PIP) install --quiet --require-hashes --requirement requirements-dev.lock
 	@touch $@
+
+soak: install-dev  ## The long run of the crash suite and of the state machine (hours).
+	$(BIN)/python -m tests.crash.soak --seed $(SEED) --sends 10000 --faults 500
+	POINTS_SOAK_STEPS=20000 $(BIN)/python -m pytest tests/e2e/test_state_machine.py
+
+mutants: install-dev  ## Plant ten known bugs, one at a time, and see each caught.
+	@$(BIN)/python -m tests.mutants
 
 bench: install-dev  ## What a send costs beside the COPY floor, as medians with their spread.
 	@$(BIN)/python -m benchmarks

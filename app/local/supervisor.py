@@ -65,15 +65,14 @@ class Supervisor:
         """End what a supervisor that was killed has left behind, so that ports and data are free."""
         parts = list(self._datadir.read(RUNNING_FILE).get("parts", {}).values())
         for known in reversed(parts):
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 process = psutil.Process(known["pid"])
                 if process.create_time() != known["created"]:
                     continue  # The number has gone to another process since.
                 process.send_signal(known["stop_signal"])
-                process.wait(_LEFTOVER_TIMEOUT_S)
-            except (psutil.NoSuchProcess, psutil.TimeoutExpired):
-                pass
-            _kill_group(known["pid"])
+                with contextlib.suppress(psutil.TimeoutExpired):
+                    process.wait(_LEFTOVER_TIMEOUT_S)
+                _kill_group(known["pid"])
         (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
 
     def start(self, part: Part) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from gunicorn.http.errors import InvalidHeader
 from werkzeug.test import TestResponse
 
 from app.api import create_app
@@ -83,17 +84,24 @@ def test_a_body_may_have_as_many_bytes_as_the_limit_and_no_more(
 
 
 class _Broken(io.RawIOBase):
-    """A connection that fails in the middle of a body."""
+    """A body in the middle of which something goes wrong."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, _buffer: object) -> int:
-        raise OSError("connection reset")
+        raise self._error
 
 
 @both_calls
-@pytest.mark.parametrize("stream", [_Broken(), io.BytesIO(b'{"amount": 1')], ids=["reset", "ended early"])
+@pytest.mark.parametrize(
+    "stream",
+    [io.BytesIO(b'{"amount": 1'), _Broken(OSError("connection reset")), _Broken(InvalidHeader("a broken trailer"))],
+    ids=["ended early", "reset", "malformed"],
+)
 def test_a_body_that_breaks_off_is_400(client: FlaskClient, path: str, stream: io.IOBase) -> None:
     response = client.post(
         path,

@@ -26,8 +26,9 @@ _SPELLINGS = {
         "Bearer {swapped}", "Bearer {of_another_mode}", "Bearer \xff", "Bearer {key}\xa0",
     ],
 )  # fmt: skip
-@pytest.mark.usefixtures("no_rows")
+@pytest.mark.usefixtures("calling")
 def test_a_missing_or_malformed_key_is_401_in_the_same_words(client: FlaskClient, authorization: str | None) -> None:
+    # Every key that is asked about would be known here, so each of these must be refused for its form.
     headers = {} if authorization is None else {"Authorization": authorization.format(**_SPELLINGS)}
     response = client.get("/v1/organization", headers=headers)
     assert errors_of(response, 401) == _WORDS

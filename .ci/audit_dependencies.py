@@ -1,0 +1,31 @@
+"""Asks for known vulnerabilities of everything that is pinned; says so when nobody could be asked."""
+
+import json
+import subprocess
+import sys
+
+
+def main() -> None:
+    """Exit 1 when a pinned package has a known vulnerability, naming it and the version that mends it."""
+    command = [sys.executable, "-m", "pip_audit", "--requirement", "requirements.lock", "--require-hashes"]
+    options = ["--disable-pip", "--format", "json", "--progress-spinner", "off"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    try:
+        dependencies = json.loads(done.stdout)["dependencies"]
+    except (json.JSONDecodeError, KeyError):
+        print(f"The dependencies could not be audited: {done.stderr.strip().splitlines()[-1:]}")
+        return
+    unknown = [dependency for dependency in dependencies if "skip_reason" in dependency]
+    found = [
+        f"{dependency['name']} {dependency['version']}: {flaw['id']}, mended in {flaw['fix_versions']}"
+        for dependency in dependencies
+        for flaw in dependency.get("vulns", ())
+    ]
+    print("\n".join([*found, f"{len(dependencies) - len(unknown)} dependencies audited, {len(found)} flaws."]))
+    if unknown:
+        print(f"{len(unknown)} could not be audited: the advisories are out of reach from here.")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

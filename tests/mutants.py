@@ -1,0 +1,203 @@
+"""Proves that the tests can fail: plants ten known bugs, one at a time, and expects each to be caught.
+
+`python -m tests.mutants` copies the tree, applies one planted bug to the copy, runs the tests that
+guard against it there, and expects them to be red. A bug that no test sees is a hole in the suite.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent
+# Everything but what is made here: the environment, data, caches, history.
+_NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".points", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
+_TIMEOUT_S = 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One planted bug: in each file the sound text becomes the broken one; `tests` are those that must see it."""
+
+    name: str
+    edits: Sequence[tuple[str, str, str]]
+    tests: Sequence[str]
+
+
+MUTANTS = (
+    Mutant(
+        name="the row lock is dropped",
+        edits=[
+            (
+                "app/ledger/issue.py",
+                "FROM organizations WHERE id = :id FOR NO KEY UPDATE",
+                "FROM organizations WHERE id = :id",
+            )
+        ],
+        tests=["tests/integration/test_locks.py", "tests/integration/test_concurrency.py"],
+    ),
+    Mutant(
+        name="a message is acknowledged before its work",
+        edits=[("app/queue.py", '"task_acks_late": True', '"task_acks_late": False')],
+        tests=["tests/crash"],
+    ),
+    Mutant(
+        name="the guard on the batch's state is removed",
+        edits=[
+            (
+                "app/ledger/issue.py",
+                "WHERE organization_id = :organization_id AND status = 'queued'",
+                "WHERE organization_id = :organization_id",
+            )
+        ],
+        tests=["tests/integration/test_drain.py", "tests/integration/test_issue.py"],
+    ),
+    Mutant(
+        name="users are locked unordered",
+        edits=[
+            (
+                "app/ledger/issue.py",
+                "        ORDER BY u.id\n        FOR NO KEY UPDATE OF u",
+                "        ORDER BY md5(u.id::text || pg_backend_pid()::text)\n        FOR NO KEY UPDATE OF u",
+            )
+        ],
+        tests=["tests/integration/test_deadlocks.py"],
+    ),
+    Mutant(
+        name="the debit stands in another transaction than the rows",
+        edits=[
+            (
+                "app/ledger/issue.py",
+                "    connection.execute(\n        _DEBIT_ORGANIZATION,",
+                "    _later(\n        _DEBIT_ORGANIZATION,",
+            ),
+            (
+                "app/ledger/issue.py",
+                "def _debited(",
+                "LATER: list = []\n\n\ndef _later(*call):\n    LATER.append(call)\n\n\ndef _debited(",
+            ),
+            (
+                "app/ledger/drain.py",
+                "                final = issue(connection, organization_id)\n",
+                (
+                    "                final = issue(connection, organization_id)\n"
+                    "            with transaction() as connection:\n"
+                    "                from app.ledger.issue import LATER\n"
+                    "                while LATER:\n"
+                    "                    connection.execute(*LATER.pop(0))\n"
+                ),
+            ),
+        ],
+        tests=["tests/integration", "tests/crash"],
+    ),
+    Mutant(
+        name="the sweep is off, and Redis is emptied",
+        edits=[("worker/tasks.py", "    for organization_id in waiting:\n", "    for organization_id in []:\n")],
+        tests=["tests/crash"],
+    ),
+    Mutant(
+        name="positions are taken from a set",
+        edits=[
+            (
+                "app/api/schemas.py",
+                "        emails=[address.text for address in addresses],",
+                "        emails=list({address.text for address in addresses}),",
+            )
+        ],
+        tests=["tests/unit/test_schemas_recipients.py"],
+    ),
+    Mutant(
+        name="a read does not ask for the organization",
+        edits=[
+            (
+                "app/batches.py",
+                "WHERE b.id = :id AND b.organization_id = :organization_id AND b.sandbox = :sandbox",
+                "WHERE b.id = :id AND :organization_id > 0 AND b.sandbox = :sandbox",
+            )
+        ],
+        tests=["tests/integration/test_batches.py", "tests/e2e/test_refusals.py"],
+    ),
+    Mutant(
+        name="a replay runs again",
+        edits=[
+            (
+                "app/api/send.py",
+                """    with transaction() as connection:
+        if idempotency_key is not None and (""",
+                """    idempotency_key = None
+    with transaction() as connection:
+        if idempotency_key is not None and (""",
+            )
+        ],
+        tests=["tests/e2e/test_retries.py"],
+    ),
+    Mutant(
+        name="points are counted in floating point",
+        edits=[
+            ("app/ledger/verify.py", "min(recipients, balance // amount)", "min(recipients, int(balance / amount))")
+        ],
+        tests=["tests/unit/test_verify_decision.py"],
+    ),
+)
+
+
+def main() -> None:
+    """Try every mutant, or those whose numbers are given, and print a report; exit 1 if one is not caught."""
+    numbers = [int(number) for number in sys.argv[1:]] or range(1, len(MUTANTS) + 1)
+    caught = 0
+    for number in numbers:
+        started = time.monotonic()
+        mutant = MUTANTS[number - 1]
+        verdict = _try(mutant)
+        caught += verdict.startswith("caught")
+        print(f"{number:>3}. {mutant.name}\n     {verdict}  ({time.monotonic() - started:.0f} s)", flush=True)
+    print(f"{caught} of {len(numbers)} planted bugs were caught.")
+    sys.exit(caught != len(numbers))
+
+
+def _try(mutant: Mutant) -> str:
+    """Plant a bug in a copy of the tree; it is caught when a test is red there that is green without it."""
+    with tempfile.TemporaryDirectory(prefix="points-mutant-") as folder:
+        copy = Path(folder) / "points"
+        shutil.copytree(_ROOT, copy, ignore=_NOT_COPIED)
+        for name, sound, broken in mutant.edits:
+            _plant(mutant.name, copy / name, sound, broken)
+        red = _first_red(mutant.tests, copy)
+        if red is None:
+            return "SURVIVED"
+        for name, _, _ in mutant.edits:
+            shutil.copy(_ROOT / name, copy / name)
+        if _first_red([red], copy) is not None:
+            return f"NOT PROVEN: {red} is red without it, too"
+        return f"caught by {red}"
+
+
+def _plant(what: str, file: Path, sound: str, broken: str) -> None:
+    text = file.read_text()
+    if text.count(sound) != 1:
+        sys.exit(f"“{what}” does not fit {file.name} any more: its text is there {text.count(sound)} times.")
+    file.write_text(text.replace(sound, broken))
+
+
+def _first_red(tests: Sequence[str], copy: Path) -> str | None:
+    """Run tests in the copy and return the first that fails, or None when all pass."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+    )
+    if done.returncode == 0:
+        return None
+    red = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
+    if not red:
+        sys.exit(f"pytest could not run {tests}: exit status {done.returncode}\n{done.stdout[-2000:]}")
+    return red[0]
+
+
+if __name__ == "__main__":
+    main()
