@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from app import api_keys, organizations, users
 from app.database import new_engine
@@ -140,10 +140,14 @@ class Service:
                 development=api_keys.create(connection, organization_id, sandbox=True)[1],
             )
 
+    def new_engine(self) -> Engine:
+        """Make an engine on the service's own database, for whoever opens many transactions."""
+        return new_engine(PostgreSQL(DataDir(self.data_dir)).url(), pool_size=1)
+
     @contextlib.contextmanager
     def connection(self) -> Iterator[Connection]:
         """Open a transaction on the service's own database."""
-        engine = new_engine(PostgreSQL(DataDir(self.data_dir)).url(), pool_size=1)
+        engine = self.new_engine()
         try:
             with engine.begin() as connection:
                 yield connection

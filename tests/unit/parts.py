@@ -1,12 +1,14 @@
 """Tiny parts for a supervisor to look after: programs of a few lines, and what has become of them."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from app.local.supervisor import Part
+from app.local.supervisor import Part, Supervisor
+from tests.unit.deadline import until
 
 _BEGIN = """
 import os, signal, subprocess, sys, time
@@ -65,3 +67,16 @@ def is_gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def start(supervisor: Supervisor, folder: Path, *started: Part) -> None:
+    """Start parts and wait until each is ready for a signal."""
+    for one in started:
+        supervisor.start(one)
+        until(lambda name=one.name: name in notes(folder, "ready"), f"{one.name} is ready")  # type: ignore[misc]
+
+
+def process_of(one: Part) -> subprocess.Popen[str]:
+    """Return the process of a part that has been started."""
+    assert one.process is not None
+    return one.process

@@ -16,6 +16,7 @@ from app.local.datadir import DataDir
 from app.local.supervisor import RUNNING_FILE, Part, Supervisor
 from tests.unit import parts
 from tests.unit.deadline import TIMEOUT_S, until
+from tests.unit.parts import process_of, start
 
 
 @pytest.fixture
@@ -43,11 +44,6 @@ def until_true(condition: Callable[[], bool]) -> Callable[[], bool]:
 def deaths(supervisor: Supervisor, part: Part, count: int) -> None:
     """Watch until a part has died so many times."""
     supervisor.watch(until=until_true(lambda: part.deaths == count))
-
-
-def pid_of(part: Part) -> int:
-    assert part.process is not None
-    return part.process.pid
 
 
 def test_a_part_that_keeps_dying_is_started_again_later_each_time_up_to_a_limit(
@@ -81,14 +77,12 @@ def test_a_part_that_is_killed_is_started_again_and_the_others_are_left_alone(
 ) -> None:
     killed = parts.part(tmp_path, parts.STAYS, name="killed")
     other = parts.part(tmp_path, parts.STAYS, name="other")
-    for part in (killed, other):
-        supervisor.start(part)
-    supervisor.watch(until=until_true(lambda: len(parts.notes(tmp_path, "ready")) == 2))
-    before = pid_of(killed), pid_of(other)
+    start(supervisor, tmp_path, killed, other)
+    before = process_of(killed).pid, process_of(other).pid
     os.kill(before[0], signal.SIGKILL)
     supervisor.watch(until=until_true(lambda: len(parts.notes(tmp_path, "ready")) == 3))
-    assert pid_of(killed) != before[0]
-    assert pid_of(other) == before[1]
+    assert process_of(killed).pid != before[0]
+    assert process_of(other).pid == before[1]
     assert "died (signal 9)" in capsys.readouterr().out
 
 
