@@ -96,9 +96,10 @@ def test_what_a_dead_part_had_started_is_ended_before_it_is_started_again(
         until(lambda pid=int(child): parts.is_gone(pid), "the child of a dead part ends")  # type: ignore[misc]
 
 
-def test_the_output_of_a_part_is_shown_under_its_name_and_hidden_lines_are_not(
-    supervisor: Supervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_output_of_a_part_is_shown_at_once_under_its_name_and_hidden_lines_are_not(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     code = (
         "import sys, time; print('hello  '); print(); print('a warning to hide'); print('no', file=sys.stderr);"
         "sys.stdout.buffer.write(b'not utf-8: \\xff\\n'); time.sleep(600)"

@@ -1,0 +1,115 @@
+"""The supervisor after one that was killed: what that one has left behind is ended, and nothing of anybody else's."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.local import supervisor as module
+from app.local.datadir import DataDir
+from app.local.supervisor import RUNNING_FILE, Supervisor
+from tests.unit import parts
+from tests.unit.deadline import TIMEOUT_S, until
+from tests.unit.parts import process_of, start
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    """Return a supervisor; whatever a test has started with it is gone after the test."""
+    one = Supervisor(DataDir(tmp_path))
+    yield one
+    one.stop()
+
+
+@pytest.fixture
+def next_one(tmp_path: Path) -> Supervisor:
+    """Return the supervisor that finds what the first one has left behind."""
+    return Supervisor(DataDir(tmp_path))
+
+
+def test_what_a_killed_supervisor_left_behind_is_ended(
+    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
+) -> None:
+    left = [parts.part(tmp_path, parts.SAYS_GOODBYE, name=name) for name in ("first", "second")]
+    start(supervisor, tmp_path, *left)
+    next_one.end_leftovers()
+    assert all(parts.is_gone(process_of(part).pid) for part in left)
+    assert parts.notes(tmp_path, "end") == ["second", "first"]  # They were asked, in order, and not killed.
+    assert not (tmp_path / RUNNING_FILE).exists()
+
+
+def test_a_leftover_is_asked_by_the_signal_it_knows(
+    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
+) -> None:
+    start(supervisor, tmp_path, parts.part(tmp_path, parts.SAYS_GOODBYE, stop_signal=signal.SIGINT))
+    next_one.end_leftovers()
+    assert parts.notes(tmp_path, "by") == ["SIGINT"]
+
+
+def test_leftovers_that_do_not_end_when_asked_are_killed(
+    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_patience(process: psutil.Process, timeout: float) -> None:
+        raise psutil.TimeoutExpired(timeout, process.pid)
+
+    part = parts.part(tmp_path, parts.IGNORES_THE_SIGNAL)
+    start(supervisor, tmp_path, part)
+    monkeypatch.setattr(psutil.Process, "wait", out_of_patience)
+    next_one.end_leftovers()
+    assert process_of(part).wait(TIMEOUT_S) == -signal.SIGKILL
+
+
+def test_what_leftovers_had_started_is_ended_with_them(
+    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
+) -> None:
+    start(supervisor, tmp_path, parts.part(tmp_path, parts.HAS_A_CHILD))
+    [child] = map(int, parts.notes(tmp_path, "child"))
+    next_one.end_leftovers()
+    until(lambda: parts.is_gone(child), "the grandchild ends", timeout_s=5)
+
+
+def test_a_process_that_only_has_the_number_of_a_leftover_is_left_alone(
+    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
+) -> None:
+    stranger = parts.part(tmp_path, parts.STAYS, name="stranger")
+    leftover = parts.part(tmp_path, parts.STAYS, name="leftover")
+    start(supervisor, tmp_path, stranger, leftover)
+    running = json.loads((tmp_path / RUNNING_FILE).read_text())
+    running["parts"]["stranger"]["created"] -= 1.0
+    (tmp_path / RUNNING_FILE).write_text(json.dumps(running))
+    next_one.end_leftovers()
+    assert parts.is_gone(process_of(leftover).pid)  # The file was read, and the stranger stood in it first.
+    assert process_of(stranger).poll() is None
+
+
+def test_a_group_whose_first_process_is_gone_is_left_alone_because_it_may_be_anybodys(
+    next_one: Supervisor, tmp_path: Path
+) -> None:
+    # After a restart of the machine the number may be that of a daemon, which goes on without the
+    # process that its group is named after.
+    command = parts.part(tmp_path, parts.DIES_AND_LEAVES_A_CHILD).command
+    with subprocess.Popen(command, start_new_session=True) as first:
+        pass
+    [child] = map(int, parts.notes(tmp_path, "child"))
+    try:
+        known = {"web": {"pid": first.pid, "created": 1.0, "stop_signal": signal.SIGTERM}}
+        DataDir(tmp_path).write(RUNNING_FILE, {"pid": 1, "parts": known})
+        next_one.end_leftovers()
+        assert not parts.is_gone(child)
+    finally:
+        module._kill_group(first.pid)
+
+
+def test_leftovers_that_have_ended_by_themselves_are_no_error(next_one: Supervisor, tmp_path: Path) -> None:
+    next_one.end_leftovers()  # Nothing was ever noted.
+    with subprocess.Popen([sys.executable, "-Sc", ""]) as ended:
+        created = psutil.Process(ended.pid).create_time()
+    known = {"gone": {"pid": ended.pid, "created": created, "stop_signal": signal.SIGTERM}}
+    DataDir(tmp_path).write(RUNNING_FILE, {"pid": 1, "parts": known})
+    next_one.end_leftovers()
+    assert not (tmp_path / RUNNING_FILE).exists()
