@@ -43,11 +43,19 @@ def parse(raw: str) -> Address:
         raise InvalidAddress("must be an e-mail address, but is blank.")
     if len(text) > LENGTH_MAX:
         raise InvalidAddress(f"must be an e-mail address of at most {LENGTH_MAX} characters, but has {len(text)}.")
+    if "@" not in text:
+        raise InvalidAddress("must be an e-mail address: it has no @-sign.")
     try:
         checked = email_validator.validate_email(text, check_deliverability=False, strict=True)
     except email_validator.EmailNotValidError as error:
         raise InvalidAddress(f"must be an e-mail address: {_without_quotes(str(error))}") from None
     return Address(text, checked.normalized.lower())
+
+
+def is_costly(raw: str) -> bool:
+    """Tell whether `parse` must ask the library about this text: up to 5 ms where a plain address takes 2 µs."""
+    text = raw.strip()
+    return len(text) <= LENGTH_MAX and "@" in text and not _PLAIN.match(text)
 
 
 def _without_quotes(reason: str) -> str:

@@ -26,6 +26,10 @@ CLAIM_CROSSED_EVERY_S = 5.0
 CLAIM_ALL_CROSSED_EVERY_S = 3_600.0
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
 
+# Beat's clock says when a scheduled message expires, and a worker's clock whether it has: with a short
+# time, two clocks a few seconds apart would drop every sweep. This outlasts a clock that is merely wrong.
+SCHEDULED_EXPIRES_S = 7_200.0
+
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 3.0
 
@@ -71,6 +75,9 @@ def _configuration() -> dict[str, Any]:
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "timezone": "UTC",
+        # In memory: a schedule on disk remembers when it last ran, and after its clock was set back by an
+        # hour, beat would wait that hour for the next sweep.
+        "beat_scheduler": "celery.beat:Scheduler",
         "beat_schedule": {
             "sweep": _every(SWEEP, SWEEP_EVERY_S),
             "claim-crossed": _every(CLAIM_CROSSED, CLAIM_CROSSED_EVERY_S),
@@ -81,8 +88,8 @@ def _configuration() -> dict[str, Any]:
 
 
 def _every(task: str, seconds: float, **arguments: object) -> dict[str, Any]:
-    """Schedule a task; one that found no worker in its period is dropped, so none pile up."""
-    return {"task": task, "schedule": seconds, "kwargs": arguments, "options": {"expires": seconds}}
+    """Schedule a task; one that found no worker for hours is dropped, so that no more than that pile up."""
+    return {"task": task, "schedule": seconds, "kwargs": arguments, "options": {"expires": SCHEDULED_EXPIRES_S}}
 
 
 celery = Celery("points")

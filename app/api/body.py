@@ -25,6 +25,8 @@ def json_bytes() -> bytes:
         body = request.get_data(cache=False)
     except (ParseException, OSError):
         raise BadRequest("The body ended early, or its chunks are not well-formed.") from None
+    if len(body) < (request.content_length or 0):
+        raise BadRequest("The body ended before its Content-Length.")
     if len(body) > settings().body_bytes_max:
         raise RequestEntityTooLarge
     return body

@@ -6,6 +6,8 @@ Start it with `gunicorn --config python:app.api.gateway`. gunicorn's own environ
 
 import logging
 import os
+import socket
+import time
 import uuid
 from typing import Any
 
@@ -24,11 +26,51 @@ except SettingsError as error:
     # The master checks them too: the start ends with the sentence, not with a worker's trace.
     raise SystemExit(f"points: {error}") from None
 
+# A caller who begins a request has this long to end it; 8 MiB in that time is a slow line.
+_READ_DEADLINE_S = 20.0
+# One who does not read its answer is waited for this long at a time.
+_SEND_TIMEOUT_S = 30.0
+
 _REASONS = {400: "Bad Request", 414: "URI Too Long", 431: "Request Header Fields Too Large"}
+
+
+class _Connection(socket.socket):
+    """A caller's socket that cannot hold a thread for ever: gunicorn reads it blocking, here up to a deadline.
+
+    Each request begins with `setblocking(True)`, which sets the deadline anew.
+    """
+
+    _deadline = 0.0
+
+    def setblocking(self, flag: bool, /) -> None:  # The signature is the socket's.
+        self._deadline = time.monotonic() + _READ_DEADLINE_S
+        super().settimeout(_SEND_TIMEOUT_S if flag else 0.0)
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        if self.gettimeout() == 0.0:
+            return super().recv(size, flags)
+        # A caller that goes quiet, or drips a byte at a time, has closed its connection as far as we care.
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
+            return b""
+        super().settimeout(remaining)
+        try:
+            return super().recv(size, flags)
+        except TimeoutError:
+            return b""
+        finally:
+            super().settimeout(_SEND_TIMEOUT_S)
 
 
 class GatewayWorker(ThreadWorker):
     """gunicorn's thread worker, answering in the envelope also what is not HTTP enough for Flask to see."""
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Give a new connection its deadline before a thread takes it."""
+        if not isinstance(conn.sock, _Connection):
+            conn.sock = _Connection(fileno=conn.sock.detach())
+            conn.sock.setblocking(False)
+        super().enqueue_req(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer 400 (or 414, 431) to bytes that are no request. gunicorn's own answer is a page of HTML."""

@@ -9,13 +9,14 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from app.addresses import Address, parse
+from app.addresses import Address, is_costly, parse
 from app.batches import IssueRequest
 from app.errors import InvalidAddress, InvalidRequest
 from app.settings import INT64_MAX, Settings
 
 LABEL_LENGTH_MAX = 255
 ENTRIES_LISTED_MAX = 100
+COSTLY_CHARACTERS_MAX = 20_000
 
 
 class Faults:
@@ -24,6 +25,7 @@ class Faults:
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
         self._entries = 0
+        self._not_looked_at = 0
 
     def add(self, field: str, sentence: str) -> None:
         self._found.setdefault(field, []).append(sentence)
@@ -33,9 +35,18 @@ class Faults:
         if self._entries <= ENTRIES_LISTED_MAX:
             self.add(f"recipients.{place}", sentence)
 
+    def skip_entry(self) -> None:
+        self._not_looked_at += 1
+
+    @property
+    def list_is_full(self) -> bool:
+        return self._entries >= ENTRIES_LISTED_MAX
+
     def raise_if_any(self) -> None:
         if (more := self._entries - ENTRIES_LISTED_MAX) > 0:
             self.add("recipients", f"{more} more {'entry is' if more == 1 else 'entries are'} at fault.")
+        if (skipped := self._not_looked_at) > 0:
+            self.add("recipients", f"{skipped} more {'entry was' if skipped == 1 else 'entries were'} not looked at.")
         if self._found:
             raise InvalidRequest(self._found)
 
@@ -129,11 +140,18 @@ def _read_list(value: object, faults: Faults, settings: Settings) -> list[Addres
         )
     addresses = []
     first_places: dict[str, int] = {}
+    costly_characters = 0
     # What is over the limit is not looked at: a body of a million blanks shall not cost a second.
     for place, entry in enumerate(value[: settings.recipients_max]):
         if not isinstance(entry, str):
             faults.add_entry(place, f"The entry must be a string with an e-mail address, but is {_kind(entry)}.")
             continue
+        # The request is refused by now: the entries that cost most are no longer all looked at.
+        if faults.list_is_full and is_costly(entry):
+            costly_characters += len(entry)
+            if costly_characters > COSTLY_CHARACTERS_MAX:
+                faults.skip_entry()
+                continue
         try:
             address = parse(entry)
         except InvalidAddress as error:

@@ -14,18 +14,10 @@ pytestmark = pytest.mark.usefixtures("database")
 ANN, BOB = "ann@example.com", "bob@example.com"
 
 
-def _rounds_of(organization_id: int) -> list[list[int]]:
-    """Drain until nothing is due and return the batch ids that each round announced."""
-    rounds: list[list[int]] = []
-    while drain.drain(organization_id, announce=lambda ids: rounds.append(list(ids))):
-        pass
-    return rounds
-
-
 def test_batches_of_one_drain_start_each_from_the_balance_that_the_one_before_left() -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN, BOB], amount) for amount in (20, 25, 7)]
-    assert _rounds_of(organization_id) == [queued]
+    assert books.rounds_of(organization_id) == [queued]
     seen = [books.read_batch(organization_id, batch_id) for batch_id in queued]
     assert [[row.balance for row in transactions] for _, transactions in seen] == [[80, 60], [35, 10], [3, 3]]
     assert [(batch.debited_count, batch.current_balance) for batch, _ in seen] == [(2, 60), (2, 10), (1, 3)]
@@ -36,7 +28,7 @@ def test_an_atomic_batch_that_debits_nobody_leaves_the_balance_to_the_next_of_it
     organization_id = books.make_organization(100)
     too_large = books.queue_batch(organization_id, [ANN, BOB], 60, atomic=True)
     next_one = books.queue_batch(organization_id, [ANN, BOB], 50, atomic=True)
-    assert _rounds_of(organization_id) == [[too_large, next_one]]
+    assert books.rounds_of(organization_id) == [[too_large, next_one]]
     assert books.read_batch(organization_id, too_large)[0].current_balance == 100
     assert books.read_batch(organization_id, next_one)[0].current_balance == 0
     assert books.breaches() == []
@@ -48,7 +40,7 @@ def test_live_and_sandbox_batches_of_one_drain_are_paid_from_balances_of_their_o
         (books.queue_batch(organization_id, [ANN], amount, sandbox=sandbox), sandbox)
         for amount, sandbox in [(40, False), (30, True), (40, False), (30, True), (20, True)]
     ]
-    assert _rounds_of(organization_id) == [[batch_id for batch_id, _ in queued]]
+    assert books.rounds_of(organization_id) == [[batch_id for batch_id, _ in queued]]
     seen = [books.read_batch(organization_id, batch_id, sandbox=sandbox)[0] for batch_id, sandbox in queued]
     assert [batch.current_balance for batch in seen] == [60, 20, 20, 20, 0]
     assert [batch.last_refill for batch in seen] == [100, 50, 100, 50, 50]
@@ -94,7 +86,7 @@ def test_a_drain_after_an_issued_batch_takes_only_the_new_one(caplog: pytest.Log
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 10)
     new = books.queue_batch(organization_id, [ANN], 10)
-    assert _rounds_of(organization_id) == [[new]]
+    assert books.rounds_of(organization_id) == [[new]]
     # A drain that had also taken the issued one would have failed and been made good batch by batch.
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -103,7 +95,7 @@ def test_a_round_takes_no_more_batches_than_its_cap(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(issue, "BATCHES_MAX", 2)
     organization_id = books.make_organization(100)
     a, b, c, d, e = [books.queue_batch(organization_id, [ANN], 1) for _ in range(5)]
-    assert _rounds_of(organization_id) == [[a, b], [c, d], [e]]
+    assert books.rounds_of(organization_id) == [[a, b], [c, d], [e]]
     assert books.breaches() == []
 
 
@@ -113,7 +105,7 @@ def test_a_round_takes_no_more_recipients_than_its_cap_but_always_one_batch(monk
     a, b, c, d, e = [
         books.queue_batch(organization_id, [f"{n}@example.com" for n in range(count)], 1) for count in (2, 2, 1, 5, 1)
     ]
-    assert _rounds_of(organization_id) == [[a], [b, c], [d], [e]]
+    assert books.rounds_of(organization_id) == [[a], [b, c], [d], [e]]
     assert books.breaches() == []
 
 

@@ -1,0 +1,179 @@
+"""Header lines that are missing, doubled, too long or of another kind, around a body that is right."""
+
+import gzip
+
+from tests.e2e.bad_input.cases import CANARY, GOOD, KEY, SEND, VERIFY, RawCase, call, get, raw, verify
+
+_CANARY = CANARY.encode()
+_TOO_LARGE = (400, 431)
+
+# The service speaks of all of these in the same words, and never of what was wrong.
+_KEYS = [
+    raw(f"authorization: {name}", verify(key=key), 401, "authorization")
+    for name, key in {
+        "missing": None,
+        "empty": b"",
+        "a scheme alone": b"Bearer",
+        "a scheme and a blank": b"Bearer ",
+        "a key alone": KEY,
+        "another scheme": b"Basic " + KEY,
+        "a token": b"Token " + KEY,
+        "no blank": b"Bearer" + KEY,
+        "a tab between": b"Bearer\t" + KEY,
+        "a colon between": b"Bearer: " + KEY,
+        "quotes": b'Bearer "' + KEY + b'"',
+        "a comma behind": b"Bearer " + KEY + b",",
+        "a second key": b"Bearer " + KEY + b" " + KEY,
+        "one character more": b"Bearer " + KEY + b"0",
+        "a parameter": b"Bearer " + KEY + b";x=1",
+        "a no-break space behind": b"Bearer " + KEY + b"\xa0",
+        "Latin-1": b"Bearer " + KEY[:-1] + b"\xe9",
+        "UTF-8": "Bearer pts_live_ключ".encode(),
+        "full-width digits": b"Bearer pts_live_" + "０".encode() * 49,
+        "a prefix and nothing": b"Bearer pts_live_",
+        "zeros": b"Bearer pts_live_" + b"0" * 49,
+        "8,000 characters": b"Bearer " + b"a" * 8_000,
+        "8,000 blanks and a key": b"Bearer " + b" " * 8_000 + b"x",
+        "SQL": b"Bearer ' OR 1=1; --",
+        "percent-encoded": b"Bearer%20" + KEY,
+    }.items()
+] + [
+    raw("authorization: twice", verify(b"Authorization: Bearer " + KEY), 401, "authorization"),
+    raw("authorization: two schemes", verify(b"Authorization: Basic eDp5"), 401, "authorization"),
+    raw("authorization: in the query", verify(key=None).replace(VERIFY, VERIFY + b"?key=" + KEY), 401, "authorization"),
+    raw("authorization: in a cookie", verify(b"Cookie: key=" + KEY, key=None), 401, "authorization"),
+    raw("authorization: another name", verify(b"X-Api-Key: " + KEY, key=None), 401, "authorization"),
+    raw("authorization: an underscore", verify(b"Proxy_Authorization: Bearer " + KEY, key=None), 401, "authorization"),
+    raw("authorization: 64 KB", verify(key=b"Bearer " + b"a" * 65_536), _TOO_LARGE, "request"),
+    raw("authorization: a key and 64 KB", verify(key=b"Bearer " + KEY + b" " * 65_536), _TOO_LARGE, "request"),
+    raw("authorization: a NUL", verify(key=b"Bearer " + KEY + b"\0"), 400, "request"),
+]
+
+
+def _type(content_type: bytes | None) -> bytes:
+    return call("POST", SEND, body=GOOD, content_type=content_type)
+
+
+_TYPES = [
+    raw(f"content type: {name}", _type(content_type), 415, "content_type")
+    for name, content_type in {
+        "missing": None,
+        "empty": b"",
+        "text": b"text/plain",
+        "a form": b"application/x-www-form-urlencoded",
+        "multipart": b"multipart/form-data; boundary=x",
+        "multipart without a boundary": b"multipart/form-data",
+        "JSON of another kind": b"application/problem+json",
+        "lines of JSON": b"application/json-seq",
+        "half of it": b"json",
+        "two in one": b"application/json, text/plain",
+        "any": b"*/*",
+        "Latin-1": b"application/j\xe9son",
+        "4,000 characters": b"a" * 4_000,
+        "markup": b"<script>alert(1)</script>",
+    }.items()
+] + [
+    raw("content type: twice", call("POST", SEND, b"Content-Type: text/plain", body=GOOD), 400, "request"),
+]
+
+
+def _encoding(encoding: bytes, body: bytes) -> RawCase:
+    name = f"content encoding: {encoding.decode('latin-1')} of {len(body)} bytes"
+    return raw(name, call("POST", SEND, b"Content-Encoding: " + encoding, body=body), 415, "content_type")
+
+
+_ENCODINGS = [
+    _encoding(b"gzip", gzip.compress(GOOD)),
+    # It would unfold to a gigabyte, if somebody unfolded it.
+    _encoding(b"gzip", gzip.compress(gzip.compress(b" " * 200_000_000, 9), 9)),
+    _encoding(b"gzip, gzip", gzip.compress(gzip.compress(GOOD))),
+    _encoding(b"deflate", GOOD),
+    _encoding(b"br", GOOD),
+    _encoding(b"nonsense", GOOD),
+]
+
+
+def _idempotency(*values: bytes) -> bytes:
+    return call("POST", SEND, *(b"Idempotency-Key: " + value for value in values), body=GOOD)
+
+
+_IDEMPOTENCY_KEYS = [
+    raw(f"idempotency key: {name}", _idempotency(*values), 400, "idempotency_key")
+    for name, values in {
+        "empty": [b""],
+        "a blank": [b" "],
+        "256 characters": [b"a" * 256],
+        "8,000 characters": [b"a" * 8_000],
+        "a blank within": [_CANARY + b" " + _CANARY],
+        "a tab within": [_CANARY + b"\t" + _CANARY],
+        "Latin-1": [_CANARY + b"\xe9"],
+        "UTF-8": [_CANARY + "é".encode()],
+        "full width": ["ｋｅｙ".encode()],
+        "an emoji": ["🐘".encode()],
+    }.items()
+] + [
+    raw("idempotency key: twice", _idempotency(b"a" * 200, b"b" * 200), 400, "idempotency_key"),
+    raw("idempotency key: a NUL", _idempotency(_CANARY + b"\0"), 400, "request"),
+    raw("idempotency key: 64 KB", _idempotency(b"a" * 65_536), _TOO_LARGE, "request"),
+]
+
+_LINES = [
+    raw(f"a line: {name}", verify(line), 400, "request")
+    for name, line in {
+        "a bare return": b"X-Request-Id: %b\rX-Evil: 1" % _CANARY,
+        "a bare newline": b"X-Request-Id: %b\nX-Evil: 1" % _CANARY,
+        "folded": b"X-Request-Id: %b\r\n X-Evil: 1" % _CANARY,
+        "a NUL": b"X-Request-Id: %b\0" % _CANARY,
+        "an escape character": b"X-Request-Id: %b\x1b[31m" % _CANARY,
+        "a DEL": b"X-Request-Id: %b\x7f" % _CANARY,
+        "a blank before the colon": b"X-Request-Id : %b" % _CANARY,
+        "no name": b": %b" % _CANARY,
+        "no colon": _CANARY,
+        "a name in Latin-1": b"X-\xe9: %b" % _CANARY,
+        "a name with a blank": b"X Evil: %b" % _CANARY,
+        "a name with a NUL": b"X\0: %b" % _CANARY,
+        "a second host": b"Host: %b" % _CANARY,
+        "another expectation": b"Expect: tea",
+    }.items()
+] + [
+    raw("2,000 lines", verify(*(b"X-%d: %b" % (n, _CANARY) for n in range(2_000))), _TOO_LARGE, "request"),
+    raw("a line of 64 KB", verify(b"X-Long: " + b"a" * 65_536), _TOO_LARGE, "request"),
+    raw("a name of 64 KB", verify(b"X" * 65_536 + b": 1"), _TOO_LARGE, "request"),
+    raw("a head of half a megabyte", verify(*(b"X-%d: %b" % (n, b"a" * 8_000) for n in range(64))), 200),
+    raw(
+        "a head of two megabytes", verify(*(b"X-%d: %b" % (n, b"a" * 8_000) for n in range(256))), _TOO_LARGE, "request"
+    ),
+]
+
+# Odd, and within the rules: answered as if it were not there, or as what it means.
+_TOLERATED = [
+    raw("the scheme in lower case", verify(key=b"bearer " + KEY), 200),
+    raw("the scheme in capitals", verify(key=b"BEARER " + KEY), 200),
+    raw("three blanks before the key", verify(key=b"Bearer   " + KEY), 200),
+    raw("blanks and a tab behind the key", verify(key=b"Bearer " + KEY + b" \t "), 200),
+    raw("the type in capitals", call("POST", VERIFY, body=GOOD, content_type=b"APPLICATION/JSON"), 200),
+    raw(
+        "a charset that is not ours",
+        call("POST", VERIFY, body=GOOD, content_type=b"application/json;charset=latin-1"),
+        200,
+    ),
+    raw("a charset that is none", call("POST", VERIFY, body=GOOD, content_type=b'application/json; charset="'), 200),
+    raw("names in any case", verify(b"x-REQUEST-id: " + _CANARY), 200),
+    raw("a name with an underscore", verify(b"Content_Length: 1", b"Idempotency_Key: "), 200),
+    raw("forwarded for somebody", verify(b"X-Forwarded-For: %b" % _CANARY, b"X-Forwarded-Proto: https"), 200),
+    raw("another method in a header", verify(b"X-HTTP-Method-Override: DELETE"), 200),
+    raw(
+        "an offer of HTTP/2",
+        verify(b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABk"),
+        200,
+    ),
+    raw("a range", get(b"/v1/organization", b"Range: bytes=0-1"), 200),
+    raw("a condition", get(b"/v1/organization", b"If-None-Match: *", b"If-Modified-Since: nonsense"), 200),
+    raw(
+        "nothing is acceptable",
+        get(b"/v1/organization", b"Accept: image/png;q=0", b"Accept-Encoding: identity;q=0"),
+        200,
+    ),
+]
+
+CASES: list[RawCase] = [*_KEYS, *_TYPES, *_ENCODINGS, *_IDEMPOTENCY_KEYS, *_LINES, *_TOLERATED]

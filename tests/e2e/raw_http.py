@@ -1,0 +1,76 @@
+"""A caller that sends any bytes it likes, and reads what comes back: the answer, and whether only one came."""
+
+import contextlib
+import socket
+import time
+from dataclasses import dataclass
+from http.client import HTTPMessage, HTTPResponse
+
+# Longer than any answer may take, so that a slow one is measured and not cut off.
+_READ_TIMEOUT_S = 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """One answer; `rest` is what else came on the connection, `elapsed_s` runs from the first byte sent."""
+
+    status: int
+    headers: HTTPMessage
+    body: bytes
+    rest: bytes
+    elapsed_s: float
+
+
+def exchange(port: int, request: bytes, *, then_close: bool = False) -> Answer:
+    """Send a request, read its answer, say that nothing more will come, and read what is still sent.
+
+    With `then_close` it is said before the answer is read, as by a caller who goes away.
+    """
+    method = request.split(b" ", 1)[0].decode("latin-1")
+    with socket.create_connection(("127.0.0.1", port), timeout=_READ_TIMEOUT_S) as connection:
+        started = time.monotonic()
+        # A server may answer and close before all is sent; its answer is there all the same.
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(request)
+            if then_close:
+                connection.shutdown(socket.SHUT_WR)
+        with contextlib.closing(HTTPResponse(connection, method=method)) as response:
+            response.begin()
+            body = response.read()
+            elapsed_s = time.monotonic() - started
+            rest = _read_to_the_end(connection)
+            return Answer(status=response.status, headers=response.msg, body=body, rest=rest, elapsed_s=elapsed_s)
+
+
+def _read_to_the_end(connection: socket.socket) -> bytes:
+    rest = b""
+    with contextlib.suppress(OSError):  # The server may have closed already.
+        connection.shutdown(socket.SHUT_WR)
+        while chunk := connection.recv(65_536):
+            rest += chunk
+    return rest
+
+
+def seconds_until_it_is_over(port: int, request: bytes, *, trickle: bytes = b"", at_most_s: float) -> float:
+    """Send what is no whole request and wait; return after how many seconds the server answered or closed.
+
+    With `trickle`, one more byte of it follows every half second, again and again. Returns
+    `at_most_s` when nothing came by then.
+    """
+    started = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=0.5) as connection:
+        connection.sendall(request)
+        sent = 0
+        while (elapsed_s := time.monotonic() - started) < at_most_s:
+            try:
+                connection.recv(1)
+            except TimeoutError:
+                if trickle:
+                    with contextlib.suppress(ConnectionError):
+                        connection.sendall(trickle[sent % len(trickle) :][:1])
+                    sent += 1
+            except ConnectionError:
+                return elapsed_s
+            else:
+                return elapsed_s
+    return at_most_s
