@@ -1,0 +1,131 @@
+"""Callers: threads that send, repeat, mistake and look up without end, whatever happens to the service."""
+
+import random
+import threading
+from collections.abc import Callable
+
+from tests.crash.calls import Answer, Cut, Unsent, call
+from tests.crash.intents import Intent, Intents, Known
+from tests.crash.parties import NOT_YET_REGISTERED, REGISTERED, Parties, Party
+from tests.crash.sending import Sender
+
+_THINKS_S = (0.02, 0.15)
+# Recipients of a send, and how many in a hundred sends have so many.
+_SIZES = (((1, 1), 50), ((2, 10), 35), ((11, 60), 12), ((61, 200), 3))
+# What is left of a caller's pace when the run has more sends than it needs: never none, for faults need load.
+_PACE_AHEAD = 0.25
+_KEYLESS, _SANDBOX, _ATOMIC, _ASYNC = 0.12, 0.35, 0.25, 0.08
+
+
+class Caller(threading.Thread):
+    """One caller; what it does follows from the seed, when it does it does not."""
+
+    def __init__(self, number: int, seed: str, port: int, parties: Parties, intents: Intents) -> None:
+        super().__init__(name=f"caller{number}", daemon=True)
+        self._random = random.Random(f"{seed} caller {number}")  # noqa: S311  # It is to be repeated, not secret.
+        self._number = number
+        self._parties = parties
+        self._intents = intents
+        self.sender = Sender(port, intents)
+        self.is_ahead: Callable[[], bool] = lambda: False
+        self._stopping = threading.Event()
+        self._sent = 0
+        self._extras = (self._nothing,) * 6 + (
+            self._replay,
+            self._replay,
+            self._send_another_body,
+            self._send_a_faulty_body,
+            self._send_with_an_unknown_key,
+            self._look_up_anothers_batch,
+        )
+
+    def run(self) -> None:
+        while not self._stopping.wait(self._random.uniform(*_THINKS_S)):
+            if self.is_ahead() and self._random.random() > _PACE_AHEAD:
+                continue
+            party = self._random.choice(self._parties.senders)
+            intent = self.new_intent(party)
+            prefer = "respond-async" if self._random.random() < _ASYNC else ""
+            self.sender.send(party, intent, prefer=prefer)
+            if intent.known is Known.ISSUED:
+                self._random.choice(self._extras)(party, intent)
+
+    def stop(self) -> None:
+        """Let the caller learn the outcome of what it has sent, and send nothing more."""
+        self._stopping.set()
+
+    def new_intent(self, party: Party, *, name: str = "") -> Intent:
+        """Think of a send."""
+        self._sent += 1
+        label = f"{self._number}-{self._sent}{name}"
+        chosen = self._random
+        low, high = chosen.choices([size for size, _ in _SIZES], [weight for _, weight in _SIZES])[0]
+        return Intent(
+            label=label,
+            organization_id=party.id,
+            sandbox=chosen.random() < _SANDBOX,
+            key=None if chosen.random() < _KEYLESS else f"key-{label}",
+            recipients=chosen.sample(REGISTERED + NOT_YET_REGISTERED, chosen.randint(low, high)),
+            amount=chosen.randint(1, 50),
+            atomic=chosen.random() < _ATOMIC,
+        )
+
+    def _nothing(self, _party: Party, _intent: Intent) -> None:
+        """Most sends are followed by nothing."""
+
+    def _replay(self, party: Party, intent: Intent) -> None:
+        """Repeat what was answered: the same answer, to the byte but for nothing."""
+        if intent.key is None:
+            return
+        first = (intent.issued, intent.total, intent.current_balance, intent.created_at, intent.batch_id)
+        answer = self._answer(lambda: self.sender.post(party, intent, {}))
+        if answer is None or answer.status == 503:
+            return
+        again = Intent(**{**vars(intent), "issued": []})
+        if answer.status == 201:
+            again.take(answer)
+        same = (again.issued, again.total, again.current_balance, again.created_at, again.batch_id) == first
+        if answer.status != 201 or not same or answer.headers.get("Idempotency-Replayed") != "true":
+            self._intents.violation(f"send {intent.label} was repeated and answered otherwise ({answer.status})")
+        self._intents.count("replays")
+
+    def _send_another_body(self, party: Party, intent: Intent) -> None:
+        if intent.key is not None:
+            other = self.new_intent(party, name="-other")
+            other.key, other.sandbox = intent.key, intent.sandbox
+            self._expect_refusal(422, other, lambda: self.sender.post(party, other, {}))
+
+    def _send_a_faulty_body(self, party: Party, _intent: Intent) -> None:
+        faulty = self.new_intent(party, name="-faulty")
+        faulty.recipients.append("nobody@@example")
+        self._expect_refusal(400, faulty, lambda: self.sender.post(party, faulty, {}))
+
+    def _send_with_an_unknown_key(self, party: Party, _intent: Intent) -> None:
+        stranger = self.new_intent(party, name="-stranger")
+        key = party.live[:-1] + ("0" if party.live[-1] != "0" else "1")
+        self._expect_refusal(
+            401, stranger, lambda: call(self.sender.port, "POST", "/v1/points/send", key=key, body=stranger.body())
+        )
+
+    def _expect_refusal(self, status: int, intent: Intent, post: Callable[[], Answer]) -> None:
+        intent.known = Known.REFUSED
+        self._intents.add(intent)
+        answer = self._answer(post)
+        if answer is not None and answer.status not in (status, 503):
+            self._intents.violation(f"send {intent.label} was answered {answer.status} instead of {status}")
+        self._intents.count("refusals on purpose")
+
+    def _look_up_anothers_batch(self, party: Party, intent: Intent) -> None:
+        other = self._random.choice([other for other in self._parties.senders if other is not party])
+        path = f"/v1/batches/{intent.batch_id}"
+        for key in (other.live, other.development, party.live if intent.sandbox else party.development):
+            answer = self._answer(lambda key=key: call(self.sender.port, "GET", path, key=key))  # type: ignore[misc]
+            if answer is not None and answer.status not in (404, 503):
+                self._intents.violation(f"the batch of send {intent.label} was shown to another: {answer.status}")
+            self._intents.count("look-ups of another's batch")
+
+    def _answer(self, post: Callable[[], Answer]) -> Answer | None:
+        try:
+            return post()
+        except (Unsent, Cut):
+            return None

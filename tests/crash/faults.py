@@ -1,0 +1,65 @@
+"""The kinds of fault, each under its name, and the plan that a seed gives."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.crash import faults_of_delivery, faults_of_networks, faults_of_processes, faults_of_servers
+from tests.crash.scene import Scene
+
+Fault = Callable[[Scene], None]
+
+_FAULTS: tuple[Fault, ...] = (
+    faults_of_processes.a_worker_child_is_killed,
+    faults_of_processes.a_whole_worker_is_killed,
+    faults_of_processes.the_parent_of_a_worker_is_killed,
+    faults_of_processes.web_is_killed_after_commit_and_before_the_answer,
+    faults_of_processes.web_is_killed_between_commit_and_submit,
+    faults_of_processes.a_worker_is_killed_between_lock_and_commit,
+    faults_of_processes.a_worker_is_killed_between_commit_and_acknowledgement,
+    faults_of_processes.web_is_asked_to_stop_under_load,
+    faults_of_processes.workers_are_asked_to_stop_under_load,
+    faults_of_servers.the_broker_is_killed_and_comes_back_empty,
+    faults_of_servers.the_broker_is_killed_and_comes_back_full,
+    faults_of_servers.the_broker_is_frozen,
+    faults_of_servers.postgresql_is_stopped_at_once,
+    faults_of_servers.a_backend_of_postgresql_is_killed,
+    faults_of_servers.backends_of_postgresql_are_terminated,
+    faults_of_servers.the_disk_is_full,
+    faults_of_networks.the_connection_is_cut_after_commit_was_sent,
+    faults_of_networks.the_connection_is_cut_before_commit_arrives,
+    faults_of_networks.the_connections_are_slow,
+    faults_of_networks.postgresql_is_a_black_hole,
+    faults_of_networks.redis_is_a_black_hole,
+    faults_of_networks.postgresql_refuses_connections,
+    faults_of_networks.redis_refuses_connections,
+    faults_of_delivery.each_task_is_delivered_three_times_late_and_in_disorder,
+    faults_of_delivery.the_visibility_timeout_is_shorter_than_a_drain,
+    faults_of_delivery.a_batch_is_poisonous,
+    faults_of_delivery.clocks_are_an_hour_apart,
+    faults_of_delivery.the_clock_of_beat_is_set_back_an_hour,
+)
+KINDS: dict[str, Fault] = {fault.__name__: fault for fault in _FAULTS}
+NEEDS_A_VOLUME = faults_of_servers.the_disk_is_full.__name__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """One fault of a plan. `seed` decides its details, so that they do not hang on the faults before it."""
+
+    number: int
+    kind: str
+    seed: str
+
+
+def plan(seed: int, faults: int, kinds: Sequence[str]) -> list[Planned]:
+    """Return the faults of a run in their order: each kind as often as every other, but for one."""
+    order = random.Random(f"{seed} plan")  # noqa: S311  # It is to be repeated, not secret.
+    kinds = list(kinds)
+    chosen: list[str] = []
+    while len(chosen) < faults:
+        order.shuffle(kinds)
+        chosen += kinds
+    return [
+        Planned(number=number, kind=kind, seed=f"{seed} fault {number}") for number, kind in enumerate(chosen[:faults])
+    ]

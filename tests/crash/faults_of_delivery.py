@@ -1,0 +1,124 @@
+"""Faults of delivery and of time: tasks that come often, late and in disorder, a poisonous batch, wrong clocks."""
+
+import contextlib
+import signal
+import threading
+
+from celery import Celery
+
+from app.queue import ISSUE, QUEUE
+from tests.crash import planted_places as places
+from tests.crash.intents import Known
+from tests.crash.parties import REGISTERED
+from tests.crash.scene import Scene
+
+_RECENT = "SELECT id, organization_id, recipient_count FROM batches ORDER BY id DESC LIMIT 30"
+_LAST_REGISTERED = REGISTERED[-1]
+_INT64_MAX = 2**63 - 1
+_HOUR_S = 3_600
+
+
+def each_task_is_delivered_three_times_late_and_in_disorder(scene: Scene) -> None:
+    with scene.service.connection() as connection:
+        recent = [dict(row._mapping) for row in connection.exec_driver_sql(_RECENT)]
+    deliveries = recent * 3
+    scene.random.shuffle(deliveries)
+    broker = Celery("crash", broker=scene.service.valkey.url(), set_as_current=False)
+    with contextlib.closing(broker), broker.connection_for_write() as connection:
+        for batch in deliveries:
+            arguments = {
+                "organization_id": batch["organization_id"],
+                "batch_id": batch["id"],
+                "recipients": batch["recipient_count"],
+            }
+            countdown = scene.random.choice((None, scene.random.uniform(0, 2)))
+            broker.send_task(ISSUE, kwargs=arguments, queue=QUEUE, countdown=countdown, connection=connection)
+
+
+def the_visibility_timeout_is_shorter_than_a_drain(scene: Scene) -> None:
+    """Every message is given to another worker while the first still works on it."""
+    service = scene.service
+    short = {places.VISIBILITY_TIMEOUT_S: "0.5", places.DRAIN_LASTS_S: "2"}
+    _restart_all(scene, {part.name: service.worker_command(part.name) for part in service.workers}, short)
+    scene.wait_for("a message is given to a second worker", lambda: _given_twice(scene))
+    _restart_all(scene, {part.name: service.worker_command(part.name) for part in service.workers}, {})
+    (service.pauses.folder / places.DELIVERIES).unlink()
+
+
+def _given_twice(scene: Scene) -> bool:
+    """Tell whether a task was begun twice: each worker notes the id of what it begins."""
+    notes = scene.service.pauses.folder / places.DELIVERIES
+    ids = notes.read_text().split() if notes.exists() else []
+    return len(set(ids)) < len(ids)
+
+
+def a_batch_is_poisonous(scene: Scene) -> None:
+    """Crediting one user would leave 64 bits, until somebody mends it: that batch waits, the others do not."""
+    add = "UPDATE users SET balance = balance + %(points)s WHERE email = %(email)s RETURNING balance"
+    with scene.service.connection() as connection:
+        row = connection.exec_driver_sql(add, {"points": 0, "email": _LAST_REGISTERED}).one()
+        points = _INT64_MAX - row.balance
+        connection.exec_driver_sql(add, {"points": points, "email": _LAST_REGISTERED})
+    poisonous = scene.new_intent(recipients=[REGISTERED[0], _LAST_REGISTERED])
+    caller = threading.Thread(target=scene.send, args=(poisonous,), daemon=True)
+    try:
+        caller.start()
+        for _ in range(3):
+            scene.send(scene.new_intent())  # Of the same organization, behind the poisonous one.
+        scene.wait_for("the poisonous batch is put aside", lambda: _is_postponed(scene, poisonous.label))
+        if poisonous.known is Known.ISSUED:
+            scene.intents.violation("a batch that overflows a user's balance was issued")
+    finally:
+        with scene.service.connection() as connection:
+            connection.exec_driver_sql(add, {"points": -points, "email": _LAST_REGISTERED})
+    caller.join()
+
+
+def _is_postponed(scene: Scene, label: str) -> bool:
+    statement = "SELECT FROM batches WHERE label = %(label)s AND failures > 0"
+    with scene.service.connection() as connection:
+        return connection.exec_driver_sql(statement, {"label": label}).first() is not None
+
+
+def clocks_are_an_hour_apart(scene: Scene) -> None:
+    """The workers' clocks are an hour off beat's, and perhaps web's; only PostgreSQL's clock may matter."""
+    service = scene.service
+    off_s = scene.random.choice((_HOUR_S, -_HOUR_S))
+    names = [part.name for part in service.workers]
+    shifted = {name: service.worker_command(name, off_s) for name in names}
+    shifted["web"] = service.web_command(scene.random.choice((0, off_s)))
+    _restart_all(scene, shifted, {})
+    scene.send(scene.new_intent())
+    scene.queue_without_a_message()
+    scene.wait_for("the sweep brings a batch without a message", lambda: not _is_queued(scene))
+    right = {name: service.worker_command(name) for name in names}
+    _restart_all(scene, right | {"web": service.web_command()}, {})
+
+
+def the_clock_of_beat_is_set_back_an_hour(scene: Scene) -> None:
+    """Beat must not wait until its clock is again where it was."""
+    service = scene.service
+    service.restart("beat", service.beat_command(_HOUR_S))
+    scene.queue_without_a_message()
+    scene.wait_for("the sweep brings a batch without a message", lambda: not _is_queued(scene))
+    service.part("beat").hold_down(signal.SIGTERM)  # In good order, so that it writes down what it must remember.
+    service.restart("beat", service.beat_command())
+    scene.queue_without_a_message()
+
+
+def _is_queued(scene: Scene) -> bool:
+    statement = "SELECT FROM batches WHERE status = 'queued' AND organization_id = %(id)s"
+    with scene.service.connection() as connection:
+        return connection.exec_driver_sql(statement, {"id": scene.parties.probe.id}).first() is not None
+
+
+def _restart_all(scene: Scene, commands: dict[str, list[str]], environment: dict[str, str]) -> None:
+    """End the parts at once and start them with other commands."""
+    threads = [
+        threading.Thread(target=scene.service.restart, args=(name, command), kwargs=environment)
+        for name, command in commands.items()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

@@ -1,0 +1,75 @@
+"""An operator: a thread that refills, registers, suspends and resumes while callers send."""
+
+import contextlib
+import random
+import threading
+import time
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import organizations, users
+from app.errors import Refused
+from app.ledger.claim import register
+from app.ledger.refill import refill
+from tests.crash.parties import NOT_YET_REGISTERED, Parties
+
+_ACTS_EVERY_S = (0.05, 0.5)
+_SUSPENDED_FOR_S = (0.05, 0.4)
+
+
+class Operator(threading.Thread):
+    """Acts on the same rows as the sends, by the same functions as the commands."""
+
+    def __init__(self, seed: str, engine: Engine, parties: Parties) -> None:
+        super().__init__(name="operator", daemon=True)
+        self._random = random.Random(f"{seed} operator")  # noqa: S311  # It is to be repeated, not secret.
+        self._engine = engine
+        self._parties = parties
+        self._to_register = list(NOT_YET_REGISTERED)
+        self._random.shuffle(self._to_register)
+        self._stopping = threading.Event()
+        self._suspended: set[int] = set()
+
+    def run(self) -> None:
+        while not self._stopping.wait(self._random.uniform(*_ACTS_EVERY_S)):
+            act = self._random.choice((self._refill, self._refill, self._register, self._register, self._suspend))
+            with contextlib.suppress(SQLAlchemyError):  # PostgreSQL is away; whatever it was, it is one transaction.
+                act()
+        self._resume_all()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def _refill(self) -> None:
+        party = self._random.choice(self._parties.senders)
+        amount, sandbox = self._random.randint(1, 5_000), self._random.random() < 0.3
+        with self._engine.begin() as connection, contextlib.suppress(Refused):
+            refill(connection, party.id, amount, sandbox=sandbox)
+
+    def _register(self) -> None:
+        if not self._to_register:
+            return
+        emails = self._to_register[-self._random.randint(1, 3) :]
+        with self._engine.begin() as connection:
+            register(connection, [users.new_user(email, "Late", "Guest") for email in emails])
+        del self._to_register[-len(emails) :]
+
+    def _suspend(self) -> None:
+        party = self._random.choice(self._parties.senders)
+        self._suspended.add(party.id)
+        with self._engine.begin() as connection:
+            organizations.set_flags(connection, party.id, is_suspended=True)
+        self._stopping.wait(self._random.uniform(*_SUSPENDED_FOR_S))
+        self._resume_all()
+
+    def _resume_all(self) -> None:
+        """Resume whatever is suspended, until the database has heard it."""
+        while self._suspended:
+            try:
+                with self._engine.begin() as connection:
+                    for organization_id in sorted(self._suspended):
+                        organizations.set_flags(connection, organization_id, is_suspended=False)
+                self._suspended.clear()
+            except SQLAlchemyError:
+                time.sleep(0.1)

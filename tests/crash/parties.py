@@ -1,0 +1,50 @@
+"""Who takes part in a run: organizations with a key for each mode, and the pool of recipients they share."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from app import api_keys, organizations, users
+from app.ledger.claim import register
+from app.ledger.refill import refill
+
+# Recipients of every organization come from one pool, so that sends meet on the same users' rows.
+REGISTERED = [f"member{number:03}@example.com" for number in range(240)]
+NOT_YET_REGISTERED = [f"guest{number:03}@example.com" for number in range(160)]
+
+_OPENING = {"Large": 10_000_000_000, "Middle": 5_000_000_000, "Small": 20_000, "Probe": 1_000_000_000}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Party:
+    """An organization with a key for each mode."""
+
+    id: int
+    name: str
+    live: str
+    development: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parties:
+    """The organizations that send, and the one whose sends tell that the service is well."""
+
+    senders: list[Party]
+    probe: Party
+
+
+def make(connection: Connection) -> Parties:
+    """Register the members and make the organizations with their opening balances."""
+    register(connection, [users.new_user(email, "First", "Last") for email in REGISTERED])
+    made = {}
+    for name, balance in _OPENING.items():
+        organization_id = organizations.create(connection, name, sandbox_start_balance=balance)
+        for sandbox in (False, True):
+            refill(connection, organization_id, balance, sandbox=sandbox)
+        made[name] = Party(
+            id=organization_id,
+            name=name,
+            live=api_keys.create(connection, organization_id, sandbox=False)[1],
+            development=api_keys.create(connection, organization_id, sandbox=True)[1],
+        )
+    return Parties(senders=[made["Large"], made["Middle"], made["Small"]], probe=made["Probe"])

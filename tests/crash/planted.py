@@ -1,0 +1,81 @@
+"""Pauses planted at named places of a process under test: it stops there, and is killed exactly there.
+
+A pause costs nothing until it is armed. Arming one puts a file down; the first process to come by takes
+it, says so under its own number, and waits to be killed, or to be let go.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+FOLDER = "CRASH_FOLDER"
+
+# A pause that nobody ends is over after this, so that a test that fails leaves nothing standing.
+_WAITS_AT_MOST_S = 20.0
+
+
+def reach(place: str) -> None:
+    """Stop here if the pause at `place` is armed."""
+    folder = Path(os.environ[FOLDER])
+    reached = folder / f"{place}.reached.{os.getpid()}"
+    try:
+        (folder / f"{place}.armed").rename(reached)
+    except FileNotFoundError:
+        return
+    deadline = time.monotonic() + _WAITS_AT_MOST_S
+    while reached.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def plant_before(module: ModuleType, name: str, plant: Callable[[], None]) -> None:
+    """Have `plant` called before a function of a module, wherever the function is looked up there."""
+    function = getattr(module, name)
+
+    @wraps(function)
+    def planted(*arguments: Any, **named: Any) -> Any:
+        plant()
+        return function(*arguments, **named)
+
+    setattr(module, name, planted)
+
+
+def plant_after(module: ModuleType, name: str, plant: Callable[[], None]) -> None:
+    """Have `plant` called after a function of a module, when it returns."""
+    function = getattr(module, name)
+
+    @wraps(function)
+    def planted(*arguments: Any, **named: Any) -> Any:
+        result = function(*arguments, **named)
+        plant()
+        return result
+
+    setattr(module, name, planted)
+
+
+class Pauses:
+    """The harness's side: arms a pause, learns which process stands in it, lets it go."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+
+    def arm(self, place: str) -> None:
+        self.let_go(place)
+        (self.folder / f"{place}.armed").touch()
+
+    def process_in(self, place: str) -> int | None:
+        """Return the number of the process that stands at `place`, or None while none does."""
+        for reached in self.folder.glob(f"{place}.reached.*"):
+            return int(reached.suffix[1:])
+        return None
+
+    def let_go(self, place: str) -> None:
+        """Disarm the pause, and end it where a process stands in it."""
+        for file in self.folder.glob(f"{place}.*"):
+            with contextlib.suppress(FileNotFoundError):
+                file.unlink()

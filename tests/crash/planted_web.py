@@ -1,0 +1,13 @@
+"""The web process with pauses planted in it: `gunicorn --config python:tests.crash.planted_web`."""
+
+from functools import partial
+
+from app import batches, queue
+from app.api.gateway import *  # noqa: F403  # gunicorn reads its settings from this module instead of that one.
+from tests.crash import planted_places as places
+from tests.crash.planted import plant_before, reach
+
+# The batch is accepted, and no worker has been told.
+plant_before(queue, "submit", partial(reach, places.WEB_BETWEEN_COMMIT_AND_SUBMIT))
+# A worker has committed the batch, and its caller has not been answered.
+plant_before(batches, "transactions_of", partial(reach, places.WEB_AFTER_COMMIT_BEFORE_ANSWER))

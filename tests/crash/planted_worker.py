@@ -1,0 +1,45 @@
+"""The worker process with pauses planted in it: `celery --app tests.crash.planted_worker`."""
+
+import os
+import time
+from functools import partial
+from pathlib import Path
+
+from celery.signals import task_prerun
+
+from app import hints
+from app.ledger import drain
+from app.ledger import issue as issuing
+from tests.crash import planted_places as places
+from tests.crash.planted import FOLDER, plant_after, plant_before, reach
+from worker import celery, tasks
+
+# The organization's row is locked, and nothing has been read or written under the lock.
+plant_before(issuing, "take", partial(reach, places.WORKER_AFTER_LOCK))
+# Everything is written, and nothing committed.
+plant_after(drain, "issue", partial(reach, places.WORKER_BEFORE_COMMIT))
+# The round is committed, and nobody has been told.
+plant_before(hints, "publish", partial(reach, places.WORKER_AFTER_COMMIT))
+# The whole drain is over, and its message is not acknowledged.
+plant_after(tasks, "drain", partial(reach, places.WORKER_BEFORE_ACKNOWLEDGEMENT))
+
+if places.VISIBILITY_TIMEOUT_S in os.environ:
+    # Unacknowledged messages go to somebody else after this time, and are looked for all the time.
+    celery.conf.broker_transport_options = {
+        **celery.conf.broker_transport_options,
+        "visibility_timeout": float(os.environ[places.VISIBILITY_TIMEOUT_S]),
+        "unacked_restore_interval": 0.5,
+        "unacked_restore_throttle": 1,
+    }
+
+    def _note_delivery(task_id: str, **_: object) -> None:
+        with (Path(os.environ[FOLDER]) / places.DELIVERIES).open("a") as notes:
+            notes.write(f"{task_id}\n")
+
+    task_prerun.connect(_note_delivery, weak=False)
+
+
+if places.DRAIN_LASTS_S in os.environ:
+    plant_after(tasks, "drain", partial(time.sleep, float(os.environ[places.DRAIN_LASTS_S])))
+
+__all__ = ["celery"]

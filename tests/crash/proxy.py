@@ -1,0 +1,155 @@
+"""A TCP proxy in a process of its own, which delays, cuts, refuses or says nothing when it is told to.
+
+It is told by lines on its standard input: `forward`, `delay SECONDS`, `hole`, `refuse`, `drop`, `cut_commit N`
+and `cut_answer N` (each Nth COMMIT is lost, or its answer is). Each line is answered by the number of cuts so far.
+"""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
+
+HOST = "127.0.0.1"
+
+# How psycopg sends a COMMIT: a simple query of PostgreSQL's protocol, its length, its text.
+_COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+_CHUNK_BYTES = 65_536
+
+
+class _Proxy:
+    """Forwards every connection to `target` in the way it was last told."""
+
+    def __init__(self, port: int, target: int) -> None:
+        self._port, self._target = port, target
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._open = asyncio.Event()
+        self._open.set()
+        self._delay_s = 0.0
+        self._commits = self._cuts = 0
+        self._cut_commit = self._cut_answer = 0
+
+    async def obey(self) -> None:
+        """Do what standard input says, until it ends."""
+        loop = asyncio.get_running_loop()
+        lines = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+        await self._listen()
+        while line := await lines.readline():
+            word, _, number = line.decode().strip().partition(" ")
+            await self._become(word, float(number or 0))
+            sys.stdout.write(f"{self._cuts}\n")
+            sys.stdout.flush()
+
+    async def _become(self, word: str, number: float) -> None:
+        if word == "drop":
+            for writer in list(self._writers):
+                writer.transport.abort()
+            return
+        self._delay_s = number if word == "delay" else 0.0
+        self._cut_commit = int(number) if word == "cut_commit" else 0
+        self._cut_answer = int(number) if word == "cut_answer" else 0
+        if word == "refuse" and self._server is not None:
+            self._server.close()
+            self._server = None
+        elif self._server is None:
+            await self._listen()
+        if word == "hole":
+            self._open.clear()
+        else:
+            self._open.set()
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._serve, HOST, self._port, backlog=1_024)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            await self._open.wait()  # Accepted, and nothing is said, while the proxy is a black hole.
+            there, back = await asyncio.open_connection(HOST, self._target)
+        except OSError:
+            writer.transport.abort()
+            self._writers.discard(writer)
+            return
+        losing = asyncio.Event()  # Set once the next answer of this connection is to be lost.
+        pumps = [
+            asyncio.create_task(self._to_server(reader, back, losing)),
+            asyncio.create_task(self._to_client(there, writer, losing)),
+        ]
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        for pump in pumps:
+            pump.cancel()
+        for end in (writer, back):
+            end.transport.abort()
+        self._writers.discard(writer)
+
+    async def _to_server(
+        self, reader: asyncio.StreamReader, server: asyncio.StreamWriter, losing: asyncio.Event
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(_CHUNK_BYTES):
+                await self._hold_up()
+                if _COMMIT in data:
+                    self._commits += 1
+                    if self._cut_commit and self._commits % self._cut_commit == 0:
+                        self._cuts += 1
+                        return
+                    if self._cut_answer and self._commits % self._cut_answer == 0:
+                        losing.set()
+                server.write(data)
+                await server.drain()
+
+    async def _to_client(
+        self, server: asyncio.StreamReader, writer: asyncio.StreamWriter, losing: asyncio.Event
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := await server.read(_CHUNK_BYTES):
+                if losing.is_set():  # The server has committed, and nobody will hear of it.
+                    self._cuts += 1
+                    return
+                await self._hold_up()
+                writer.write(data)
+                await writer.drain()
+
+    async def _hold_up(self) -> None:
+        if self._delay_s:
+            await asyncio.sleep(self._delay_s)
+        await self._open.wait()
+
+
+class Proxy:
+    """The proxy's process, and the words it understands."""
+
+    def __init__(self, port: int, target: int) -> None:
+        self.port = port
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crash.proxy", str(port), str(target)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+            start_new_session=True,
+        )
+        self.tell("forward")  # Answered once it listens.
+
+    def tell(self, word: str, number: float | None = None) -> int:
+        """Give an order, wait until it is in force, and return the number of connections cut so far."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(word if number is None else f"{word} {number}")
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+async def _main() -> None:
+    await _Proxy(int(sys.argv[1]), int(sys.argv[2])).obey()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

@@ -1,0 +1,173 @@
+"""The service under test as real processes: both servers, a proxy before each, web, two workers and beat."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from sqlalchemy import Connection, Engine
+
+import migrations
+from app.database import new_engine
+from app.local import ports
+from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL
+from app.local.valkey import Valkey
+from tests.crash.parts import Part, Supervisor
+from tests.crash.planted import FOLDER, Pauses
+from tests.crash.proxy import Proxy
+from tests.crash.volume import Volume
+
+WAIT_S = 5
+_WORKERS = ("worker1", "worker2")
+_CHILDREN_PER_WORKER = 2
+
+_SETTINGS = {"POINTS_RATE_LIMIT": "off", "POINTS_WAIT_S": str(WAIT_S)}
+
+
+def _behind(url: str, port: int) -> str:
+    """Return the address with another port: the proxy's."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition(":")[0]
+    return urlunsplit(parts._replace(netloc=f"{host}:{port}"))
+
+
+class Service:
+    """Every process of it, the addresses to reach it by, and a way to the database past the proxy."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.logs = folder / "logs"
+        self.logs.mkdir()
+        self.volume = Volume(folder / "data")
+        self.data = DataDir(folder / "data")
+        self.pauses = Pauses(folder / "pauses")
+        self.supervisor = Supervisor()
+        self.postgresql, self.valkey = PostgreSQL(self.data), Valkey(self.data)
+        self.web_port = ports.any_free()
+        self.proxies: dict[str, Proxy] = {}
+        self.environment: dict[str, str] = {}
+        self._engine: Engine | None = None
+
+    @property
+    def workers(self) -> list[Part]:
+        return [self.part(name) for name in _WORKERS]
+
+    @property
+    def web(self) -> Part:
+        return self.part("web")
+
+    @property
+    def engine(self) -> Engine:
+        """The harness's own way to PostgreSQL, past the proxy."""
+        assert self._engine is not None, "the service has been started"
+        return self._engine
+
+    def part(self, name: str) -> Part:
+        return self.supervisor.parts[name]
+
+    def start(self) -> None:
+        """Start everything; callers may come before it answers, and are refused until then."""
+        self.volume.mount()
+        self.data.create()
+        self.postgresql.prepare()
+        self.valkey.prepare()
+        # A small log of changes fits a small disk; every error is kept, so that a deadlock is seen there too.
+        options = ["max_wal_size=64MB", "min_wal_size=32MB", "log_min_messages=error"]
+        self._add("postgresql", [*self.postgresql.command(), *(f"--{option}" for option in options)])
+        self._add("valkey", self.valkey.command())
+        self.postgresql.wait_until_ready()
+        self.valkey.wait_until_ready()
+        migrations.upgrade(self.postgresql.url())
+        self._engine = new_engine(self.postgresql.url(), pool_size=8)
+        urls = {"DATABASE_URL": self.postgresql.url(), "REDIS_URL": self.valkey.url()}
+        for name, url in urls.items():
+            target = urlsplit(url).port
+            assert target is not None
+            self.proxies[name] = proxy = Proxy(ports.any_free(), target)
+            self.environment[name] = _behind(url, proxy.port)
+        self.environment |= _SETTINGS | {FOLDER: str(self.pauses.folder), "PYTHONUNBUFFERED": "1"}
+        for name in _WORKERS:
+            self._add(name, self.worker_command(name))
+        self._add("beat", self.beat_command())
+        self._add("web", self.web_command())
+
+    def web_command(self, shift_s: int = 0) -> list[str]:
+        bind = f"{ports.HOST}:{self.web_port}"
+        return [*_python(shift_s), "gunicorn", "--config", "python:tests.crash.planted_web", "--bind", bind]
+
+    def worker_command(self, name: str, shift_s: int = 0) -> list[str]:
+        options = ["--concurrency", str(_CHILDREN_PER_WORKER), "--without-mingle", "--without-gossip"]
+        celery = ["celery", "--app", "tests.crash.planted_worker", "--quiet"]
+        return [*_python(shift_s), *celery, "worker", "--hostname", f"{name}@%h", *options]
+
+    def beat_command(self, shift_s: int = 0) -> list[str]:
+        schedule = str(self.pauses.folder / "beat.schedule")
+        return [*_python(shift_s), "celery", "--app", "worker", "--quiet", "beat", "--schedule", schedule, "--pidfile="]
+
+    def restart(self, name: str, command: list[str], **environment: str) -> None:
+        """End a part at once and start it with another command or environment."""
+        part = self.part(name)
+        part.hold_down(signal.SIGKILL)
+        part.command, part.environment = command, self._environment(environment)
+        part.start()
+
+    def _add(self, name: str, command: list[str]) -> None:
+        self.supervisor.add(Part(name, command, self._environment({}), self.logs / f"{name}.log"))
+
+    def _environment(self, more: dict[str, str]) -> dict[str, str]:
+        ours = ("POINTS_", "DATABASE_", "REDIS_", "CRASH_")
+        return {
+            **{name: value for name, value in os.environ.items() if not name.startswith(ours)},
+            **self.environment,
+            **more,
+        }
+
+    def empty_broker(self) -> None:
+        """Take from the broker, which is down, everything it has written."""
+        shutil.rmtree(self.data.path / "valkey" / "appendonlydir", ignore_errors=True)
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Open a transaction past the proxy."""
+        with self.engine.begin() as connection:
+            yield connection
+
+    def superuser(self) -> psycopg.Connection[tuple[object, ...]]:
+        """Connect as who may see and end every backend."""
+        return psycopg.connect(
+            host=ports.HOST,
+            port=urlsplit(self.postgresql.url()).port,
+            user="postgres",
+            password=self.data.password("postgresql_superuser"),
+            dbname="points",
+            autocommit=True,
+            connect_timeout=3,
+        )
+
+    def stop(self) -> None:
+        """Leave no process and no mount behind."""
+        if self._engine is not None:
+            self._engine.dispose()
+        for name in [name for name in reversed(self.supervisor.parts) if name != "postgresql"]:
+            self.part(name).hold_down(signal.SIGKILL)
+        if "postgresql" in self.supervisor.parts:
+            try:
+                self.part("postgresql").hold_down(signal.SIGINT)
+            except subprocess.TimeoutExpired:
+                self.part("postgresql").hold_down(signal.SIGKILL)
+        self.supervisor.stop()
+        for proxy in self.proxies.values():
+            proxy.stop()
+        self.volume.unmount()
+
+
+def _python(shift_s: int) -> list[str]:
+    """Return what to put before a module's name to run it, with a clock that is wrong if so wished."""
+    return [sys.executable, "-m", *(["tests.crash.shifted", str(shift_s)] if shift_s else [])]

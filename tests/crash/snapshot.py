@@ -1,0 +1,125 @@
+"""The invariants, from one moment of the database, held against what callers were told. Tolerance zero."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, text
+
+from app.ledger.audit import audit
+from tests.crash.intents import Intent, Intents, Known
+
+Rows = Sequence[Row[Any]]
+
+
+class Snapshot:
+    """Looks at the books again and again; a send that was found right and final is not looked up twice."""
+
+    def __init__(self, engine: Engine, intents: Intents) -> None:
+        self._engine = engine
+        self._intents = intents
+        self._found_right: set[Intent] = set()
+
+    def violations(self, *, everything: bool = False) -> list[str]:
+        """Return a sentence for each breach. With `everything`, every send of the run is looked up again."""
+        # What callers know is copied before the moment of the snapshot: it must be true in it.
+        known = [
+            (intent, intent.known) for intent in self._intents.all() if everything or intent not in self._found_right
+        ]
+        options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with self._engine.connect().execution_options(**options) as connection, connection.begin():
+            found = [f"{rule}: {row.subject}" for rule, sql in _RULES.items() for row in connection.execute(text(sql))]
+            found += [f"audit: {breach}" for breach in audit(connection).breaches]
+            return found + self._wrong_sends(connection, known)
+
+    def _wrong_sends(self, connection: Connection, known: Sequence[tuple[Intent, Known]]) -> list[str]:
+        batches: dict[str, list[Row[Any]]] = defaultdict(list)
+        for row in connection.execute(_BATCHES, {"labels": [intent.label for intent, _ in known]}):
+            batches[row.label].append(row)
+        ids = [row.id for rows in batches.values() for row in rows]
+        transactions: dict[int, list[Row[Any]]] = defaultdict(list)
+        for row in connection.execute(_TRANSACTIONS, {"ids": ids}):
+            transactions[row.batch_id].append(row)
+        wrong = []
+        for intent, outcome in known:
+            of_intent = batches[intent.label]
+            faults = _faults(intent, outcome, of_intent, transactions)
+            wrong += [f"send {intent.label} ({outcome.value}): {fault}" for fault in faults]
+            is_final = intent.key is None or outcome in (Known.ISSUED, Known.REFUSED)
+            if (
+                is_final
+                and not faults
+                and outcome is not Known.NOTHING
+                and all(b.status != "queued" for b in of_intent)
+            ):
+                self._found_right.add(intent)
+        return wrong
+
+
+def _faults(intent: Intent, known: Known, batches: Rows, transactions: dict[int, list[Row[Any]]]) -> list[str]:
+    standing = [batch for batch in batches if batch.status != "refused"]
+    if len(standing) > 1:
+        return [f"it is there {len(standing)} times"]
+    if known is Known.REFUSED or (known is Known.NOT_SENT and intent.key is None):
+        return ["it left a trace"] if standing else []
+    if known is Known.ISSUED and (not standing or standing[0].status != "issued"):
+        return ["it was answered 201 and is not issued"]
+    if known is Known.ACCEPTED and intent.key is None and intent.batch_id not in [batch.id for batch in batches]:
+        return ["it was answered 202 and is gone"]
+    if not standing:
+        return []
+    return _faults_of_rows(intent, known, standing[0], transactions[standing[0].id])
+
+
+def _faults_of_rows(intent: Intent, known: Known, batch: Row[Any], rows: Rows) -> list[str]:
+    if batch.status == "queued" and not rows:
+        return []
+    if [row.position for row in rows] != list(range(len(intent.recipients))):
+        return [f"it has the positions {[row.position for row in rows]}"]
+    if [row.email for row in rows] != intent.recipients:
+        return ["its recipients are others, or in another order"]
+    if (batch.organization_id, batch.sandbox, batch.amount) != (intent.organization_id, intent.sandbox, intent.amount):
+        return ["it was issued for another organization, mode or amount"]
+    return _faults_of_answer(intent, batch, rows) if known is Known.ISSUED else []
+
+
+def _faults_of_answer(intent: Intent, batch: Row[Any], rows: Rows) -> list[str]:
+    """Hold what was answered 201 against what is stored: the very ids, flags and balances."""
+    told = [(row.id, row.debited, row.credited, row.user_id, row.balance) for row in intent.issued]
+    # What was claimed since was held when it was issued, and answered so.
+    there = [
+        (row.id, row.debited, row.credited and not row.claimed, None if row.claimed else row.user_id, row.balance)
+        for row in rows
+    ]
+    if told != there or batch.id != intent.batch_id or batch.current_balance != intent.current_balance:
+        return [f"answered {told}, stored {there}"]
+    return []
+
+
+_BATCHES = text("""
+    SELECT label, id, status, organization_id, sandbox, amount, current_balance
+    FROM batches WHERE label = ANY(:labels) ORDER BY id
+""")
+_TRANSACTIONS = text("""
+    SELECT batch_id, position, id, email, debited, credited, claimed_at IS NOT NULL AS claimed, user_id, balance
+    FROM transactions WHERE batch_id = ANY(:ids) ORDER BY batch_id, position
+""")
+
+# The two sums of the books once more, in words of their own, so that a fault of the audit is no blindness of ours.
+_RULES = {
+    "refills less debits are not the balance": """
+        SELECT o.id AS subject FROM organizations o, (VALUES (false), (true)) AS mode (sandbox)
+        WHERE CASE WHEN mode.sandbox THEN o.sandbox_balance ELSE o.balance END <>
+              (SELECT coalesce(sum(r.amount), 0) FROM refills r
+               WHERE r.organization_id = o.id AND r.sandbox = mode.sandbox)
+              - (SELECT coalesce(sum(b.amount), 0) FROM batches b JOIN transactions t ON t.batch_id = b.id
+                 WHERE b.organization_id = o.id AND b.sandbox = mode.sandbox AND t.debited)
+           OR o.balance < 0 OR o.sandbox_balance < 0""",
+    "a user's balance is not the sum of its credits": """
+        SELECT u.id AS subject FROM users u LEFT JOIN (
+            SELECT t.user_id, sum(b.amount) AS points FROM transactions t JOIN batches b ON b.id = t.batch_id
+            WHERE t.credited AND NOT b.sandbox GROUP BY t.user_id) c ON c.user_id = u.id
+        WHERE u.balance <> coalesce(c.points, 0)""",
+    "one label stands more than once": """
+        SELECT label AS subject FROM batches WHERE status <> 'refused' GROUP BY label HAVING count(*) > 1""",
+}

@@ -1,0 +1,34 @@
+"""Whatever dies, breaks off or comes twice: nothing is lost, nothing is paid twice, nobody waits for ever.
+
+A short run of every kind of fault, in an order that the seed decides. `CRASH_SEED=N` runs another one,
+and `python -m tests.crash.soak` a long one.
+"""
+
+import pytest
+
+from tests.crash.conftest import SEED
+from tests.crash.faults import KINDS, NEEDS_A_VOLUME, Planned, plan
+from tests.crash.run import Run
+
+_TIMES = 2
+
+
+def _replay(kind: str) -> str:
+    return f"replay: CRASH_SEED={SEED} python -m pytest tests/crash -k '{kind}'"
+
+
+@pytest.mark.parametrize("kind", [planned.kind for planned in plan(SEED, len(KINDS), list(KINDS))])
+def test_nothing_is_lost_and_nothing_paid_twice_when(kind: str, crash_run: Run) -> None:
+    if kind == NEEDS_A_VOLUME and not crash_run.service.volume.is_mounted:
+        pytest.skip("filling a disk needs a file system of its own, and this user may not mount one")
+    violations: list[str] = []
+    for time in range(_TIMES):
+        crash_run.inject(Planned(number=time, kind=kind, seed=f"{SEED} {kind} {time}"))
+        violations += crash_run.look(kind)
+    violations += crash_run.settle(kind)
+    assert violations == [], _replay(kind)
+
+
+def test_at_the_end_the_books_hold_every_answer_that_was_given(crash_run: Run) -> None:
+    assert crash_run.finish() == [], _replay("")
+    assert crash_run.figures.deadlocks == 0
