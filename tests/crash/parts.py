@@ -24,6 +24,7 @@ class Part:
         self.deaths = 0
         self._log = log
         self._wanted = False
+        self._retired = False
         self._lock = threading.RLock()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -37,8 +38,8 @@ class Part:
     def start(self) -> None:
         """Start the process, and keep it running from now on."""
         with self._lock:
-            self._wanted = True
-            if self._process is not None and self._process.poll() is None:
+            self._wanted = not self._retired
+            if self._retired or (self._process is not None and self._process.poll() is None):
                 return
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(
@@ -50,6 +51,11 @@ class Part:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
+
+    def retire(self) -> None:
+        """Never start the process again, whoever asks: a fault that was broken off may still be at it."""
+        with self._lock:
+            self._wanted, self._retired = False, True
 
     def look_after(self) -> None:
         """Start the process again if it died and is wanted."""

@@ -155,6 +155,8 @@ class Service:
         """Leave no process and no mount behind."""
         if self._engine is not None:
             self._engine.dispose()
+        for part in self.supervisor.parts.values():
+            part.retire()
         for name in [name for name in reversed(self.supervisor.parts) if name != "postgresql"]:
             self.part(name).hold_down(signal.SIGKILL)
         if "postgresql" in self.supervisor.parts:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -15,6 +16,8 @@ from tests.crash.run import Run
 
 def main() -> int:
     chosen = _arguments()
+    # Asked to end, it still ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     say(f"seed {chosen.seed}")
     replay = f"python -m tests.crash.soak --seed {chosen.seed} --sends {chosen.sends} --faults {chosen.faults}"
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
