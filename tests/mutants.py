@@ -44,7 +44,7 @@ MUTANTS = (
     Mutant(
         name="a message is acknowledged before its work",
         edits=[("app/queue.py", '"task_acks_late": True', '"task_acks_late": False')],
-        tests=["tests/crash"],
+        tests=["tests/integration/test_redelivery.py"],
     ),
     Mutant(
         name="the guard on the batch's state is removed",
@@ -93,7 +93,7 @@ MUTANTS = (
                 ),
             ),
         ],
-        tests=["tests/integration", "tests/crash"],
+        tests=["tests/integration/test_audit_at_work.py"],
     ),
     Mutant(
         name="the sweep is off, and Redis is emptied",
