@@ -113,25 +113,6 @@ def test_a_front_accepts_a_batch_at_once_while_the_organization_row_is_locked(ho
     assert accepted == 2
 
 
-def test_users_are_locked_in_the_order_of_their_ids_whatever_the_order_of_the_addresses() -> None:
-    # Two drains that lock the same users in one order wait for each other; in two orders they deadlock.
-    emails = [f"{n}@example.com" for n in range(1, 41)]
-    books.make_users(*emails)
-    # An updated row moves to another place in its page, so that reading the table is not reading by id.
-    books.execute("UPDATE users SET balance = balance WHERE mod(id, 2) = 1")
-    organization_id = books.make_organization(100)
-    books.queue_batch(organization_id, list(reversed(emails)), 1)
-    with races.started() as start:
-        with transaction() as holder:
-            holder.exec_driver_sql("SELECT FROM users WHERE id = 20 FOR NO KEY UPDATE")
-            drained = start(lambda: books.drain_all(organization_id))
-            races.until_waiting()
-            with transaction() as other:
-                free = other.exec_driver_sql("SELECT id FROM users FOR NO KEY UPDATE SKIP LOCKED").scalars().all()
-            assert sorted(free) == list(range(21, 41))
-        assert drained.result(races.PATIENCE_S) == [1]
-
-
 def test_drains_of_organizations_without_a_user_in_common_do_not_wait_for_each_other() -> None:
     mine, other = books.make_organization(100), books.make_organization(100)
     books.make_users(ANN, "bob@example.com")
