@@ -1,0 +1,111 @@
+"""What callers do over HTTP, and what the model makes of each answer: they are compared in full."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from tests.e2e.state_machine.model import Batch, Body, Model, Request
+from tests.e2e.state_machine.operators import Key
+
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
+
+
+@dataclass(frozen=True)
+class Used:
+    """A send under an idempotency key, and the 201 it got."""
+
+    key: Key
+    idempotency_key: str
+    request: Request
+    content: bytes
+
+
+class Callers:
+    """The callers of one run."""
+
+    def __init__(self, client: httpx.Client, model: Model) -> None:
+        self.client, self.model = client, model
+
+    def call(self, method: str, path: str, key: Key, **request: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {key.text}", **request.pop("headers", {})}
+        return self.client.request(method, path, headers=headers, **request)
+
+    def send(self, key: Key, request: Request, idempotency_key: str | None = None) -> httpx.Response:
+        headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
+        return self.call("POST", "/v1/points/send", key, json=_body(request), headers=headers)
+
+    def expect_issued(self, answer: httpx.Response, key: Key, request: Request) -> None:
+        """Compare a 201 with what the model issues; ids and the moment are the service's to choose."""
+        assert answer.status_code == 201, answer.text
+        assert "Idempotency-Replayed" not in answer.headers
+        document = answer.json()
+        batch = self.model.send(key.organization, request, sandbox=key.sandbox)
+        _take_ids_and_moment(batch, document["data"]["transactions"])
+        batch_id = document["additional_data"]["batch_id"]
+        assert document == _success(batch.data, batch_id=batch_id)
+        assert batch_id not in self.model.batches
+        assert not set(batch.transaction_ids) & {
+            id_ for other in self.model.batches.values() for id_ in other.transaction_ids
+        }
+        self.model.batches[batch_id] = batch
+
+    def verify(self, key: Key, request: Request) -> None:
+        validated, additions = self.model.verify(key.organization, request, sandbox=key.sandbox)
+        answer = self.call("POST", "/v1/points/verify", key, json=_body(request))
+        assert answer.status_code == 200, answer.text
+        sentence = answer.json()["data"]["error"]
+        assert (sentence is None) is validated
+        assert answer.json() == _success({"validated": validated, "error": sentence}, **additions)
+
+    def compare_batch(self, batch_id: int, key: Key) -> None:
+        batch = self.model.batches[batch_id]
+        data = self.call("GET", f"/v1/batches/{batch_id}", key).json()["data"]
+        issued_at = batch.data["transactions"][0]["created_at"]
+        assert _TIMESTAMP.match(data.pop("created_at"))
+        assert data == {"batch_id": batch_id, "status": "issued", "issued_at": issued_at, **batch.data}
+
+    def compare_organization(self, key: Key) -> None:
+        answer = self.call("GET", "/v1/organization", key)
+        assert answer.json() == _success(key.organization.body(sandbox=key.sandbox))
+
+
+def expect_replayed(answer: httpx.Response, used: Used) -> None:
+    """Require the 201 of the first call, to the byte."""
+    assert answer.status_code == 201, answer.text
+    assert answer.headers["Idempotency-Replayed"] == "true"
+    assert answer.content == used.content
+
+
+def expect_refused(answer: httpx.Response, status: int, field: str) -> None:
+    assert answer.status_code == status, answer.text
+    sentences = answer.json()["errors"]
+    assert list(sentences) == [field]
+    assert answer.json() == {"success": False, "data": None, "errors": sentences, "additional_data": None}
+
+
+def _success(data: Body, **additional: object) -> Body:
+    return {"success": True, "data": data, "errors": None, "additional_data": {"version": "1.0", **additional}}
+
+
+def _take_ids_and_moment(batch: Batch, answered: list[Body]) -> None:
+    """Give the model's batch what only the service knows: ids that rise, and one moment for all of them."""
+    ids = [transaction["id"] for transaction in answered]
+    assert ids == sorted(set(ids))
+    moment = answered[0]["created_at"]
+    assert _TIMESTAMP.match(moment)
+    for transaction, id_ in zip(batch.data["transactions"], ids, strict=True):
+        transaction |= {"id": id_, "created_at": moment}
+
+
+def _body(request: Request) -> Body:
+    """Write a request as JSON: a list of one as `recipient`, and what is at its default left out."""
+    one = len(request.recipients) == 1
+    body: Body = {"recipient": request.recipients[0]} if one else {"recipients": request.recipients}
+    body["amount"] = request.amount
+    if request.atomic:
+        body["atomic"] = True
+    if request.label is not None:
+        body["label"] = request.label
+    return body
