@@ -67,7 +67,7 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
         # Stopped in the other order: web first, so that no call waits for a worker that is gone.
         for number in range(1, choices.workers + 1):
             supervisor.start(parts.worker(number))
-        supervisor.start(parts.beat(datadir))
+        supervisor.start(parts.beat())
         supervisor.start(parts.web(choices.port))
         supervisor.start(parts.flower(choices.flower_port, datadir.password("flower")))
         web_url = f"http://{ports.HOST}:{choices.port}"

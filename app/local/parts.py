@@ -3,7 +3,6 @@
 import signal
 import sys
 
-from app.local.datadir import DataDir
 from app.local.ports import HOST
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import Part
@@ -52,11 +51,8 @@ def worker(number: int) -> Part:
     )
 
 
-def beat(datadir: DataDir) -> Part:
-    return Part(
-        name="beat",
-        command=[*_celery(), "beat", "--schedule", str(datadir.path / "beat.schedule"), "--pidfile="],
-    )
+def beat() -> Part:
+    return Part(name="beat", command=[*_celery(), "beat", "--pidfile="])
 
 
 def flower(port: int, password: str) -> Part:

@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 from app.local import parts
-from app.local.datadir import DataDir
 from app.local.supervisor import Part
 from app.queue import TASK_TIME_LIMIT_S
 from app.settings import Settings
@@ -172,20 +171,8 @@ def test_a_worker_has_as_many_processes_as_it_is_told(tmp_path: Path) -> None:
 
 
 def test_beat_is_what_points_up_runs_and_answers_pings(tmp_path: Path) -> None:
-    words, ours = _words("beat", tmp_path), _words_of(parts.beat(DataDir(tmp_path)))
-    place = ours.index("--schedule") + 1
-    assert words[:place] == ours[:place]
-    assert words[place + 1 :] == [*ours[place + 1 :], "--enable-remote-control", "--max-interval", "30"]
-
-
-def test_beat_keeps_its_schedule_in_a_fresh_folder_of_its_own(tmp_path: Path) -> None:
-    schedules = []
-    for _ in range(2):
-        words = _words("beat", tmp_path)
-        schedules.append(Path(words[words.index("--schedule") + 1]))
-    assert schedules[0].parent != schedules[1].parent
-    assert [schedule.parent.stat().st_mode & 0o777 for schedule in schedules] == [0o700, 0o700]
-    assert [schedule.parent.parent for schedule in schedules] == [tmp_path, tmp_path]
+    ours = _words_of(parts.beat())
+    assert _words("beat", tmp_path) == [*ours, "--enable-remote-control", "--max-interval", "30"]
 
 
 def test_flower_is_what_points_up_runs_on_the_loopback_address(tmp_path: Path) -> None:
@@ -335,9 +322,6 @@ def test_the_service_is_made_of_these_containers() -> None:
 def test_a_container_runs_what_the_procfile_runs(name: str, tmp_path: Path) -> None:
     there = service(name)["command"]
     ours = _words(name, tmp_path, FLOWER_BASIC_AUTH="user:password", FLOWER_ADDRESS=_EVERYWHERE)
-    if name == "beat":
-        place = ours.index("--schedule") + 1
-        ours[place] = "/tmp/beat.schedule"  # noqa: S108  # A tmpfs of this container alone.
     assert there == ours
 
 
