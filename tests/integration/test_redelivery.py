@@ -8,22 +8,31 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+from celery import Celery
 from sqlalchemy import text
 
 from app import queue
 from app.database import engine, transaction
+from tests.conftest import Servers
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
 
 @pytest.fixture
-def worker(broker: None, database: None) -> Iterator[psutil.Process]:
+def sender(servers: Servers) -> Iterator[Celery]:
+    """Give a sender of its own: the service's keeps the broker that it was first used with in this process."""
+    with Celery(broker=servers.redis_url) as sender:
+        yield sender
+
+
+@pytest.fixture
+def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Process]:
     """Run a real worker with two processes, and no beat: nothing but the broker brings a message again."""
     command = [sys.executable, "-m", "celery", "--app", "worker", "--quiet", "worker", "--concurrency", "2"]
     process = subprocess.Popen([*command, "--without-mingle", "--without-gossip"], stderr=subprocess.DEVNULL)
     try:
-        races.until(lambda: bool(queue.workers_answering(timeout_s=0.5)), what="the worker answers")
+        races.until(lambda: bool(sender.control.ping(timeout=0.5)), what="the worker answers")
         yield psutil.Process(process.pid)
     finally:
         process.terminate()
@@ -36,13 +45,13 @@ def _waiting_for_the_table() -> bool:
         return bool(connection.execute(statement).scalar_one())
 
 
-def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: psutil.Process) -> None:
+def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: psutil.Process, sender: Celery) -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, ["a@example.com"], 10)
     # The whole table is locked, so that the task stands still before it owns or changes anything.
     with engine().connect() as connection:
         connection.exec_driver_sql("LOCK TABLE batches IN ACCESS EXCLUSIVE MODE")
-        assert queue.submit(organization_id)
+        sender.send_task(queue.ISSUE, kwargs={"organization_id": organization_id}, queue=queue.QUEUE)
         races.until(_waiting_for_the_table, what="the drain waits")
         for child in worker.children():
             os.kill(child.pid, signal.SIGKILL)
