@@ -9,7 +9,7 @@ from typing import Any, cast
 import httpx
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import (
     Bundle,
     RuleBasedStateMachine,
@@ -208,6 +208,8 @@ def test_any_order_of_actions_answers_as_the_model_does_and_the_books_balance(se
                 max_examples=max(1, _STEPS // _STEPS_EACH),
                 stateful_step_count=_STEPS_EACH,
                 deadline=None,
+                # Each run is a few hundred calls: a failure is made shorter, but not explained line by line.
+                phases=[Phase.generate, Phase.shrink],
                 database=None,
                 print_blob=True,
                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
