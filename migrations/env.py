@@ -13,6 +13,13 @@ assert models.Batch.metadata is Base.metadata, "importing the models is what put
 _MIGRATION_LOCK = 0x5054_4D49_4752_4154
 
 
+def write() -> None:
+    """Write the SQL down and run none of it (`--sql`), for those who want to read it first."""
+    context.configure(dialect_name="postgresql", literal_binds=True, transaction_per_migration=True)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
 def run() -> None:
     engine = new_engine(context.config.attributes.get("url") or settings().database_url, pool_size=1)
     try:
@@ -32,4 +39,7 @@ def run() -> None:
         engine.dispose()  # Closing the connection releases the advisory lock.
 
 
-run()
+if context.is_offline_mode():
+    write()
+else:
+    run()
