@@ -1,1 +1,1 @@
-"""What it costs to issue, beside what PostgreSQL alone needs for the same rows, in the same run."""
+"""`make bench`: what a send costs, beside floors and rivals measured in the same run. `__main__` has the options."""

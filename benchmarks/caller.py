@@ -1,0 +1,107 @@
+"""The load generator's own process: callers on raw sockets, so cheap that the cores stay with what is measured.
+
+It reads its plan as JSON from standard input and writes what it saw to standard output. It imports
+nothing but the standard library, and tells what it cost itself.
+"""
+
+import json
+import select
+import socket
+import sys
+import time
+from typing import Any
+
+_PIECE_BYTES = 1 << 20
+
+
+class Caller:
+    """One caller on one kept connection: it sends its requests in turn, the next when the last is answered."""
+
+    def __init__(self, host: str, port: int, requests: list[bytes], first: int) -> None:
+        self._address = (host, port)
+        self._requests = requests
+        self._next = first % len(requests)
+        self.connect()
+
+    def connect(self) -> None:
+        self.socket = socket.create_connection(self._address, timeout=60)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self) -> None:
+        request = self._requests[self._next]
+        self._next = (self._next + 1) % len(self._requests)
+        self._head = b""
+        self._missing: int | None = None
+        self._tail = b""
+        self.sent_at = time.perf_counter()
+        self.socket.sendall(request)
+
+    def receive(self) -> int:
+        """Take what has come; return the answer's status once it is whole, 0 before.
+
+        Raises:
+            ConnectionError: the server closed the connection.
+        """
+        piece = self.socket.recv(_PIECE_BYTES)
+        if not piece:
+            raise ConnectionResetError
+        if self._missing is None and not self._tail:
+            self._head += piece
+            head, separator, piece = self._head.partition(b"\r\n\r\n")
+            if not separator:
+                return 0
+            self._status = int(head[9:12])
+            _, found, length = head.lower().partition(b"\r\ncontent-length:")
+            self._missing = int(length.partition(b"\r\n")[0]) if found else None
+        if self._missing is not None:
+            self._missing -= len(piece)
+            return self._status if self._missing <= 0 else 0
+        self._tail = (self._tail + piece)[-7:]  # No length: it comes in chunks, and the last one is empty.
+        return self._status if self._tail == b"\r\n0\r\n\r\n" else 0
+
+
+def run(plan: dict[str, Any]) -> dict[str, Any]:
+    """Call from `start_at` for `warm_up_s` and then `seconds`; only what ended in the latter is counted."""
+    requests = [request.encode("latin-1") for request in plan["requests"]]
+    step = max(1, len(requests) // plan["callers"])
+    callers = [Caller(plan["host"], plan["port"], requests, place * step) for place in range(plan["callers"])]
+    time.sleep(max(0.0, plan["start_at"] - time.time()))
+    poll, by_number = select.poll(), {caller.socket.fileno(): caller for caller in callers}
+    for number, caller in by_number.items():
+        poll.register(number, select.POLLIN)
+        caller.send()
+    from_, until = (time.perf_counter() + plan["warm_up_s"] + more for more in (0, plan["seconds"]))
+    latencies: list[float] = []
+    calls_in_all = 0
+    failures: dict[str, int] = {}
+    cpu_from: float | None = None
+    while (now := time.perf_counter()) < until:
+        if cpu_from is None and now >= from_:
+            cpu_from = time.process_time()
+        for number, _ in poll.poll(max(1, int((until - now) * 1e3))):
+            caller = by_number[number]
+            try:
+                status = caller.receive()
+            except OSError as error:
+                failures[type(error).__name__] = failures.get(type(error).__name__, 0) + 1
+                poll.unregister(number)
+                caller.connect()
+                del by_number[number]
+                by_number[caller.socket.fileno()] = caller
+                poll.register(caller.socket.fileno(), select.POLLIN)
+                caller.send()
+                continue
+            if status == 0:
+                continue
+            calls_in_all += 1
+            if status != plan["expect"]:
+                failures[str(status)] = failures.get(str(status), 0) + 1
+            elif (ended_at := time.perf_counter()) >= from_:
+                latencies.append(ended_at - caller.sent_at)
+            caller.send()
+    cpu_s = time.process_time() - (cpu_from or 0.0)
+    return {"latencies_s": latencies, "failures": failures, "cpu_s": cpu_s, "calls_in_all": calls_in_all}
+
+
+if __name__ == "__main__":
+    json.dump(run(json.load(sys.stdin)), sys.stdout)

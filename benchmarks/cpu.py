@@ -1,0 +1,44 @@
+"""Section `cpu`: the CPU time of one call by who spends it, for an empty view and for sends of one recipient.
+
+It hardly depends on what else the machine does, unlike rates and latencies.
+"""
+
+from functools import partial
+
+from benchmarks.load import Plan, get, load, post_send
+from benchmarks.rows import Row, named, take_turns
+from benchmarks.service import Service, running
+from benchmarks.usage import cpu_s
+
+CALLERS = (1, 8, 32)
+_ACCOUNTS = 1_000
+
+
+def measure(*, rounds: int, seconds: float) -> list[Row]:
+    """Measure both calls under 1, 8 and 32 callers, in turn."""
+    with running() as service:
+        key, emails = service.sender().key, service.accounts("cpu", _ACCOUNTS)
+        sends = [post_send(key, [email]) for email in emails]
+        looks = {}
+        for callers in CALLERS:
+            views = Plan(port=service.port, requests=[get("/healthz")], callers=callers, expect=200)
+            issues = Plan(port=service.port, requests=sends, callers=callers)
+            looks[named("/healthz", callers=callers)] = partial(_look, service, views, seconds)
+            looks[named("send of one", callers=callers)] = partial(_look, service, issues, seconds)
+        return take_turns(looks, rounds=rounds)
+
+
+def _look(service: Service, plan: Plan, seconds: float) -> dict[str, float]:
+    """Return the CPU milliseconds of a call by part, together, and the rate beside them.
+
+    The parts are read before and after the whole load, so the warm-up's calls are in both the time and
+    the count: the count is what was answered in all.
+    """
+    before = cpu_s(service.parts())
+    seen = load(plan, seconds=seconds)[0]
+    after = cpu_s(service.parts())
+    calls = max(1, seen.calls_in_all)
+    spent = {part: (after[part] - before[part]) * 1e3 / calls for part in before}
+    spent["all parts"] = sum(spent.values())
+    spent["load generator"] = seen.cpu_s * 1e3 / max(1, seen.calls)
+    return {f"{part} cpu_ms": value for part, value in spent.items()} | {"rate_per_s": seen.calls / seconds}

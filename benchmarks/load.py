@@ -1,0 +1,111 @@
+"""Making load: what callers send, starting their processes (`benchmarks.caller`), and what they saw."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.local.ports import HOST
+from benchmarks.rows import percentile
+
+WARM_UP_S = 0.3
+# What a process of callers needs to start and to connect before all begin together.
+_START_S = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """So many callers that send these requests in turn to a server on this machine, each expecting one status."""
+
+    port: int
+    requests: Sequence[bytes]
+    callers: int
+    expect: int = 201
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What the callers of one plan saw in the counted seconds, and the CPU time they used in them.
+
+    `calls_in_all` counts the calls of the warm-up too.
+    """
+
+    seconds: float
+    calls_in_all: int
+    latencies_s: Sequence[float] = field(repr=False)
+    cpu_s: float
+
+    @property
+    def calls(self) -> int:
+        return len(self.latencies_s)
+
+    def figures(self) -> dict[str, float]:
+        """Return the rate and the latencies that half and 99 of 100 calls stay below."""
+        return {
+            "rate_per_s": self.calls / self.seconds,
+            "p50_s": percentile(self.latencies_s, 0.5),
+            "p99_s": percentile(self.latencies_s, 0.99),
+        }
+
+
+def load(*plans: Plan, seconds: float) -> list[Seen]:
+    """Run the plans at the same time, a process each.
+
+    Raises:
+        SystemExit: a call was answered with another status, or not at all. Such a run measures nothing.
+    """
+    start_at = time.time() + _START_S
+    processes = [_start(plan, start_at=start_at, seconds=seconds) for plan in plans]
+    seen = []
+    for process in processes:
+        output, _ = process.communicate(timeout=seconds + 120)
+        if process.returncode != 0:
+            raise SystemExit("The load generator failed; its output above says why.")
+        document = json.loads(output)
+        if document["failures"]:
+            raise SystemExit(f"Calls failed, so nothing was measured: {document['failures']}")
+        document["latencies_s"].sort()
+        del document["failures"]
+        seen.append(Seen(seconds=seconds, **document))
+    return seen
+
+
+def _start(plan: Plan, *, start_at: float, seconds: float) -> subprocess.Popen[str]:
+    document = {
+        "host": HOST,
+        "port": plan.port,
+        "requests": [request.decode("latin-1") for request in plan.requests],
+        "callers": plan.callers,
+        "expect": plan.expect,
+        "start_at": start_at,
+        "warm_up_s": WARM_UP_S,
+        "seconds": seconds,
+    }
+    # Without -m, so that it starts with the standard library alone.
+    program = str(Path(__file__).with_name("caller.py"))
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-E", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(document))
+    process.stdin.close()
+    process.stdin = None  # `communicate` must not close it again.
+    return process
+
+
+def get(path: str, *, key: str | None = None) -> bytes:
+    """Return a GET request as its bytes."""
+    authorization = "" if key is None else f"Authorization: Bearer {key}\r\n"
+    return f"GET {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n{authorization}\r\n".encode()
+
+
+def post_send(key: str, emails: Sequence[str], *, path: str = "/v1/points/send") -> bytes:
+    """Return a send of one point to each address as its bytes."""
+    body = json.dumps({"recipients": list(emails), "amount": 1}).encode()
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n"
+        f"Content-Type: application/json\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode() + body

@@ -1,0 +1,65 @@
+"""`results.json`: the figures of each section, with when, of which commit and on what they were measured."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.rows import Row
+
+RESULTS = Path(__file__).with_name("results.json")
+
+
+def read(path: Path = RESULTS) -> dict[str, Any]:
+    """Return the sections by name; none when nothing was measured yet."""
+    try:
+        document: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    return document
+
+
+def rows_of(sections: dict[str, Any], section: str) -> list[Row]:
+    """Return the rows of a section; none when it was not measured."""
+    return [Row(**row) for row in sections.get(section, {}).get("rows", ())]
+
+
+def put(section: str, rows: Sequence[Row], *, rounds: int, seconds: float, path: Path = RESULTS) -> None:
+    """Put the figures of one section in the place of its former ones, and leave the other sections alone."""
+    sections = read(path)
+    sections[section] = {**_circumstances(rounds=rounds, seconds=seconds), "rows": [row.as_json() for row in rows]}
+    # A row a line, so that a change of figures can be read as one.
+    lines = []
+    for name, content in sorted(sections.items()):
+        head = {key: value for key, value in content.items() if key != "rows"}
+        body = ",\n".join(f"   {json.dumps(_rounded(row))}" for row in content["rows"])
+        lines.append(f' {json.dumps(name)}: {json.dumps(head)[:-1]}, "rows": [\n{body}\n ]}}')
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _circumstances(*, rounds: int, seconds: float) -> dict[str, Any]:
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": _commit(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 1),
+        "rounds": rounds,
+        "seconds": seconds,
+    }
+
+
+def _commit() -> str:
+    """Return the commit measured, with a `+` when the tree has changes beside it."""
+    command = ["git", "describe", "--always", "--abbrev=10", "--dirty=+", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=RESULTS.parent)
+    return done.stdout.strip() or "unknown"
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """Keep six significant digits: more is noise."""
+    return {**row, "values": [float(f"{value:.6g}") for value in row["values"]]}

@@ -1,0 +1,71 @@
+"""What a section gives: rows of figures, one value a round, and the few statistics made of them."""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+# What one look of a measure gives: its figures by name.
+Look = Callable[[], Mapping[str, float]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One figure of a section: `what` was measured, `of` which variant, as `figure`, one value a round.
+
+    A figure's unit stands last in its name (`_s`, `_per_s`, `_bytes`, `_ms`); counts have none.
+    """
+
+    what: str
+    of: Mapping[str, int | str]
+    figure: str
+    values: Sequence[float]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def take_turns(looks: Mapping[tuple[str, tuple[tuple[str, int | str], ...]], Look], *, rounds: int) -> list[Row]:
+    """Take one look of each measure a round, in turn, so that the machine's mood weighs on all alike.
+
+    A measure is named by what it measures and of which variant. One round goes before to warm up, not counted.
+    """
+    values: dict[tuple[str, tuple[tuple[str, int | str], ...], str], list[float]] = {}
+    for turn in range(rounds + 1):
+        for (what, of), look in looks.items():
+            seen = look()
+            if turn > 0:
+                for figure, value in seen.items():
+                    values.setdefault((what, of, figure), []).append(value)
+    return [Row(what=what, of=dict(of), figure=figure, values=seen) for (what, of, figure), seen in values.items()]
+
+
+def named(what: str, **of: int | str) -> tuple[str, tuple[tuple[str, int | str], ...]]:
+    """Return the name of a measure, as `take_turns` takes it."""
+    return what, tuple(of.items())
+
+
+def find(rows: Sequence[Row], what: str, figure: str, **of: int | str) -> Row | None:
+    """Return the row of one figure, or None when it was not measured."""
+    for row in rows:
+        if row.what == what and row.figure == figure and dict(row.of) == of:
+            return row
+    return None
+
+
+def ratio(row: Row, ground: Row) -> Row:
+    """Divide a row by another of the same run, round by round: what stood side by side is compared."""
+    values = [value / beside for value, beside in zip(row.values, ground.values, strict=True)]
+    return Row(what=row.what, of=row.of, figure=f"{row.figure} / {ground.what}", values=values)
+
+
+def percentile(sorted_values: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least `share` (0 to 1) of the values do not exceed; 0 of none."""
+    if not sorted_values:
+        return 0.0
+    place = max(0, -int(-share * len(sorted_values) // 1) - 1)
+    return sorted_values[min(place, len(sorted_values) - 1)]

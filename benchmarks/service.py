@@ -1,0 +1,111 @@
+"""The service under test: `points up` on embedded servers of its own, without a rate limit."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from sqlalchemy import Connection
+
+from app import api_keys, organizations, users
+from app.database import new_engine
+from app.ledger.claim import register
+from app.ledger.refill import refill
+from app.local import ports
+from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL
+from app.local.supervisor import RUNNING_FILE
+from app.local.valkey import Valkey
+
+_STARTED_IN_S = 180.0
+_BALANCE = 10**15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sender:
+    """An organization with points enough for every run, and its live key."""
+
+    organization_id: int
+    key: str
+
+
+class Service:
+    """A running service; `running` starts one."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self._datadir = DataDir(folder)
+        self.port = port
+        self.database_url = PostgreSQL(self._datadir).url()
+        self.redis_url = Valkey(self._datadir).url()
+
+    def parts(self) -> dict[str, int]:
+        """Return the process id of each part by its name: web, worker1, postgresql, valkey, beat, flower."""
+        return {name: int(part["pid"]) for name, part in self._datadir.read(RUNNING_FILE)["parts"].items()}
+
+    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.database_url, autocommit=True)
+
+    def sender(self) -> Sender:
+        """Make an organization of its own for a measure."""
+        with self._begin() as connection:
+            organization_id = organizations.create(connection, "Bench", sandbox_start_balance=0)
+            refill(connection, organization_id, _BALANCE)
+            return Sender(
+                organization_id=organization_id, key=api_keys.create(connection, organization_id, sandbox=False)[1]
+            )
+
+    def accounts(self, name: str, count: int) -> list[str]:
+        """Register users and return their addresses."""
+        emails = [f"{name}.{place}@example.com" for place in range(count)]
+        with self._begin() as connection:
+            register(connection, [users.new_user(email, "First", "Last") for email in emails])
+        return emails
+
+    @contextlib.contextmanager
+    def _begin(self) -> Iterator[Connection]:
+        engine = new_engine(self.database_url, pool_size=1)
+        try:
+            with engine.begin() as connection:
+                yield connection
+        finally:
+            engine.dispose()
+
+
+@contextlib.contextmanager
+def running(*, worker_events: bool = False) -> Iterator[Service]:
+    """Start a service in a folder of its own; stop it, and leave nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="points-bench-") as name:
+        folder, port = Path(name), ports.any_free()
+        options = ["--port", str(port), "--flower-port", str(ports.any_free()), "--data-dir", name]
+        environment = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
+        environment |= {"POINTS_RATE_LIMIT": "off", "POINTS_WORKER_EVENTS": str(worker_events).lower()}
+        with (folder / "output").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-c", "from app.cli import main; main()", "up", *options],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C reaches the bench, which then stops the service.
+            )
+        try:
+            _wait_until_it_runs(process, folder / "output")
+            yield Service(folder, port)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(90)
+
+
+def _wait_until_it_runs(process: subprocess.Popen[bytes], output: Path) -> None:
+    deadline = time.monotonic() + _STARTED_IN_S
+    while "Ctrl-C stops everything" not in (said := output.read_text(errors="replace")):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"The service did not come up:\n{said}")
+        time.sleep(0.1)
