@@ -50,7 +50,7 @@ mutants: install-dev  ## Plant ten known bugs, one at a time, and see each caugh
 	@$(BIN)/python -m tests.mutants
 
 bench: install-dev  ## What a send costs beside the COPY floor, as medians with their spread.
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(BENCH)
 
 format: install-dev  ## Put the code into its one format.
 	$(BIN)/ruff format .
