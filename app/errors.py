@@ -111,3 +111,7 @@ class InvalidAddress(PointsError):
 
     code = "invalid_address"
     field = "email"
+
+
+class SettingsError(Exception):
+    """A setting is missing or wrong; the message is one sentence per setting, naming it."""

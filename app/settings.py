@@ -8,11 +8,9 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.errors import SettingsError
+
 INT64_MAX = 2**63 - 1
-
-
-class SettingsError(Exception):
-    """A setting is missing or wrong; the message is one sentence per setting, naming it."""
 
 
 def _postgresql(url: str) -> str:

@@ -4,8 +4,9 @@ import warnings
 
 from celery.platforms import SecurityWarning
 
+from app.errors import SettingsError
 from app.queue import celery
-from app.settings import SettingsError, settings
+from app.settings import settings
 
 # Celery warns root because of pickled messages; this worker accepts JSON only.
 warnings.simplefilter("ignore", SecurityWarning)

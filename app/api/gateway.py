@@ -18,7 +18,8 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from app.api import create_app
 from app.database import forget_connections_of_the_parent
-from app.settings import SettingsError, settings
+from app.errors import SettingsError
+from app.settings import settings
 
 try:
     settings()

@@ -4,12 +4,26 @@ import sys
 
 import click
 
-from app.cli import audit, keys, migrate, organizations, status, up, users
-from app.errors import PointsError
-from app.settings import SettingsError
+from app.cli.lazy import Commands
+from app.errors import PointsError, SettingsError
+
+_COMMANDS = {
+    "up": ("app.cli.up", "Run the whole service in this terminal until Ctrl-C."),
+    "status": ("app.cli.status", "Show what runs and where."),
+    "migrate": ("app.cli.migrate", "Bring the database up to date."),
+    "organizations": ("app.cli.organizations", "Make, show, refill, disable and suspend organizations."),
+    "keys": ("app.cli.keys", "Make, list and revoke API keys."),
+    "users": ("app.cli.users", "Register and show users."),
+    "audit": ("app.cli.audit", "Check that the books balance."),
+    "completion": ("app.cli.completion", "Print what lets a shell complete these commands."),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    modules=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="points-issuing-service", prog_name="points")
 def points() -> None:
     """Issue loyalty points to lists of recipients.
@@ -17,18 +31,6 @@ def points() -> None:
     DATABASE_URL, REDIS_URL and the POINTS_… settings come from the environment. With neither URL set,
     every command uses the embedded servers of the data directory, running or not.
     """
-
-
-for command in (
-    up.up,
-    status.status,
-    migrate.migrate,
-    organizations.organizations,
-    keys.keys,
-    users.users,
-    audit.audit,
-):
-    points.add_command(command)
 
 
 def main() -> None:

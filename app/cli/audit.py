@@ -2,7 +2,8 @@
 
 import click
 
-from app.cli.operator import Answer, document, operator_command
+from app.cli.answer import Answer
+from app.cli.operator import document, operator_command
 from app.database import snapshot
 from app.ledger.audit import audit as audit_books
 

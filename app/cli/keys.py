@@ -3,7 +3,8 @@
 import click
 
 from app import api_keys
-from app.cli.operator import Answer, document, operator_command
+from app.cli.answer import Answer
+from app.cli.operator import document, operator_command
 from app.database import transaction
 
 _COLUMNS = {

@@ -3,7 +3,7 @@
 import click
 
 import migrations
-from app.cli.operator import Answer, data_dir_option, json_option
+from app.cli.answer import Answer, data_dir_option, json_option
 from app.local import servers
 from app.local.datadir import DataDir
 from app.settings import settings

@@ -1,71 +1,27 @@
-"""What every operator command shares: `--json`, `--data-dir`, its database, and how it answers."""
+"""What every operator command shares: its options, its database, and how it answers."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
-from datetime import datetime
 from typing import Any
 
 import click
-import orjson
-from rich.console import Console
-from rich.table import Table
 from sqlalchemy.exc import DBAPIError
 
 import migrations
+from app.cli.answer import Answer, data_dir_option, json_option
 from app.database import engine, forget_connections_of_the_parent
 from app.errors import PointsError, Refused
 from app.local import servers
-from app.local.datadir import DEFAULT, DataDir
+from app.local.datadir import DataDir
 from app.settings import settings
-from app.timestamps import timestamp
-
-data_dir_option = click.option(
-    "--data-dir",
-    envvar="POINTS_DATA_DIR",
-    default=DEFAULT,
-    show_default=True,
-    type=click.Path(file_okay=False),
-    help="Where the embedded servers keep their data.",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
 
 class Unreachable(PointsError):
     """The database did not answer; the command did nothing."""
 
     code = "unreachable"
-
-
-class Answer:
-    """What a command says: a document for `--json`, and a sentence or a table for a person.
-
-    `rows` are shown as a table under the given columns (heading to key of the row).
-    """
-
-    def __init__(
-        self,
-        document: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        sentence: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        exit_status: int = 0,
-    ) -> None:
-        self._document = document
-        self._sentence = sentence
-        self._columns = columns
-        self.exit_status = exit_status
-
-    def print(self, *, as_json: bool) -> None:
-        if as_json:
-            click.echo(orjson.dumps(self._document, default=_plain, option=orjson.OPT_INDENT_2).decode())
-            return
-        if self._columns is not None:
-            rows = [self._document] if isinstance(self._document, Mapping) else self._document
-            _print_table(rows, self._columns)
-        if self._sentence is not None:
-            click.echo(self._sentence)
 
 
 def operator_command(function: Callable[..., Answer]) -> Callable[..., None]:
@@ -113,34 +69,3 @@ def _database(datadir: DataDir) -> Iterator[None]:
 
 def _first_line(error: DBAPIError) -> str:
     return str(error.orig).strip().partition("\n")[0].rstrip(".")
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, datetime):
-        return timestamp(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _print_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, key in columns.items():
-        numbers = bool(rows) and all(isinstance(row[key], int) and not isinstance(row[key], bool) for row in rows)
-        table.add_column(heading, justify="right" if numbers else "left", overflow="fold", no_wrap="(UTC)" in heading)
-    for row in rows:
-        table.add_row(*(_cell(row[key]) for key in columns.values()))
-    console = Console()
-    if not console.is_terminal:  # A pipe has no width to fit into.
-        console = Console(width=1_000)
-    console.print(table)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", " ") if abs(value) >= 10_000 else str(value)
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
-    return str(value)

@@ -3,7 +3,8 @@
 import click
 
 from app import organizations as rows
-from app.cli.operator import Answer, document, operator_command
+from app.cli.answer import Answer
+from app.cli.operator import document, operator_command
 from app.database import transaction
 from app.ledger.refill import refill as refill_balance
 from app.settings import INT64_MAX, settings

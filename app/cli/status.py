@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import hints
-from app.cli.operator import Answer, data_dir_option, json_option
+from app.cli.answer import Answer, data_dir_option, json_option
 from app.database import new_engine
 from app.errors import Refused
 from app.local import servers

@@ -12,7 +12,7 @@ import click
 
 import migrations
 from app.cli import demo
-from app.cli.operator import data_dir_option
+from app.cli.answer import data_dir_option
 from app.errors import Refused
 from app.local import parts, ports, servers
 from app.local.datadir import DataDir

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from app import users as rows
-from app.cli.operator import Answer, document, operator_command
+from app.cli.answer import Answer
+from app.cli.operator import document, operator_command
 from app.database import transaction
 from app.errors import PointsError, Refused
 from app.ledger.claim import register

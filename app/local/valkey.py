@@ -5,9 +5,6 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from redis import Redis
-from redis.exceptions import RedisError
-
 from app.errors import Refused
 from app.local import ports
 from app.local.datadir import DataDir
@@ -48,6 +45,9 @@ class Valkey:
         Raises:
             Refused: it does not answer in time.
         """
+        # Only `points up` waits for it; every command would start a tenth of a second later for this import.
+        from redis import Redis, RedisError  # noqa: PLC0415
+
         deadline = time.monotonic() + _START_TIMEOUT_S
         with Redis.from_url(self.url(), socket_timeout=1) as client:
             while True:

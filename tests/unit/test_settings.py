@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from app.api import create_app
-from app.settings import SettingsError, settings, without_password
+from app.errors import SettingsError
+from app.settings import settings, without_password
 
 
 def refusal() -> str:

@@ -1,0 +1,87 @@
+"""The start of a command: it imports what it needs and no more, and a shell can complete it."""
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+from alembic.script import ScriptDirectory
+from click.testing import CliRunner
+
+import migrations
+from app.cli import points
+
+# Each of them takes longer to import than `points --help` takes.
+_HEAVY = ("alembic", "celery", "flask", "httpx", "pydantic", "redis", "sqlalchemy", "rich")
+
+
+def _imported(*arguments: str) -> set[str]:
+    """Run a command in a process of its own and return which of the heavy modules it has imported."""
+    code = "import sys\nfrom app.cli import points\npoints(standalone_mode=False)\nprint('\\n', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    return set(_HEAVY) & set(done.stdout.rpartition("\n ")[2].split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (["--help"], set()),
+        (["completion", "bash"], set()),
+        (["organizations", "--help"], {"pydantic", "sqlalchemy"}),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(arguments: list[str], needed: set[str]) -> None:
+    assert _imported(*arguments) == needed
+
+
+def test_the_help_has_each_command_under_its_name_with_the_first_line_of_its_own_help() -> None:
+    context = click.Context(points)
+    for name, (_, line) in points.modules.items():
+        command = points.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+        assert command.get_short_help_str(limit=200).startswith(line.removesuffix("."))
+    printed = CliRunner().invoke(points, ["--help"]).stdout
+    assert all(f"  {name} " in printed for name in points.modules)
+
+
+def test_every_command_and_every_command_of_a_group_has_a_help() -> None:
+    for name in points.modules:
+        command = points.get_command(click.Context(points), name)
+        group = list(command.commands.values()) if isinstance(command, click.Group) else [command]
+        for each in group:
+            assert each is not None
+            assert each.help, f"{name} {each.name} explains itself"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_how_to_complete(shell: str) -> None:
+    done = CliRunner().invoke(points, ["completion", shell], prog_name="points")
+    assert done.exit_code == 0
+    assert f"_POINTS_COMPLETE={shell}_complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        ("points o", {"organizations"}),
+        ("points organizations re", {"refill", "resume"}),
+        ("points completion z", {"zsh"}),
+        ("points organizations create Acme --sand", {"--sandbox-balance"}),
+    ],
+)
+def test_words_are_completed(words: str, completions: set[str]) -> None:
+    environment = os.environ | {
+        "_POINTS_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    code = "from app.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert {line.partition(",")[2] for line in done.stdout.splitlines()} == completions
+
+
+def test_the_newest_revision_is_the_one_that_the_migrations_end_in() -> None:
+    scripts = ScriptDirectory.from_config(migrations._config(""))
+    assert migrations.newest() == scripts.get_current_head()
