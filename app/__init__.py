@@ -3,7 +3,7 @@
 The nouns are files in this folder; the edges call them and never each other.
 
     settings, errors, addresses, keys    values and rules that need nothing else
-    database, models                     PostgreSQL: the one place that commits, and the tables
+    timed_connection, database, models   PostgreSQL: waits with an end, the one place that commits, the tables
     organizations, api_keys, users,      rows: who issues, who may call, who receives,
     batches                              and what has been accepted
     ledger/                              the only code that touches a balance

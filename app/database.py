@@ -3,11 +3,14 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from sqlalchemy import Connection, Engine, MetaData, create_engine, make_url
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.orm import DeclarativeBase
 
 from app.settings import settings
+from app.timed_connection import TimedConnection, is_dead
 
 # A constraint that breaks is reported by its name; these make the names say what they guard.
 NAMING_CONVENTION = {
@@ -23,6 +26,10 @@ STATEMENT_TIMEOUT_MS = 30_000
 LOCK_TIMEOUT_MS = 10_000
 IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000
 CONNECT_TIMEOUT_S = 3
+# A server that is frozen ends nothing any more: then we give up, when it would long have ended the statement.
+ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_MS / 1_000 + 5
+# How soon a server notices that whoever asked is gone, and lets go of the locks that a killed process wanted.
+CLIENT_CHECK_INTERVAL_MS = 2_000
 
 
 class Base(DeclarativeBase):
@@ -53,24 +60,47 @@ def new_engine(url: str, *, pool_size: int) -> Engine:
     options = (
         f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS}"
         f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c timezone=UTC"
+        f" -c client_connection_check_interval={CLIENT_CHECK_INTERVAL_MS}"
         f" {address.query.get('options', '')}"  # What the address itself asks for comes last, and wins.
     )
-    return create_engine(
+    made = create_engine(
         address,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
-        # A connection that a restarted server has dropped is replaced instead of handed out.
-        pool_pre_ping=True,
         # Values in an error message would be addresses in a log.
         hide_parameters=True,
         connect_args={
             "connect_timeout": CONNECT_TIMEOUT_S,
             "tcp_user_timeout": 10_000,
+            "keepalives_idle": 30,
+            "keepalives_interval": 10,
+            "keepalives_count": 3,
             "application_name": "points",
             "options": options,
         },
     )
+    event.listen(made, "do_connect", _connect)
+    event.listen(made, "checkout", _hand_out)
+    return made
+
+
+def _connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> TimedConnection:
+    return TimedConnection.connect(*arguments, **options)
+
+
+def _hand_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
+    """Limit a connection that leaves the pool; one that a restarted server has dropped makes room for another."""
+    if is_dead(connection):
+        raise DisconnectionError
+    connection.patience_s = ANSWER_TIMEOUT_S
+
+
+def wait_without_end(connection: Connection) -> None:
+    """Lift our own limit of a connection until it is back in the pool, for who lifts the server's limits as well."""
+    timed = connection.connection.driver_connection
+    assert isinstance(timed, TimedConnection), "every engine of ours makes these"
+    timed.patience_s = None
 
 
 def forget_connections_of_the_parent() -> None:

@@ -4,7 +4,7 @@ from alembic import context
 from sqlalchemy import text
 
 from app import models
-from app.database import Base, new_engine
+from app.database import Base, new_engine, wait_without_end
 from app.settings import settings
 
 assert models.Batch.metadata is Base.metadata, "importing the models is what puts the tables into it"
@@ -27,6 +27,7 @@ def run() -> None:
             # A migration waits for its turn as long as it takes …
             connection.execute(text("SET lock_timeout = 0"))
             connection.execute(text("SET statement_timeout = 0"))
+            wait_without_end(connection)
             connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK})
             # … but not for a lock on a table: it would hold up every query behind it. Better to fail and come again.
             connection.execute(text("SET lock_timeout = '5s'"))

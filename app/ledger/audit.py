@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from app.database import wait_without_end
+
 BREACHES_SHOWN_MAX = 100
 
 # A registration that crossed an issue leaves points held until the next sweep. Older ones are a breach.
@@ -39,6 +41,7 @@ def audit(connection: Connection) -> Audit:
     """
     # It reads every row there is, so the time limit of a request does not fit.
     connection.execute(text("SET LOCAL statement_timeout = 0"))
+    wait_without_end(connection)
     counts = connection.execute(_COUNTS).one()
     breaches = [
         Breach(rule=rule, subject=row.subject, seen=row.seen)

@@ -29,16 +29,21 @@ def no_failure(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 @pytest.fixture(scope="package")
-def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def unmigrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
     """Start a real PostgreSQL whose database nobody has migrated."""
     server = PostgreSQL(DataDir(tmp_path_factory.mktemp("unmigrated")))
     server.prepare()
     server.start_detached()
     try:
         server.wait_until_ready()
-        yield server.url()
+        yield server
     finally:
         server.stop()
+
+
+@pytest.fixture
+def server_url(unmigrated: PostgreSQL) -> str:
+    return unmigrated.url()
 
 
 @pytest.fixture

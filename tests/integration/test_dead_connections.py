@@ -1,0 +1,169 @@
+"""Connections that die or fall silent: nobody waits for ever, and the next call finds one that lives."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError
+
+from app import database
+from app.database import new_engine, wait_without_end
+from app.local import ports
+from app.local.postgresql import PostgreSQL
+from app.timed_connection import TimedConnection
+from tests.crash.proxy import Proxy
+from tests.integration import races
+
+_ANSWER_TIMEOUT_S = 0.4
+
+
+@pytest.fixture
+def impatient(server_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """Give a test an engine that waits for an answer for a moment only, with one connection."""
+    monkeypatch.setattr(database, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    engine = new_engine(server_url, pool_size=1)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def proxied(unmigrated: PostgreSQL, server_url: str) -> Iterator[tuple[str, Proxy]]:
+    """Give a test an address of the server that leads through a proxy, and the proxy."""
+    target = str(server_url).rpartition(":")[2].partition("/")[0]
+    proxy = Proxy(ports.any_free(), int(target))
+    yield server_url.replace(f":{target}/", f":{proxy.port}/"), proxy
+    proxy.stop()
+
+
+def _backend(engine: Engine) -> int:
+    with engine.begin() as connection:
+        return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+
+
+def _is_gone(engine: Engine, backend: int) -> bool:
+    with engine.begin() as connection:
+        statement = "SELECT FROM pg_stat_activity WHERE pid = %(pid)s"
+        return connection.exec_driver_sql(statement, {"pid": backend}).first() is None
+
+
+@contextmanager
+def _frozen(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_statement_that_a_frozen_server_process_does_not_answer_ends_and_the_next_call_works(
+    impatient: Engine,
+) -> None:
+    backend = _backend(impatient)
+    with _frozen(backend):
+        with pytest.raises(OperationalError, match="not answered") as caught:
+            _backend(impatient)
+        assert caught.value.connection_invalidated
+        assert _backend(impatient) != backend
+
+
+def test_a_silence_behind_a_proxy_ends_each_wait_and_a_call_after_it_works(
+    proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    url, proxy = proxied
+    engine = new_engine(url, pool_size=2)
+    with engine.connect() as first, engine.connect() as second:
+        first.exec_driver_sql("SELECT 1")
+        proxy.tell("hole")  # TCP goes on acknowledging: the proxy's kernel takes every byte.
+        with pytest.raises(OperationalError, match="not answered"):
+            second.exec_driver_sql("SELECT 1")
+        with pytest.raises(OperationalError, match="not answered"):
+            first.commit()
+        with pytest.raises(OperationalError, match="timeout"):
+            _backend(engine)  # Connecting is limited too.
+        proxy.tell("forward")
+        assert _backend(engine) > 0
+    engine.dispose()
+
+
+def test_who_lifts_the_limit_waits_longer_and_the_next_user_of_the_connection_does_not(impatient: Engine) -> None:
+    sleep = text(f"SELECT pg_sleep({2 * _ANSWER_TIMEOUT_S})")
+    with impatient.begin() as connection:
+        wait_without_end(connection)
+        connection.execute(sleep)
+    with pytest.raises(OperationalError, match="not answered"), impatient.begin() as connection:
+        connection.execute(sleep)
+
+
+def test_after_a_connection_was_terminated_the_next_call_works(server_url: str, scratch: Engine) -> None:
+    engine = new_engine(server_url, pool_size=1)
+    backend = _backend(engine)
+    with scratch.begin() as connection:
+        connection.exec_driver_sql(f"SELECT pg_terminate_backend({backend})")
+    races.until(lambda: _is_gone(scratch, backend), what="the backend has ended")
+    assert _backend(engine) != backend
+    engine.dispose()
+
+
+def test_after_the_server_was_restarted_the_next_call_works_on_each_connection(
+    unmigrated: PostgreSQL, server_url: str
+) -> None:
+    engine = new_engine(server_url, pool_size=3)
+    connections = [engine.connect() for _ in range(3)]
+    for connection in connections:
+        connection.exec_driver_sql("SELECT 1")
+        connection.close()
+    unmigrated.stop()
+    unmigrated.start_detached()
+    unmigrated.wait_until_ready()
+    again = [engine.connect() for _ in range(3)]
+    for connection in again:
+        connection.exec_driver_sql("SELECT 1")
+        connection.close()
+    engine.dispose()
+
+
+def test_to_take_a_connection_from_the_pool_asks_the_server_nothing(
+    server_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = new_engine(server_url, pool_size=1)
+    backend = _backend(engine)
+    asked: list[object] = []
+    monkeypatch.setattr(TimedConnection, "wait", lambda *arguments, **_: asked.append(arguments))
+    with engine.connect():
+        assert asked == []
+    monkeypatch.undo()
+    assert _backend(engine) == backend
+    engine.dispose()
+
+
+_WAIT_FOR_A_LOCK = """
+import sys
+from app.database import new_engine
+with new_engine(sys.argv[1], pool_size=1).begin() as connection:
+    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(4711)")
+"""
+
+
+def test_the_server_notices_that_a_process_which_waited_for_a_lock_was_killed(server_url: str, scratch: Engine) -> None:
+    # Without any other limit, so that only the look after the client can end its wait.
+    url = f"{server_url}?options={quote('-c lock_timeout=0 -c statement_timeout=0')}"
+    with scratch.begin() as holder:
+        holder.exec_driver_sql("SELECT pg_advisory_xact_lock(4711)")
+        waiting = text("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        process = subprocess.Popen([sys.executable, "-c", _WAIT_FOR_A_LOCK, url])
+        try:
+            races.until(lambda: holder.execute(waiting).first() is not None, what="the process waits for the lock")
+        finally:
+            process.kill()
+            process.wait()
+        killed_at = time.monotonic()
+        races.until(lambda: holder.execute(waiting).first() is None, what="the server lets go of the wait")
+        assert time.monotonic() - killed_at < races.PATIENCE_S
