@@ -1,0 +1,47 @@
+"""The description of what needs no key: whether the service works, and how it describes itself."""
+
+from typing import Any
+
+from app.api.openapi.headers import answered, parameter
+from app.api.openapi.refusals import json_content, refused
+
+
+def _open(operation_id: str, summary: str, description: str, responses: dict[str, Any]) -> dict[str, Any]:
+    """Return a path that is read without a key."""
+    return {
+        "get": {
+            "operationId": operation_id,
+            "tags": ["The service"],
+            "summary": summary,
+            "description": description,
+            "security": [],
+            "parameters": [parameter("X-Request-Id")],
+            "responses": responses | refused(405, 500, s400="NoRequest"),
+        }
+    }
+
+
+def _ok(description: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {"200": {"description": description, "headers": answered(), "content": content}}
+
+
+PATHS: dict[str, Any] = {
+    "/healthz": _open(
+        "showHealth",
+        "Whether the process answers",
+        "Says nothing of what the process needs.",
+        _ok("It does.", json_content("HealthAnswer", "alive")),
+    ),
+    "/readyz": _open(
+        "showReadiness",
+        "Whether the service can work",
+        "Asks PostgreSQL and Redis.",
+        _ok("Both answer.", json_content("ReadinessAnswer", "ready")) | refused(s503="NotReady"),
+    ),
+    "/openapi.json": _open(
+        "showInterface",
+        "This description",
+        "OpenAPI 3.1, with the limits of this very service.",
+        _ok("The description.", {"application/json": {"schema": {"type": "object", "required": ["openapi"]}}}),
+    ),
+}

@@ -1,0 +1,59 @@
+"""A scene: what must be so for the running service to answer as an example says, and the call that gets the answer."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from app import users
+from app.ledger.claim import register
+from tests.e2e.conftest import Organization, Service
+
+
+@dataclass(kw_only=True)
+class Scene:
+    """One example's own corner of the service: its organization is Acme, and only its Ada has an account.
+
+    Users belong to no organization, so each scene has a domain of its own in the place of `example.com`.
+    """
+
+    service: Service
+    described: dict[str, Any]
+    domain: str = field(default_factory=lambda: f"{uuid.uuid4().hex}.example.org")
+
+    def acme(self, balance: int = 1_000) -> Organization:
+        ada = users.new_user(f"ada@{self.domain}", "Ada", "Lovelace")
+        with self.service.connection() as connection:
+            register(connection, [ada])
+        return self.service.organization(balance, name="Acme")
+
+    def body(self, name: str) -> dict[str, Any]:
+        """Return the example of a body, its addresses in this scene's domain."""
+        body: dict[str, Any] = dict(self.described["components"]["examples"][name]["value"])
+        if "recipient" in body:
+            body["recipient"] = self._own(body["recipient"])
+        if "recipients" in body:
+            body["recipients"] = [self._own(email) for email in body["recipients"]]
+        return body
+
+    def _own(self, email: str) -> str:
+        return email.replace("example.com", self.domain)
+
+    def document(self, answer: httpx.Response) -> Any:
+        """Return what was answered, its addresses back in the domain of the examples."""
+        text = answer.text.replace(self.domain, "example.com")
+        return httpx.Response(200, text=text).json()
+
+    def verify(self, key: str | None, body: Any, **request: Any) -> httpx.Response:
+        return self.service.call("POST", "/v1/points/verify", key=key, json=body, **request)
+
+    def send(self, key: str | None, body: Any, **request: Any) -> httpx.Response:
+        return self.service.call("POST", "/v1/points/send", key=key, json=body, **request)
+
+    def get(self, path: str, key: str | None = None) -> httpx.Response:
+        return self.service.call("GET", path, key=key)
+
+
+Play = Callable[[Scene], httpx.Response]

@@ -1,0 +1,90 @@
+"""The scenes, by the name of the example that each plays."""
+
+import httpx
+from sqlalchemy import text
+
+from tests.e2e.conftest import until
+from tests.e2e.openapi.scene import Play, Scene
+
+_SUSPEND = text("UPDATE organizations SET is_suspended = true WHERE id = :id")
+_LOCK = text("SELECT FROM organizations WHERE id = :id FOR NO KEY UPDATE")
+
+
+def _suspended(scene: Scene) -> str:
+    acme = scene.acme()
+    with scene.service.connection() as connection:
+        connection.execute(_SUSPEND, {"id": acme.id})
+    return acme.live
+
+
+def _batch_issued(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    batch_id = scene.send(key, scene.body("to_two")).json()["additional_data"]["batch_id"]
+    return scene.get(f"/v1/batches/{batch_id}", key)
+
+
+def _batch_queued(scene: Scene) -> httpx.Response:
+    """Read a batch whose drain waits for the organization's row."""
+    acme = scene.acme()
+    with scene.service.connection() as connection:
+        connection.execute(_LOCK, {"id": acme.id})
+        return scene.get(_sent_without_waiting(scene, acme.live), acme.live)
+
+
+def _batch_refused(scene: Scene) -> httpx.Response:
+    """Suspend an organization between the front's look and the drain's."""
+    acme = scene.acme()
+    with scene.service.connection() as connection:
+        connection.execute(_LOCK, {"id": acme.id})
+        location = _sent_without_waiting(scene, acme.live)
+        connection.execute(_SUSPEND, {"id": acme.id})
+    until(lambda: scene.get(location, acme.live).json()["data"]["status"] != "queued", within_s=60)
+    return scene.get(location, acme.live)
+
+
+def _sent_without_waiting(scene: Scene, key: str) -> str:
+    answer = scene.send(key, scene.body("to_two"), headers={"Prefer": "respond-async"})
+    location = answer.headers["Location"]
+    assert isinstance(location, str)
+    return location
+
+
+def _key_reused(scene: Scene) -> httpx.Response:
+    key, headers = scene.acme().live, {"Idempotency-Key": "january"}
+    assert scene.send(key, scene.body("to_one"), headers=headers).status_code == 201
+    return scene.send(key, scene.body("to_two"), headers=headers)
+
+
+def _bad_entries(scene: Scene) -> httpx.Response:
+    recipients = [f"ada@{scene.domain}", "nonsense", f"ADA@{scene.domain}"]
+    return scene.send(scene.acme().live, {"recipients": recipients, "amount": "50"})
+
+
+def _as_text(scene: Scene) -> httpx.Response:
+    headers = {"Content-Type": "text/plain"}
+    return scene.service.call("POST", "/v1/points/send", key=scene.acme().live, content=b"50", headers=headers)
+
+
+SCENES: dict[str, Play] = {
+    "possible": lambda scene: scene.verify(scene.acme().live, scene.body("to_two")),
+    "balance_too_low": lambda scene: scene.verify(scene.acme(60).live, scene.body("to_two")),
+    "may_not_issue": lambda scene: scene.verify(_suspended(scene), scene.body("to_two")),
+    "issued": lambda scene: scene.send(scene.acme().live, scene.body("to_two")),
+    "issued_in_part": lambda scene: scene.send(scene.acme(60).live, scene.body("to_two")),
+    "queued": lambda scene: scene.send(scene.acme().live, scene.body("to_two"), headers={"Prefer": "respond-async"}),
+    "batch_issued": _batch_issued,
+    "batch_queued": _batch_queued,
+    "batch_refused": _batch_refused,
+    "organization": lambda scene: scene.get("/v1/organization", scene.acme().live),
+    "alive": lambda scene: scene.get("/healthz"),
+    "ready": lambda scene: scene.get("/readyz"),
+    "everything_missing": lambda scene: scene.send(scene.acme().live, {}),
+    "bad_entries": _bad_entries,
+    "no_key": lambda scene: scene.send(None, scene.body("to_two")),
+    "suspended": lambda scene: scene.send(_suspended(scene), scene.body("to_two")),
+    "no_batch": lambda scene: scene.get("/v1/batches/1", scene.acme().live),
+    "wrong_method": lambda scene: scene.get("/v1/points/send"),
+    "too_large": lambda scene: scene.send(scene.acme().live, {"label": "a" * 8_388_608}),
+    "wrong_type": _as_text,
+    "key_reused": _key_reused,
+}

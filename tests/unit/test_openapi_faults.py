@@ -1,0 +1,54 @@
+"""The examples of `/openapi.json` that a healthy service does not answer: what they say is what is answered then."""
+
+import re
+from typing import Any
+
+import pytest
+from fakeredis import FakeRedis, FakeServer
+from flask.testing import FlaskClient
+
+from app.api import create_app
+from app.api.openapi.refusals import EXAMPLES, RESPONSES
+from tests.unit.answers import AUTHORIZED, envelope_of
+
+_PATH = "/v1/organization"
+
+
+def test_the_database_is_away(client: FlaskClient) -> None:
+    response = client.get(_PATH, headers=AUTHORIZED)
+    assert envelope_of(response, 503) == EXAMPLES["database_away"]
+    assert set(RESPONSES["Away"]["headers"]) <= set(response.headers.keys())
+
+
+def test_both_servers_are_away(client: FlaskClient) -> None:
+    assert envelope_of(client.get("/readyz"), 503) == EXAMPLES["not_ready"]
+
+
+@pytest.mark.usefixtures("calling")
+def test_something_is_wrong_with_the_service(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("app.api.auth.find_caller", fail)
+    [sentence] = EXAMPLES["fault"]["errors"]["service"]
+    named = re.search(r"request (\w+) when", sentence)
+    assert named is not None
+    response = client.get(_PATH, headers=AUTHORIZED | {"X-Request-Id": named[1]})
+    assert envelope_of(response, 500) == EXAMPLES["fault"]
+
+
+@pytest.mark.usefixtures("calling")
+def test_a_key_makes_more_calls_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = FakeServer()
+
+    def from_url(*_: object, **__: Any) -> FakeRedis:
+        return FakeRedis(server=server)
+
+    monkeypatch.setattr("redis.from_url", from_url)
+    monkeypatch.setattr("time.time", lambda: 1_000_000.0)
+    client = create_app().test_client()
+    for _ in range(50):
+        client.get(_PATH, headers=AUTHORIZED)
+    response = client.get(_PATH, headers=AUTHORIZED)
+    assert envelope_of(response, 429) == EXAMPLES["too_many_calls"]
+    assert set(RESPONSES["TooManyCalls"]["headers"]) <= set(response.headers.keys())
