@@ -45,16 +45,21 @@ def engine() -> Engine:
     global _engine  # noqa: PLW0603  # One engine a process is the point.
     with _engine_lock:
         if _engine is None:
-            _engine = new_engine(settings().database_url, pool_size=settings().database_connections_max)
+            _engine = new_engine(
+                settings().database_url,
+                pool_size=settings().database_connections_max,
+                pooler=settings().database_pooler,
+            )
         return _engine
 
 
-def new_engine(url: str, *, pool_size: int) -> Engine:
+def new_engine(url: str, *, pool_size: int, pooler: bool = False) -> Engine:
     """Make an engine whose connections give up in time and whose errors repeat no values.
 
     Args:
         url: a `postgresql://` address, with SQLAlchemy's word for the driver in it or without.
         pool_size: connections held at the most.
+        pooler: whether a server's connection is given to each transaction anew, as PgBouncer does it.
     """
     address = make_url(url).set(drivername="postgresql+psycopg")
     options = (
@@ -77,7 +82,9 @@ def new_engine(url: str, *, pool_size: int) -> Engine:
             "keepalives_interval": 10,
             "keepalives_count": 3,
             "application_name": "points",
-            "options": options,
+            # What a session keeps, a pooler would give to the next one: there the limits stand in its own
+            # configuration (deploy/pgbouncer.ini), and no statement is prepared.
+            **({"prepare_threshold": None} if pooler else {"options": options}),
         },
     )
     event.listen(made, "do_connect", _connect)

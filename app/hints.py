@@ -12,6 +12,7 @@ from functools import lru_cache
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app.redis_client import redis_client
 from app.settings import settings
 
 _CHANNEL = "points:final"
@@ -24,10 +25,9 @@ _log = logging.getLogger(__name__)
 @lru_cache(maxsize=1)
 def redis() -> Redis:
     """Return this process's client; its connections are made when they are first used."""
-    return Redis.from_url(
+    return redis_client(
         settings().redis_url,
-        socket_timeout=_TIMEOUT_S,
-        socket_connect_timeout=_TIMEOUT_S,
+        timeout_s=_TIMEOUT_S,
         health_check_interval=30,
         decode_responses=True,
     )

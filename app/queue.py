@@ -1,6 +1,6 @@
 """The queue: the Celery app object, and how an organization's drain is asked for.
 
-Redis carries hints and no truth: what is queued stands in the `batches` table. A message that is
+The broker carries hints and no truth: what is queued stands in the `batches` table. A message that is
 lost, late or delivered twice costs time or nothing, because the sweep asks again and a drain only
 issues what it finds queued under the lock.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from celery import Celery
 from kombu.exceptions import OperationalError
 
+from app.broker import broker_settings
 from app.settings import settings
 
 ISSUE = "points.issue"
@@ -35,24 +36,17 @@ QUEUED_TOO_LONG_S = 3.0
 
 # A drain goes through ten rounds of up to 20,000 recipients; this is many times what that takes.
 TASK_TIME_LIMIT_S = 300
-# Redis gives a message to another worker after this time without an acknowledgement.
-VISIBILITY_TIMEOUT_S = 3_600
+# How long RabbitMQ may take to say that it has a message.
+_CONFIRMED_WITHIN_S = 2.0
 
 _log = logging.getLogger(__name__)
 
 
 def _configuration() -> dict[str, Any]:
     return {
-        "broker_url": settings().redis_url,
+        **broker_settings(settings().broker_url or settings().redis_url),
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,  # A broker that is away for an hour comes back all the same.
-        "broker_transport_options": {
-            "visibility_timeout": VISIBILITY_TIMEOUT_S,
-            # A broker that is gone, or accepts and never answers, is known to be so within a second.
-            "socket_timeout": 1.0,
-            "socket_connect_timeout": 1.0,
-            "socket_keepalive": True,
-        },
         "task_publish_retry_policy": {
             "max_retries": 1,
             "interval_start": 0,
@@ -104,11 +98,23 @@ def submit(organization_id: int, *, batch_id: int | None = None, recipients: int
     """
     arguments = {"organization_id": organization_id, "batch_id": batch_id, "recipients": recipients}
     try:
-        celery.send_task(ISSUE, kwargs=arguments)
+        celery.send_task(ISSUE, kwargs=arguments, confirm_timeout=_CONFIRMED_WITHIN_S)
     except OperationalError:
         _log.warning("The broker is out of reach; the sweep will bring batch_id=%s", batch_id)
         return False
     return True
+
+
+def messages_waiting() -> int | None:
+    """Return how many messages the broker holds that no worker has taken, or None when it is out of reach."""
+    with celery.connection_for_read() as connection:
+        try:
+            connection.ensure_connection(max_retries=1, timeout=_CONFIRMED_WITHIN_S)
+            return int(connection.default_channel.queue_declare(QUEUE, passive=True).message_count)
+        except OperationalError:
+            return None
+        except connection.channel_errors:  # There is no such queue: on Redis an empty one, on RabbitMQ an unused one.
+            return 0
 
 
 def workers_answering(*, timeout_s: float) -> list[str]:

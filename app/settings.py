@@ -8,7 +8,9 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app import broker
 from app.errors import SettingsError
+from app.redis_client import Sentinels, is_watched
 
 INT64_MAX = 2**63 - 1
 
@@ -23,8 +25,20 @@ def _postgresql(url: str) -> str:
 
 
 def _redis(url: str) -> str:
-    if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
-        raise ValueError("must start with redis:// or rediss://")
+    if urlsplit(url).scheme not in ("redis", "rediss", "unix", "sentinel"):
+        raise ValueError("must start with redis://, rediss:// or sentinel://")
+    if is_watched(url):
+        Sentinels.of(url)
+    else:
+        _require_host_and_port(url)
+    return url
+
+
+def _broker(url: str) -> str:
+    if urlsplit(url).scheme not in broker.SCHEMES:
+        raise ValueError(f"must start with one of {', '.join(broker.SCHEMES)}")
+    if urlsplit(url).scheme not in ("amqp", "amqps"):
+        return _redis(url)
     _require_host_and_port(url)
     return url
 
@@ -47,6 +61,8 @@ class Settings(BaseSettings):
 
     database_url: Annotated[str, AfterValidator(_postgresql)] = Field(validation_alias="DATABASE_URL")
     redis_url: Annotated[str, AfterValidator(_redis)] = Field(validation_alias="REDIS_URL")
+    # What carries the messages, if it is not the Redis above.
+    broker_url: Annotated[str, AfterValidator(_broker)] | None = None
 
     recipients_max: int = Field(default=10_000, ge=1, le=100_000)
     amount_max: int = Field(default=1_000_000_000, ge=1, le=INT64_MAX)
@@ -57,6 +73,8 @@ class Settings(BaseSettings):
     sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
 
     database_connections_max: int = Field(default=10, ge=1, le=1_000)
+    # Whether what answers at DATABASE_URL is a pooler that gives a server connection to each transaction anew.
+    database_pooler: bool = False
     worker_events: bool = True
 
 
@@ -77,6 +95,8 @@ def settings() -> Settings:
 
 def _sentence(location: tuple[int | str, ...], message: str, seen: object) -> str:
     name = str(location[0])
+    if name == "broker_url":  # It holds a password.
+        return f"The setting POINTS_BROKER_URL is wrong: {message.removeprefix('Value error, ')}."
     if name not in ("DATABASE_URL", "REDIS_URL"):
         return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(seen)!r}."
     if isinstance(seen, str):

@@ -10,6 +10,25 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 
 from app.database import transaction
+from app.errors import Refused
+from app.settings import settings
+
+
+def bring_up_to_date() -> None:
+    """Bring this process's database up to date; it may be already.
+
+    Raises:
+        Refused: it is not, and cannot be through a pooler: the lock that lets one deployment at a time
+            migrate would stay with a connection that the pooler gives to somebody else.
+    """
+    if settings().database_pooler:
+        if not is_up_to_date():
+            raise Refused(
+                "Migrations need a connection of their own. Give `points migrate` the address of PostgreSQL itself"
+                " in DATABASE_URL, and POINTS_DATABASE_POOLER=false."
+            )
+        return
+    upgrade(settings().database_url)
 
 if TYPE_CHECKING:
     from alembic.config import Config

@@ -1,12 +1,14 @@
 """The rate limit: per key, counted in Redis, checked before the body is read. It fails open."""
 
 import time
+from typing import Any
 
 from flask import Flask, request
 from flask_limiter import ApplicationLimit, Limiter
 
 from app.api.auth import well_formed_key_of_request
 from app.keys import hash_key
+from app.redis_client import redis_client
 from app.settings import settings
 
 # While Redis is away each process counts for itself, up to what nobody reaches. Redis is then asked
@@ -17,6 +19,8 @@ _TIMEOUT_S = 1
 
 def limit_rate(app: Flask) -> Limiter:
     """Put the limit of `POINTS_RATE_LIMIT` before every `/v1` call that carries a well-formed key."""
+    # Its types promise only what an address could say.
+    pool: Any = redis_client(settings().redis_url, timeout_s=_TIMEOUT_S).connection_pool
     return Limiter(
         _counted_as,
         app=app,
@@ -24,8 +28,8 @@ def limit_rate(app: Flask) -> Limiter:
         application_limits=[ApplicationLimit(settings().rate_limit, exempt_when=_is_exempt)]
         if settings().rate_limit != "off"
         else [],
-        storage_uri=settings().redis_url,
-        storage_options={"socket_timeout": _TIMEOUT_S, "socket_connect_timeout": _TIMEOUT_S},
+        storage_uri="redis://",
+        storage_options={"connection_pool": pool},
         in_memory_fallback=[_OPEN],
         swallow_errors=True,
         key_prefix="points",

@@ -6,7 +6,6 @@ import migrations
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.local import servers
 from app.local.datadir import DataDir
-from app.settings import settings
 
 
 @click.command()
@@ -17,6 +16,6 @@ def migrate(as_json: bool, data_dir: str) -> None:
     datadir = DataDir(data_dir)
     with servers.database(datadir):
         servers.name_servers(datadir)
-        migrations.upgrade(settings().database_url)
+        migrations.bring_up_to_date()
     answer = Answer({"revision": migrations.newest()}, sentence=f"The database is at revision {migrations.newest()}.")
     answer.print(as_json=as_json)

@@ -6,7 +6,6 @@ from importlib.metadata import version
 from typing import Any
 
 import click
-from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,7 +17,8 @@ from app.errors import Refused
 from app.local import servers
 from app.local.datadir import DataDir
 from app.local.supervisor import RUNNING_FILE
-from app.queue import QUEUE, workers_answering
+from app.queue import messages_waiting, workers_answering
+from app.redis_client import redis_client
 from app.settings import settings, without_password
 
 _TIMEOUT_S = 1.0
@@ -53,7 +53,7 @@ def status(as_json: bool, data_dir: str) -> None:
 
 def _look_at_database() -> dict[str, Any]:
     """Return whether PostgreSQL answers and what waits in the queue, which is the `batches` table."""
-    engine = new_engine(settings().database_url, pool_size=1)
+    engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
             release = connection.execute(text("SHOW server_version")).scalar_one()
@@ -90,13 +90,13 @@ def _look_at_redis() -> dict[str, Any]:
         "beat": False,
     }
     try:
-        with Redis.from_url(settings().redis_url, socket_timeout=_TIMEOUT_S, decode_responses=True) as client:
+        with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
             server = client.info("server")
             swept_s_ago = hints.swept_s_ago(client)
             release = server.get("valkey_version") or server["redis_version"]
             return {
                 "redis": f"{server.get('server_name', 'redis')} {release}",
-                "queued_messages": client.llen(QUEUE),
+                "queued_messages": messages_waiting(),
                 "workers": workers_answering(timeout_s=_TIMEOUT_S),
                 "swept_s_ago": swept_s_ago,
                 "beat": swept_s_ago is not None and swept_s_ago < _SWEEP_OVERDUE_S,

@@ -63,7 +63,7 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
     ports.require_free(choices.flower_port, option="--flower-port")
     try:
         in_use = _start_servers(datadir, supervisor)
-        migrations.upgrade(settings().database_url)
+        migrations.bring_up_to_date()
         # Stopped in the other order: web first, so that no call waits for a worker that is gone.
         for number in range(1, choices.workers + 1):
             supervisor.start(parts.worker(number))

@@ -1,0 +1,87 @@
+"""Redis by its address: one server, or a master that Sentinels watch over and replace when it fails."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from redis import Redis
+from redis.sentinel import Sentinel
+
+_SENTINEL_PORT = 26_379
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentinels:
+    """What stands in `sentinel://[user]:[password]@host:port,host:port/[db]?master=NAME[&sentinel_password=…]`.
+
+    The password is that of Redis. The Sentinels themselves have another, or none.
+    """
+
+    hosts: tuple[tuple[str, int], ...]
+    master: str
+    db: int
+    username: str | None
+    password: str | None
+    sentinel_password: str | None
+
+    @classmethod
+    def of(cls, url: str) -> "Sentinels":
+        """Read an address.
+
+        Raises:
+            ValueError: it cannot be read; the sentence does not repeat it, because it holds a password.
+        """
+        parts = urlsplit(url)
+        query = parse_qs(parts.query)
+        if "master" not in query:
+            raise ValueError("must name the master that the Sentinels watch over, as in ?master=points")
+        try:
+            return cls(
+                hosts=tuple(_host(place) for place in parts.netloc.rpartition("@")[2].split(",")),
+                master=query["master"][0],
+                db=int(parts.path.strip("/") or "0"),
+                username=unquote(parts.username) if parts.username else None,
+                password=unquote(parts.password) if parts.password else None,
+                sentinel_password=query.get("sentinel_password", [None])[0],
+            )
+        except ValueError:
+            raise ValueError("its hosts, ports or database number cannot be read") from None
+
+    def login(self) -> dict[str, str]:
+        """Return what a Sentinel wants to be told first."""
+        return {} if self.sentinel_password is None else {"password": self.sentinel_password}
+
+    def urls(self) -> list[str]:
+        """Return an address for each Sentinel, as Celery wants them."""
+        login = f"{quote(self.username or '', safe='')}:{quote(self.password, safe='')}@" if self.password else ""
+        return [f"sentinel://{login}{host}:{port}/{self.db}" for host, port in self.hosts]
+
+
+def is_watched(url: str) -> bool:
+    """Tell whether an address is that of Sentinels."""
+    return urlsplit(url).scheme == "sentinel"
+
+
+def redis_client(url: str, *, timeout_s: float, **options: Any) -> Redis:
+    """Make a client that gives up after `timeout_s`; behind Sentinels it asks them anew after each disconnection."""
+    timeouts = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    if not is_watched(url):
+        return Redis.from_url(url, **timeouts, **options)
+    watched = Sentinels.of(url)
+    sentinel = Sentinel(watched.hosts, sentinel_kwargs={**timeouts, **watched.login()})  # type: ignore[no-untyped-call]
+    client: Redis = sentinel.master_for(  # type: ignore[no-untyped-call]
+        watched.master,
+        db=watched.db,
+        username=watched.username,
+        password=watched.password,
+        **timeouts,
+        **options,
+    )
+    return client
+
+
+def _host(place: str) -> tuple[str, int]:
+    name, _, port = place.partition(":")
+    if not name:
+        raise ValueError(place)
+    return name, int(port or _SENTINEL_PORT)
