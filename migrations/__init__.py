@@ -30,6 +30,7 @@ def bring_up_to_date() -> None:
         return
     upgrade(settings().database_url)
 
+
 if TYPE_CHECKING:
     from alembic.config import Config
 

@@ -21,10 +21,10 @@ def redis(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     """Let the limits of a test be counted in one imagined Redis, whichever process counts."""
     server = FakeServer()
 
-    def from_url(*_: object, **__: Any) -> FakeRedis:
+    def imagined(*_: object, **__: Any) -> FakeRedis:
         return FakeRedis(server=server)
 
-    monkeypatch.setattr("redis.from_url", from_url)
+    monkeypatch.setattr("app.api.limits.redis_client", imagined)
     return server
 
 

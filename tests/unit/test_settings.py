@@ -37,6 +37,8 @@ def test_the_defaults_are_those_of_the_contract() -> None:
         ("POINTS_RATE_LIMIT", "off", "off"),
         ("POINTS_RATE_LIMIT", "100/minute", "100/minute"),
         ("POINTS_SANDBOX_BALANCE", "0", 0),
+        ("POINTS_BROKER_URL", "amqp://points:hush@rabbit:5672/points", "amqp://points:hush@rabbit:5672/points"),
+        ("POINTS_DATABASE_POOLER", "true", True),
     ],
 )
 def test_each_setting_is_read_from_its_variable(
@@ -84,6 +86,14 @@ def test_a_wrong_setting_is_named_with_what_it_is(name: str, text: str, monkeypa
         ("REDIS_URL", "http://:hush@cache:6379"),
         ("REDIS_URL", "redis://:hush@cache:port/0"),
         ("REDIS_URL", "redis://:hush@[::1"),
+        ("REDIS_URL", "amqp://points:hush@rabbit"),
+        ("REDIS_URL", "sentinel://:hush@watch1:26379,watch2:26379/0"),
+        ("REDIS_URL", "sentinel://:hush@watch1:port/0?master=points"),
+        ("REDIS_URL", "sentinel://:hush@watch1:26379,/0?master=points"),
+        ("POINTS_BROKER_URL", ""),
+        ("POINTS_BROKER_URL", "sqs://points:hush@rabbit"),
+        ("POINTS_BROKER_URL", "amqp://points:hush@rabbit:port"),
+        ("POINTS_BROKER_URL", "sentinel://:hush@watch1:26379"),
     ],
 )
 def test_a_wrong_address_of_a_server_is_named_without_its_password(
@@ -142,6 +152,8 @@ def test_every_spelling_of_a_postgresql_address_means_the_one_every_program_read
         ("postgresql://points@db/points", "postgresql://points@db/points"),
         ("redis://cache:6379/0", "redis://cache:6379/0"),
         ("postgresql://db/points?user=points&password=hush", "postgresql://db/points?user=points&password=***"),
+        ("sentinel://:hush@w1:1,w2:2/0?master=m", "sentinel://:***@w1:1,w2:2/0?master=m"),
+        ("sentinel://w1:1/0?master=m&sentinel_password=hush", "sentinel://w1:1/0?master=m&sentinel_password=***"),
         ("redis://cache:6379/0?password=hush", "redis://cache:6379/0?password=***"),
     ],
 )
