@@ -136,7 +136,7 @@ def accept(
             label=request.label,
             recipient_count=len(request.emails),
             emails=request.emails,
-            email_keys=request.email_keys,
+            email_keys=None if request.email_keys == request.emails else request.email_keys,
             idempotency_key=idempotency_key,
             idempotency_hash=None if idempotency_key is None else request.meaning(),
         )
@@ -169,7 +169,7 @@ def transactions_of(connection: Connection, batch_id: int) -> list[TransactionRo
 
 
 _TRANSACTIONS = text("""
-    SELECT t.id, t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
+    SELECT transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
            u.id, u.first_name, u.last_name
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
     WHERE t.batch_id = :batch_id
@@ -193,6 +193,19 @@ def has_due(connection: Connection, organization_id: int) -> bool:
 _HAS_DUE = text("""
     SELECT EXISTS (SELECT FROM batches WHERE organization_id = :organization_id AND status = 'queued'
                    AND (retry_at IS NULL OR retry_at <= clock_timestamp()))
+""")
+
+
+def due(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:
+    """Return the ids of an organization's batches that a drain would take now, oldest first."""
+    parameters = {"organization_id": organization_id, "at_most": at_most}
+    return list(connection.execute(_DUE, parameters).scalars())
+
+
+_DUE = text("""
+    SELECT id FROM batches WHERE organization_id = :organization_id AND status = 'queued'
+        AND (retry_at IS NULL OR retry_at <= clock_timestamp())
+    ORDER BY id LIMIT :at_most
 """)
 
 

@@ -17,6 +17,7 @@ from app.settings import settings
 ISSUE = "points.issue"
 SWEEP = "points.sweep"
 CLAIM_CROSSED = "points.claim_crossed"
+FOLD = "points.fold"
 FORGET_IDEMPOTENCY_KEYS = "points.forget_idempotency_keys"
 
 # The name of the Celery queue, which on Redis is a list of messages.
@@ -24,6 +25,7 @@ QUEUE = "points"
 
 SWEEP_EVERY_S = 2.0
 CLAIM_CROSSED_EVERY_S = 5.0
+FOLD_EVERY_S = 5.0
 CLAIM_ALL_CROSSED_EVERY_S = 3_600.0
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
 
@@ -76,6 +78,7 @@ def _configuration() -> dict[str, Any]:
             "sweep": _every(SWEEP, SWEEP_EVERY_S),
             "claim-crossed": _every(CLAIM_CROSSED, CLAIM_CROSSED_EVERY_S),
             "claim-all-crossed": _every(CLAIM_CROSSED, CLAIM_ALL_CROSSED_EVERY_S, everybody=True),
+            "fold": _every(FOLD, FOLD_EVERY_S),
             "forget-idempotency-keys": _every(FORGET_IDEMPOTENCY_KEYS, FORGET_IDEMPOTENCY_KEYS_EVERY_S),
         },
     }

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, text
 
 from app.addresses import Address, parse
 from app.errors import NotFound, Refused
-from app.models import User
 
 NAME_LENGTH_MAX = 255
 
@@ -77,12 +76,25 @@ _INSERT_NEW = text("""
 def find(connection: Connection, email: str) -> RegisteredUser:
     """Return the user registered under an address.
 
+    The balance is exact at any moment: one statement sees what is folded, and what is not yet.
+
     Raises:
         InvalidAddress: it is no e-mail address.
         NotFound: nobody is registered under it.
     """
-    columns = (User.id, User.email, User.first_name, User.last_name, User.balance, User.created_at)
-    row = connection.execute(select(*columns).where(User.email_key == parse(email).key)).one_or_none()
+    row = connection.execute(_FIND, {"email_key": parse(email).key}).one_or_none()
     if row is None:
         raise NotFound("user", f"registered as {email.strip()}")
-    return RegisteredUser(**row._mapping)  # noqa: SLF001
+    return RegisteredUser(**{**row._mapping, "balance": int(row.balance)})  # noqa: SLF001
+
+
+# A claim adds to the folded balance itself, so of the batches to be folded it is not counted again.
+_FIND = text("""
+    SELECT u.id, u.email, u.first_name, u.last_name, u.created_at,
+           u.folded_balance + coalesce((SELECT sum(b.amount)
+                                        FROM unfolded_batches f
+                                        JOIN batches b ON b.id = f.batch_id
+                                        JOIN transactions t ON t.batch_id = f.batch_id
+                                        WHERE t.user_id = u.id AND t.credited AND t.claimed_at IS NULL), 0) AS balance
+    FROM users u WHERE u.email_key = :email_key
+""")

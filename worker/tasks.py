@@ -7,13 +7,14 @@ from celery.signals import setup_logging, worker_process_init
 
 from app import batches, hints
 from app.database import forget_connections_of_the_parent, transaction
-from app.ledger import claim
+from app.ledger import claim, fold
 from app.ledger.drain import drain
-from app.queue import CLAIM_CROSSED, FORGET_IDEMPOTENCY_KEYS, ISSUE, QUEUED_TOO_LONG_S, SWEEP, celery, submit
+from app.queue import CLAIM_CROSSED, FOLD, FORGET_IDEMPOTENCY_KEYS, ISSUE, QUEUED_TOO_LONG_S, SWEEP, celery, submit
 
 # What is left after these steps waits for the next run, ten minutes later.
 _FORGET_STEP = 1_000
 _FORGET_STEPS_MAX = 100
+_FOLD_STEPS_MAX = 20
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +44,15 @@ def claim_crossed(*, everybody: bool = False) -> None:
         user_ids = claim.users_with_held(connection, registered_within_s=within_s)
         if user_ids:
             _log.info("Claimed %d crossed transactions", claim.claim(connection, user_ids))
+
+
+@celery.task(name=FOLD)
+def fold_credits() -> None:
+    """Fold what was issued since the last run; what is left after these steps waits for the next."""
+    for _ in range(_FOLD_STEPS_MAX):
+        with transaction() as connection:
+            if fold.fold(connection) == 0:
+                return
 
 
 @celery.task(name=FORGET_IDEMPOTENCY_KEYS)

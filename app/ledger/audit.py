@@ -82,23 +82,28 @@ _RULES = {
         ORDER BY o.id, o.sandbox""",
     "a user's balance is the credited live transactions": """
         SELECT format('user %s', u.id) AS subject,
-               format('credits %s, balance %s', coalesce(c.points, 0), u.balance) AS seen
+               format('credits %s, balance %s of which %s are not folded yet', coalesce(c.points, 0),
+                      u.folded_balance + coalesce(f.points, 0), coalesce(f.points, 0)) AS seen
         FROM users u
         LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points FROM transactions t JOIN batches b ON b.id = t.batch_id
                    WHERE t.credited AND NOT t.sandbox GROUP BY 1) c ON c.user_id = u.id
-        WHERE coalesce(c.points, 0) <> u.balance
+        LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points
+                   FROM unfolded_batches u JOIN batches b ON b.id = u.batch_id JOIN transactions t ON t.batch_id = b.id
+                   WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
+        WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
         ORDER BY u.id""",
     "a batch's transactions are its recipients, in order": """
         SELECT format('batch %s', b.id) AS subject,
-               format('%s recipients, %s transactions', b.recipient_count, count(t.id)) AS seen
+               format('%s recipients, %s transactions', b.recipient_count, count(t.batch_id)) AS seen
         FROM batches b LEFT JOIN transactions t ON t.batch_id = b.id
         WHERE b.status = 'issued'
         GROUP BY b.id
         HAVING b.emails IS DISTINCT FROM array_agg(t.email ORDER BY t.position)
-            OR b.email_keys IS DISTINCT FROM array_agg(t.email_key ORDER BY t.position)
+            OR coalesce(b.email_keys, b.emails)
+               IS DISTINCT FROM array_agg(coalesce(t.email_key, t.email) ORDER BY t.position)
             OR min(t.position) <> 0 OR max(t.position) <> b.recipient_count - 1
             OR count(DISTINCT t.position) <> b.recipient_count
-            OR bool_or(t.sandbox <> b.sandbox)
+            OR bool_or(t.sandbox <> b.sandbox OR t.organization_id <> b.organization_id)
         ORDER BY b.id""",
     "each balance follows from the one before": """
         SELECT format('batch %s', b.id) AS subject,
@@ -130,27 +135,39 @@ _RULES = {
         ) unexplained
         ORDER BY organization_id, sandbox""",
     "only an issued batch has transactions": """
-        SELECT format('batch %s', b.id) AS subject, format('status %s', b.status) AS seen
-        FROM batches b
-        WHERE b.status <> 'issued' AND EXISTS (SELECT FROM transactions t WHERE t.batch_id = b.id)
+        SELECT format('batch %s', t.batch_id) AS subject, format('status %s', coalesce(b.status, 'none')) AS seen
+        FROM (SELECT DISTINCT batch_id FROM transactions) t LEFT JOIN batches b ON b.id = t.batch_id
+        WHERE b.status IS DISTINCT FROM 'issued'
+        ORDER BY t.batch_id""",
+    "a batch belongs to an organization": """
+        SELECT format('batch %s', b.id) AS subject, format('organization %s', b.organization_id) AS seen
+        FROM batches b WHERE NOT EXISTS (SELECT FROM organizations o WHERE o.id = b.organization_id)
         ORDER BY b.id""",
+    "only an issued live batch waits to be folded": """
+        SELECT format('batch %s', f.batch_id) AS subject, format('status %s', coalesce(b.status, 'none')) AS seen
+        FROM unfolded_batches f LEFT JOIN batches b ON b.id = f.batch_id
+        WHERE b.status IS DISTINCT FROM 'issued' OR b.sandbox
+        ORDER BY f.batch_id""",
     "flags follow the table of the contract": """
-        SELECT format('transaction %s', t.id) AS subject,
+        SELECT format('transaction %s', transaction_id(t.batch_id, t.position)) AS subject,
                format('debited %s, credited %s, user %s', t.debited, t.credited,
                       coalesce(t.user_id::text, 'none')) AS seen
         FROM transactions t
         WHERE (t.credited AND NOT t.debited) OR (t.debited AND t.credited <> (t.user_id IS NOT NULL))
            OR (t.claimed_at IS NOT NULL AND (t.sandbox OR NOT t.credited))
-        ORDER BY t.id""",
+        ORDER BY t.batch_id, t.position""",
     "a transaction's user is registered under its address": """
-        SELECT format('transaction %s', t.id) AS subject, format('user %s', t.user_id) AS seen
+        SELECT format('transaction %s', transaction_id(t.batch_id, t.position)) AS subject,
+               format('user %s', t.user_id) AS seen
         FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-        WHERE t.user_id IS NOT NULL AND t.email_key IS DISTINCT FROM u.email_key
-        ORDER BY t.id""",
+        WHERE t.user_id IS NOT NULL AND coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
+        ORDER BY t.batch_id, t.position""",
     "nothing stays held for a registered user": """
-        SELECT format('transaction %s', t.id) AS subject, format('user %s', u.id) AS seen
-        FROM transactions t JOIN users u ON u.email_key = t.email_key JOIN batches b ON b.id = t.batch_id
+        SELECT format('transaction %s', transaction_id(t.batch_id, t.position)) AS subject,
+               format('user %s', u.id) AS seen
+        FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
+        JOIN batches b ON b.id = t.batch_id
         WHERE t.debited AND NOT t.credited AND NOT t.sandbox
           AND greatest(u.created_at, b.issued_at) < clock_timestamp() - make_interval(secs => :crossing_grace_s)
-        ORDER BY t.id""",
+        ORDER BY t.batch_id, t.position""",
 }

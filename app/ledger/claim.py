@@ -24,8 +24,8 @@ def claim(connection: Connection, user_ids: Sequence[int]) -> int:
 
     The organization was debited when they were issued, so nothing is debited here.
     """
-    # The users' rows are locked first and in one order, as a drain does: two claims of one user, or a
-    # claim and a drain, wait for each other. Whoever comes second then finds nothing held any more.
+    # The users' rows are locked first and in one order, as a fold does: two claims of one user, or a
+    # claim and a fold, wait for each other. Whoever claims second then finds nothing held any more.
     connection.execute(_LOCK_USERS, {"user_ids": list(user_ids)})
     return int(connection.execute(_CLAIM, {"user_ids": list(user_ids)}).scalar_one())
 
@@ -36,11 +36,11 @@ _CLAIM = text("""
     WITH claimed AS (
         UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = clock_timestamp()
         FROM users u, batches b
-        WHERE u.id = ANY(:user_ids) AND t.email_key = u.email_key AND b.id = t.batch_id
+        WHERE u.id = ANY(:user_ids) AND coalesce(t.email_key, t.email) = u.email_key AND b.id = t.batch_id
           AND t.debited AND NOT t.credited AND NOT t.sandbox
         RETURNING u.id AS user_id, b.amount
     ), credited AS (
-        UPDATE users SET balance = users.balance + credits.points
+        UPDATE users SET folded_balance = users.folded_balance + credits.points
         FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits
         WHERE users.id = credits.user_id
     )
@@ -60,7 +60,7 @@ def users_with_held(connection: Connection, *, registered_within_s: float | None
 
 
 _USERS_WITH_HELD = text("""
-    SELECT DISTINCT u.id FROM transactions t JOIN users u ON u.email_key = t.email_key
+    SELECT DISTINCT u.id FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
     WHERE t.debited AND NOT t.credited AND NOT t.sandbox
     LIMIT :limit
 """)
@@ -69,6 +69,6 @@ _NEW_USERS_WITH_HELD = text("""
     SELECT u.id FROM users u
     WHERE u.created_at > clock_timestamp() - make_interval(secs => :within_s)
       AND EXISTS (SELECT FROM transactions t
-                  WHERE t.email_key = u.email_key AND t.debited AND NOT t.credited AND NOT t.sandbox)
+                  WHERE coalesce(t.email_key, t.email) = u.email_key AND t.debited AND NOT t.credited AND NOT t.sandbox)
     LIMIT :limit
 """)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import DBAPIError
 
 from app import batches
-from app.database import transaction
-from app.ledger.issue import issue, own_drain, take
+from app.database import single_statement, transaction
+from app.ledger.issue import BATCHES_MAX, issue
 
 # After this many rounds a busy organization makes room for the others: its owner asks for a fresh task.
 ROUNDS_MAX = 10
@@ -28,14 +28,11 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int]], None]) ->
         DBAPIError: PostgreSQL went away. What was not committed is still queued.
     """
     for _ in range(ROUNDS_MAX):
-        with transaction() as connection:
-            if not batches.has_due(connection, organization_id):
-                return False
         try:
             with transaction() as connection:
-                if not own_drain(connection, organization_id):
-                    return False
                 final = issue(connection, organization_id)
+            if final is None:
+                return False
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
@@ -44,20 +41,24 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int]], None]) ->
         if final:
             _log.info("Final: organization_id=%d batch_ids=%s", organization_id, ",".join(map(str, final)))
             announce(final)
+        with single_statement() as connection:
+            if not batches.has_due(connection, organization_id):
+                return False
     return True
 
 
 def _one_at_a_time(organization_id: int) -> list[int]:
     """Issue each due batch in a transaction of its own, so that one that fails harms only itself."""
-    with transaction() as connection:
-        queued = [batch.id for batch in take(connection, organization_id)]
+    with single_statement() as connection:
+        due = batches.due(connection, organization_id, at_most=BATCHES_MAX)
     final: list[int] = []
-    for batch_id in queued:
+    for batch_id in due:
         try:
             with transaction() as connection:
-                if not own_drain(connection, organization_id):
-                    return final
-                final += issue(connection, organization_id, [batch_id])
+                issued = issue(connection, organization_id, [batch_id])
+            if issued is None:
+                return final
+            final += issued
         except Exception as error:  # As above: the next batch shall have its turn.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise

@@ -1,10 +1,12 @@
 """Issuing: debit an organization for its queued batches and write one transaction per recipient."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, text
+from psycopg.rows import namedtuple_row
+from sqlalchemy import Connection, text
 
+from app.database import driver
 from app.ledger.verify import affordable, may_not_issue
 
 # One drain is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
@@ -12,12 +14,8 @@ from app.ledger.verify import affordable, may_not_issue
 BATCHES_MAX = 200
 RECIPIENTS_MAX = 20_000
 
-# The advisory lock of a drain: this number in the upper 16 bits, the organization's id in the lower 48.
-_DRAIN_LOCK = 0x5054 << 48
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Queued:
+class Queued(NamedTuple):
     """A batch taken from the queue; `amount` is points for each of its `recipients`."""
 
     id: int
@@ -27,8 +25,7 @@ class Queued:
     recipients: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Decided:
+class Decided(NamedTuple):
     """A queued batch and what the balance pays of it: the first `debited_count` recipients."""
 
     batch: Queued
@@ -40,68 +37,76 @@ class Decided:
         return self.opening_balance - self.batch.amount * self.debited_count
 
 
-def own_drain(connection: Connection, organization_id: int) -> bool:
-    """Try to become, until this transaction ends, the only worker that drains an organization.
+def drain_lock(organization_id: int) -> int:
+    """Return the number of a drain's advisory lock: ours in the upper 16 bits, the organization in the lower 48."""
+    return 0x5054 << 48 | organization_id
 
-    It does not wait: whoever finds the drain owned leaves, and the owner looks at the queue again
-    after it has released. SKIP LOCKED on the organization row would not do, because a refill that
-    holds the row for a moment would then turn a worker away and never look at the queue.
+
+def issue(connection: Connection, organization_id: int, batch_ids: Sequence[int] | None = None) -> list[int] | None:
+    """Issue (or refuse) the due batches of an organization in this transaction, oldest first; return their ids.
+
+    With `batch_ids`, only those of them that are still queued are taken. Returns None when another
+    worker owns the organization's drain; a batch that is delivered twice is found issued here, under the
+    lock, and is left alone.
     """
-    return bool(connection.execute(_OWN_DRAIN, {"lock": _DRAIN_LOCK | organization_id}).scalar_one())
-
-
-_OWN_DRAIN = text("SELECT pg_try_advisory_xact_lock(:lock)")
-
-
-def take(connection: Connection, organization_id: int) -> list[Queued]:
-    """Return the due batches of an organization, oldest first, as many as one drain may hold (at least one)."""
-    taken: list[Queued] = []
-    recipients = 0
-    rows = connection.execute(_TAKE, {"organization_id": organization_id, "batches_max": BATCHES_MAX})
-    for row in rows:
-        recipients += row.recipients
-        if taken and recipients > RECIPIENTS_MAX:
-            break
-        taken.append(Queued(**row._mapping))  # noqa: SLF001
-    return taken
-
-
-_TAKE = text("""
-    SELECT id, sandbox, amount, atomic, recipient_count AS recipients
-    FROM batches
-    WHERE organization_id = :organization_id AND status = 'queued'
-      AND (retry_at IS NULL OR retry_at <= clock_timestamp())
-    ORDER BY id
-    LIMIT :batches_max
-""")
-
-
-def issue(connection: Connection, organization_id: int, batch_ids: Sequence[int] | None = None) -> list[int]:
-    """Issue (or refuse) the queued batches of an organization in this transaction; return their ids.
-
-    The caller owns the drain. With `batch_ids`, only those of them that are still queued are taken: a
-    batch that is delivered twice is found issued here, under the lock, and is left alone.
-    """
-    # The row lock. From here to the commit no other worker debits this organization, and a refill or
-    # a suspension waits for us or we for it. NO KEY, because a plain FOR UPDATE would hold up the
-    # front end: each INSERT of a batch takes a share of this row's key for its foreign key.
-    organization = connection.execute(_LOCK_ORGANIZATION, {"id": organization_id}).one()
-    # Look only now: what was queued before the lock may have been issued by the one we waited for.
-    queued = [batch for batch in take(connection, organization_id) if batch_ids is None or batch.id in batch_ids]
+    organization, due = _lock_and_take(connection, organization_id)
+    if organization is None:
+        return None
+    queued = [batch for batch in _within_cap(due) if batch_ids is None or batch.id in batch_ids]
     if not queued:
         return []
     refusal = may_not_issue(is_disabled=organization.is_disabled, is_suspended=organization.is_suspended)
     if refusal is not None:
         connection.execute(_REFUSE, {"ids": [batch.id for batch in queued], "refusal": refusal.code})
     else:
-        _issue(connection, organization, _decide(organization, queued))
+        _write(connection, organization, _decide(organization, queued))
     return [batch.id for batch in queued]
 
 
-_LOCK_ORGANIZATION = text("""
+def _lock_and_take(connection: Connection, organization_id: int) -> tuple[Any, list[Any]]:
+    """Return the organization, locked, and its due batches; or None in its place when its drain is owned."""
+    with driver(connection) as postgresql:
+        locking = postgresql.cursor(row_factory=namedtuple_row)
+        taking = postgresql.cursor(row_factory=namedtuple_row)
+        with postgresql.pipeline():  # One round trip for both, in this order.
+            locking.execute(_OWN_AND_LOCK, {"id": organization_id, "drain": drain_lock(organization_id)})
+            # A statement of its own, so that it looks after the lock: what was queued before may have been
+            # issued by whoever we waited for.
+            taking.execute(_TAKE, {"organization_id": organization_id, "batches_max": BATCHES_MAX})
+        return locking.fetchone(), taking.fetchall()
+
+
+# Two locks in one statement. First the drain's: until this transaction ends, this is the only worker that
+# drains the organization. It is tried and not waited for: whoever finds the drain owned leaves, and the
+# owner looks at the queue again after it has released. (SKIP LOCKED on the row would not do: a refill that
+# holds the row for a moment would turn a worker away and never look at the queue.) Only its owner goes on
+# to the row lock: from here to the commit nobody else debits this organization, and a refill or a
+# suspension waits for us or we for it. NO KEY, because a plain FOR UPDATE would also hold up every INSERT
+# whose foreign key points at this row: a new key's, a refill's.
+_OWN_AND_LOCK = b"""
     SELECT id, name, is_disabled, is_suspended, balance, last_refill, sandbox_balance, sandbox_last_refill
-    FROM organizations WHERE id = :id FOR NO KEY UPDATE
-""")
+    FROM organizations WHERE id = %(id)s AND pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE
+"""
+
+_TAKE = b"""
+    SELECT id, sandbox, amount, atomic, recipient_count
+    FROM batches
+    WHERE organization_id = %(organization_id)s AND status = 'queued'
+      AND (retry_at IS NULL OR retry_at <= clock_timestamp())
+    ORDER BY id
+    LIMIT %(batches_max)s
+"""
+
+
+def _within_cap(due: Iterable[Any]) -> Iterator[Queued]:
+    """Return as many of the due batches as one drain may hold, at least one."""
+    recipients = 0
+    for row in due:
+        recipients += row.recipient_count
+        if RECIPIENTS_MAX < recipients != row.recipient_count:
+            return
+        yield Queued(*row)
+
 
 # A refused batch gives its idempotency key back: a refused request does not use one up.
 _REFUSE = text("""
@@ -110,7 +115,7 @@ _REFUSE = text("""
 """)
 
 
-def _decide(organization: Row[tuple[int, ...]], queued: Sequence[Queued]) -> list[Decided]:
+def _decide(organization: Any, queued: Sequence[Queued]) -> list[Decided]:
     """Go through the batches in order, each from the balance that the one before it in its mode left."""
     balances = {False: organization.balance, True: organization.sandbox_balance}
     decisions = []
@@ -124,41 +129,25 @@ def _decide(organization: Row[tuple[int, ...]], queued: Sequence[Queued]) -> lis
     return decisions
 
 
-def _issue(connection: Connection, organization: Row[tuple[int, ...]], decisions: Sequence[Decided]) -> None:
-    ids = [decided.batch.id for decided in decisions]
-    live_ids = [decided.batch.id for decided in decisions if not decided.batch.sandbox]
-    parameters = {
-        "ids": ids,
-        "openings": [decided.opening_balance for decided in decisions],
-        "debited_counts": [decided.debited_count for decided in decisions],
-        "current_balances": [decided.current_balance for decided in decisions],
-    }
-    # Every user of the drain is locked first, in one pass and in one order, so that two organizations
-    # that pay the same users in opposite orders wait for each other and never deadlock. The rows are
-    # then written for these users only: one registered since has no lock, and counts as not there yet.
-    users = connection.execute(_LOCK_USERS, {"ids": ids}).scalar_one()
-    written = connection.execute(_WRITE_TRANSACTIONS, {**parameters, "user_ids": users}).rowcount
+def _write(connection: Connection, organization: Any, decisions: Sequence[Decided]) -> None:
+    """Write all that an issue changes in one statement, and see that it wrote a row for every recipient."""
+    with driver(connection) as postgresql:
+        written = postgresql.execute(
+            _WRITE,
+            {
+                "ids": [decided.batch.id for decided in decisions],
+                "openings": [decided.opening_balance for decided in decisions],
+                "debited_counts": [decided.debited_count for decided in decisions],
+                "organization_id": organization.id,
+                "name": organization.name,
+                "last_refill": organization.last_refill,
+                "sandbox_last_refill": organization.sandbox_last_refill,
+                "live": _debited(decisions, sandbox=False),
+                "sandbox": _debited(decisions, sandbox=True),
+            },
+        ).rowcount
     expected = sum(decided.batch.recipients for decided in decisions)
     assert written == expected, f"{written} transactions were written for {expected} recipients"
-    if users and live_ids:
-        connection.execute(_CREDIT_USERS, {"ids": live_ids})
-    connection.execute(
-        _COMPLETE_BATCHES,
-        {
-            **parameters,
-            "name": organization.name,
-            "last_refill": organization.last_refill,
-            "sandbox_last_refill": organization.sandbox_last_refill,
-        },
-    )
-    connection.execute(
-        _DEBIT_ORGANIZATION,
-        {
-            "id": organization.id,
-            "live": _debited(decisions, sandbox=False),
-            "sandbox": _debited(decisions, sandbox=True),
-        },
-    )
 
 
 def _debited(decisions: Sequence[Decided], *, sandbox: bool) -> int:
@@ -168,50 +157,40 @@ def _debited(decisions: Sequence[Decided], *, sandbox: bool) -> int:
     )
 
 
-_LOCK_USERS = text("""
-    WITH locked AS (
-        SELECT u.id FROM users u
-        WHERE u.email_key IN (SELECT unnest(b.email_keys) FROM batches b WHERE b.id = ANY(:ids))
-        ORDER BY u.id
-        FOR NO KEY UPDATE OF u
+# No user's row is locked or written: `unfolded` says that these credits are still to be added, and until
+# then they are counted from the transactions (`app.users.find`). So two organizations that pay the same
+# users never wait for each other. A user registered while this runs is not seen, and the points are held
+# until the registration's own claim, or the sweep of crossed registrations, finds them.
+_WRITE = b"""
+    WITH decided AS MATERIALIZED (
+        SELECT * FROM unnest(%(ids)s::bigint[], %(openings)s::bigint[], %(debited_counts)s::int[])
+                          AS d (batch_id, opening, debited_count)
+    ), completed AS (
+        UPDATE batches b
+        SET status = 'issued', issued_at = (SELECT clock_timestamp()), retry_at = NULL,
+            debited_count = d.debited_count, current_balance = d.opening - b.amount * d.debited_count,
+            organization_name = %(name)s,
+            last_refill = CASE WHEN b.sandbox THEN %(sandbox_last_refill)s::bigint ELSE %(last_refill)s::bigint END
+        FROM decided d WHERE b.id = d.batch_id
+    ), debited AS (
+        UPDATE organizations
+        SET balance = balance - %(live)s::bigint, sandbox_balance = sandbox_balance - %(sandbox)s::bigint
+        WHERE id = %(organization_id)s
+    ), unfolded AS (
+        INSERT INTO unfolded_batches (batch_id)
+        SELECT b.id FROM decided d JOIN batches b ON b.id = d.batch_id WHERE d.debited_count > 0 AND NOT b.sandbox
     )
-    SELECT coalesce(array_agg(id), '{}') FROM locked
-""")
-
-_WRITE_TRANSACTIONS = text("""
-    INSERT INTO transactions (batch_id, position, sandbox, user_id, debited, credited, balance, email, email_key)
-    SELECT b.id, r.ordinality - 1, b.sandbox, u.id,
+    INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
+                              email, email_key)
+    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox, u.id,
            r.ordinality <= d.debited_count,
            r.ordinality <= d.debited_count AND u.id IS NOT NULL,
            d.opening - b.amount * least(r.ordinality, d.debited_count),
-           r.email, r.email_key
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:openings AS bigint[]), CAST(:debited_counts AS int[]))
-             AS d (batch_id, opening, debited_count)
+           r.email, nullif(r.email_key, r.email)
+    FROM decided d
     JOIN batches b ON b.id = d.batch_id
-    CROSS JOIN LATERAL unnest(b.emails, b.email_keys) WITH ORDINALITY AS r (email, email_key, ordinality)
-    LEFT JOIN (SELECT id, email_key FROM users WHERE id = ANY(:user_ids)) AS u ON u.email_key = r.email_key
+    CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails)) WITH ORDINALITY
+                           AS r (email, email_key, ordinality)
+    LEFT JOIN users u ON u.email_key = r.email_key
     ORDER BY b.id, r.ordinality
-""")
-
-_CREDIT_USERS = text("""
-    UPDATE users SET balance = users.balance + credits.points
-    FROM (SELECT t.user_id, sum(b.amount) AS points
-          FROM transactions t JOIN batches b ON b.id = t.batch_id
-          WHERE t.batch_id = ANY(:ids) AND t.credited
-          GROUP BY t.user_id) AS credits
-    WHERE users.id = credits.user_id
-""")
-
-_COMPLETE_BATCHES = text("""
-    UPDATE batches SET status = 'issued', issued_at = (SELECT clock_timestamp()), retry_at = NULL,
-        debited_count = d.debited_count, current_balance = d.current_balance, organization_name = :name,
-        last_refill = CASE WHEN batches.sandbox THEN CAST(:sandbox_last_refill AS bigint)
-                           ELSE CAST(:last_refill AS bigint) END
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:debited_counts AS int[]), CAST(:current_balances AS bigint[]))
-             AS d (batch_id, debited_count, current_balance)
-    WHERE batches.id = d.batch_id
-""")
-
-_DEBIT_ORGANIZATION = text("""
-    UPDATE organizations SET balance = balance - :live, sandbox_balance = sandbox_balance - :sandbox WHERE id = :id
-""")
+"""

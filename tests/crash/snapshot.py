@@ -101,7 +101,8 @@ _BATCHES = text("""
     FROM batches WHERE label = ANY(:labels) ORDER BY id
 """)
 _TRANSACTIONS = text("""
-    SELECT batch_id, position, id, email, debited, credited, claimed_at IS NOT NULL AS claimed, user_id, balance
+    SELECT batch_id, position, transaction_id(batch_id, position) AS id, email, debited,
+           credited, claimed_at IS NOT NULL AS claimed, user_id, balance
     FROM transactions WHERE batch_id = ANY(:ids) ORDER BY batch_id, position
 """)
 
@@ -119,7 +120,10 @@ _RULES = {
         SELECT u.id AS subject FROM users u LEFT JOIN (
             SELECT t.user_id, sum(b.amount) AS points FROM transactions t JOIN batches b ON b.id = t.batch_id
             WHERE t.credited AND NOT b.sandbox GROUP BY t.user_id) c ON c.user_id = u.id
-        WHERE u.balance <> coalesce(c.points, 0)""",
+        LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points
+                   FROM unfolded_batches f JOIN batches b ON b.id = f.batch_id JOIN transactions t ON t.batch_id = b.id
+                   WHERE t.credited AND t.claimed_at IS NULL GROUP BY t.user_id) f ON f.user_id = u.id
+        WHERE u.folded_balance + coalesce(f.points, 0) <> coalesce(c.points, 0)""",
     "one label stands more than once": """
         SELECT label AS subject FROM batches WHERE status <> 'refused' GROUP BY label HAVING count(*) > 1""",
 }

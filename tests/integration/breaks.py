@@ -11,6 +11,8 @@ RECIPIENTS = "a batch's transactions are its recipients, in order"
 FOLLOWS = "each balance follows from the one before"
 CHAIN = "balances form one chain from zero to the present"
 ONLY_ISSUED = "only an issued batch has transactions"
+NOBODYS = "a batch belongs to an organization"
+UNFOLDED = "only an issued live batch waits to be folded"
 FLAGS = "flags follow the table of the contract"
 ADDRESS = "a transaction's user is registered under its address"
 HELD = "nothing stays held for a registered user"
@@ -26,6 +28,7 @@ def write_the_books() -> None:
     books.issue_now(organization_id, [ANN, BOB], 10)  # Batch 1: transaction 1 credited, 2 held.
     books.issue_now(organization_id, [CID, DAN], 15)  # Batch 2: 3 credited, 4 held,
     books.make_users(DAN)  # and then claimed by user 3.
+    books.fold()
     books.issue_now(organization_id, [ANN, BOB, DAN], 30)  # Batch 3: 5 credited, 6 and 7 not debited.
     books.issue_now(organization_id, [ANN], 10, sandbox=True)  # Batch 4: transaction 8.
     books.queue_batch(organization_id, [ANN], 10)  # Batch 5 stays queued.
@@ -37,8 +40,8 @@ def _without(table: str, *constraints: str) -> str:
 
 
 def _and_a_transaction(values: str) -> str:
-    columns = "(batch_id, position, balance, email, email_key, sandbox, debited, credited)"
-    return f"INSERT INTO transactions {columns} VALUES ({values}, false, false, false)"
+    columns = "(organization_id, batch_id, position, balance, email, sandbox, debited, credited)"
+    return f"INSERT INTO transactions {columns} VALUES (1, {values}, false, false, false)"
 
 
 def _a_user_of_an_hour_ago(email: str) -> str:
@@ -96,71 +99,122 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         {(LAST_REFILL, "organization 2, live")},
         ["UPDATE organizations SET last_refill = 1 WHERE id = 2"],
     ),
-    ("a user with too much", {(USERS, "user 1")}, ["UPDATE users SET balance = balance + 1 WHERE id = 1"]),
-    ("a user whose claim was lost", {(USERS, "user 3")}, ["UPDATE users SET balance = 0 WHERE id = 3"]),
-    ("another address", {(RECIPIENTS, "batch 3")}, [f"UPDATE transactions SET email = '{CID}' WHERE id = 6"]),
-    ("another key", {(RECIPIENTS, "batch 3")}, [f"UPDATE transactions SET email_key = '{CID}' WHERE id = 6"]),
+    (
+        "a user with too much",
+        {(USERS, "user 1")},
+        ["UPDATE users SET folded_balance = folded_balance + 1 WHERE id = 1"],
+    ),
+    ("a user whose claim was lost", {(USERS, "user 3")}, ["UPDATE users SET folded_balance = 0 WHERE id = 3"]),
+    (
+        "another address",
+        {(RECIPIENTS, "batch 3")},
+        [f"UPDATE transactions SET email = '{CID}' WHERE (batch_id, position) = (3, 1)"],
+    ),
+    (
+        "another key",
+        {(RECIPIENTS, "batch 3")},
+        [f"UPDATE transactions SET email_key = '{CID}' WHERE (batch_id, position) = (3, 1)"],
+    ),
     (
         "recipients in another order",
         {(RECIPIENTS, "batch 1")},
         ["UPDATE batches SET emails = ARRAY[emails[2], emails[1]] WHERE id = 1"],
     ),
-    ("a recipient too few", {(RECIPIENTS, "batch 3")}, ["DELETE FROM transactions WHERE id = 7"]),
-    ("a recipient too many", {(RECIPIENTS, "batch 3")}, [_and_a_transaction(f"3, 3, 20, '{DAN}', '{DAN}'")]),
-    ("a gap in the places", {(RECIPIENTS, "batch 3")}, ["UPDATE transactions SET position = 3 WHERE id = 7"]),
-    ("the other mode", {(RECIPIENTS, "batch 3")}, ["UPDATE transactions SET sandbox = true WHERE id = 7"]),
+    (
+        "a recipient too few",
+        {(RECIPIENTS, "batch 3")},
+        ["DELETE FROM transactions WHERE (batch_id, position) = (3, 2)"],
+    ),
+    ("a recipient too many", {(RECIPIENTS, "batch 3")}, [_and_a_transaction(f"3, 3, 20, '{DAN}'")]),
+    (
+        "a gap in the places",
+        {(RECIPIENTS, "batch 3")},
+        ["UPDATE transactions SET position = 3 WHERE (batch_id, position) = (3, 2)"],
+    ),
+    (
+        "the other mode",
+        {(RECIPIENTS, "batch 3")},
+        ["UPDATE transactions SET sandbox = true WHERE (batch_id, position) = (3, 2)"],
+    ),
     (
         "a first balance that does not follow",
         {(FOLLOWS, "batch 1")},
-        ["UPDATE transactions SET balance = balance + 1 WHERE id = 1"],
+        ["UPDATE transactions SET balance = balance + 1 WHERE (batch_id, position) = (1, 0)"],
     ),
     (
         "a last balance that does not follow",
         {(FOLLOWS, "batch 3")},
-        ["UPDATE transactions SET balance = balance - 1 WHERE id = 7"],
+        ["UPDATE transactions SET balance = balance - 1 WHERE (batch_id, position) = (3, 2)"],
     ),
     (
         "the second recipient served before the first",
         {(FOLLOWS, "batch 3")},
-        [
-            "UPDATE transactions SET debited = (id = 6), credited = false WHERE id IN (5, 6)",
-            "UPDATE users SET balance = balance - 30 WHERE id = 1",
-        ],
+        ["UPDATE transactions SET debited = (position = 1), credited = false WHERE batch_id = 3"],
     ),
     (
         "a transaction of a batch that is still queued",
         {(ONLY_ISSUED, "batch 5")},
-        [_and_a_transaction(f"5, 0, 20, '{ANN}', '{ANN}'")],
+        [_and_a_transaction(f"5, 0, 20, '{ANN}'")],
+    ),
+    (
+        "a transaction of a batch that there is not",
+        {(ONLY_ISSUED, "batch 9")},
+        [_and_a_transaction(f"9, 0, 20, '{ANN}'")],
+    ),
+    (
+        "a transaction of another organization than its batch",
+        {(RECIPIENTS, "batch 3")},
+        ["UPDATE transactions SET organization_id = 2 WHERE (batch_id, position) = (3, 1)"],
+    ),
+    (
+        "a batch of nobody",
+        {(NOBODYS, "batch 5")},
+        ["UPDATE batches SET organization_id = 9 WHERE id = 5"],
+    ),
+    (
+        "a sandbox batch that waits to be folded",
+        {(UNFOLDED, "batch 4"), (USERS, "user 1")},
+        ["INSERT INTO unfolded_batches VALUES (4)"],
+    ),
+    ("a queued batch that waits to be folded", {(UNFOLDED, "batch 5")}, ["INSERT INTO unfolded_batches VALUES (5)"]),
+    (
+        "a batch folded without its credits",
+        {(USERS, "user 1")},
+        ["DELETE FROM unfolded_batches WHERE batch_id = 3"],
     ),
     (
         "credited, but not debited",
-        {(FLAGS, "transaction 6")},
+        {(FLAGS, "transaction 393217")},
         [
-            _without("transactions", "credited_only_if_debited", "credited_to_somebody"),
-            "UPDATE transactions SET credited = true WHERE id = 6",
+            _without("transactions", "debited_is_credited_or_held"),
+            "UPDATE transactions SET credited = true WHERE (batch_id, position) = (3, 1)",
         ],
     ),
     (
         "held for a user",
-        {(FLAGS, "transaction 1")},
+        {(FLAGS, "transaction 131072")},
         [
             _without("transactions", "debited_is_credited_or_held"),
-            "UPDATE transactions SET credited = false WHERE id = 1",
-            "UPDATE users SET balance = balance - 10 WHERE id = 1",
+            "UPDATE transactions SET credited = false WHERE (batch_id, position) = (1, 0)",
+            "UPDATE users SET folded_balance = folded_balance - 10 WHERE id = 1",
         ],
     ),
     (
         "claimed, but held or of the sandbox",
-        {(FLAGS, "transaction 2"), (FLAGS, "transaction 8")},
+        {(FLAGS, "transaction 131073"), (FLAGS, "transaction 524288")},
         [
             _without("transactions", "claimed_only_if_live_and_credited"),
-            "UPDATE transactions SET claimed_at = now() WHERE id IN (2, 8)",
+            "UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) IN ((1, 1), (4, 0))",
         ],
     ),
-    ("somebody else's", {(ADDRESS, "transaction 6")}, ["UPDATE transactions SET user_id = 2 WHERE id = 6"]),
+    (
+        "somebody else's",
+        {(ADDRESS, "transaction 393217")},
+        ["UPDATE transactions SET user_id = 2 WHERE (batch_id, position) = (3, 1)"],
+    ),
     (
         "held for long, for a user who has been there for long",
-        {(HELD, "transaction 2")},
+        {(HELD, "transaction 131073")},
         [
             "UPDATE batches SET issued_at = issued_at - interval '1 hour'",
             _a_user_of_an_hour_ago(BOB),

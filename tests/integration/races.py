@@ -7,9 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from sqlalchemy import event, text
+from sqlalchemy import Connection, event, text
 
 from app.database import engine, transaction
+from app.ledger.issue import drain_lock
 
 # Far above what anything here takes, far below the time limit of a test.
 PATIENCE_S = 30.0
@@ -76,3 +77,9 @@ def _waiting() -> int:
 _WAITING = text("""
     SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 """)
+
+
+def own_drain(connection: Connection, organization_id: int) -> bool:
+    """Try to become the owner of an organization's drain, as a worker does, until the transaction ends."""
+    lock = text("SELECT pg_try_advisory_xact_lock(:lock)")
+    return bool(connection.execute(lock, {"lock": drain_lock(organization_id)}).scalar_one())

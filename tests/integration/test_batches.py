@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from sqlalchemy.exc import IntegrityError
 
 from app import batches
 from app.batches import Acceptance, IssueRequest
@@ -142,8 +141,3 @@ def test_a_send_whose_key_was_being_taken_by_one_that_failed_is_accepted() -> No
             races.until_waiting()
             connection.rollback()
         assert second.result(races.PATIENCE_S) is not None
-
-
-def test_a_batch_of_an_organization_that_does_not_exist_is_refused_by_the_database() -> None:
-    with pytest.raises(IntegrityError):
-        _accept(9)

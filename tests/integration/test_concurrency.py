@@ -1,5 +1,6 @@
 """Many workers and operators at once: a test for each promise about a balance."""
 
+import itertools
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain
@@ -43,12 +44,14 @@ def test_of_32_sends_that_each_want_the_whole_balance_exactly_one_is_debited() -
     assert books.breaches() == []
 
 
-def test_the_row_lock_alone_keeps_workers_from_debiting_twice() -> None:
+def test_the_row_lock_alone_keeps_workers_from_debiting_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the ownership of the drain had failed: 32 workers, each with all 32 batches before its eyes.
+    another = itertools.count()
+    monkeypatch.setattr("app.ledger.issue.drain_lock", lambda _: next(another))
     organization_id = books.make_organization(100)
     batch_ids = [books.queue_batch(organization_id, [ANN], 100) for _ in range(32)]
 
-    def issue_without_owning_the_drain(batch_id: int) -> list[int]:
+    def issue_without_owning_the_drain(batch_id: int) -> list[int] | None:
         with transaction() as connection:
             return issue.issue(connection, organization_id, [batch_id])
 

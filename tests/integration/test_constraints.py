@@ -11,9 +11,6 @@ from tests.integration import books
 pytestmark = pytest.mark.usefixtures("database")
 
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
-_TRANSACTION = (
-    "INSERT INTO transactions (batch_id, balance, user_id, position, sandbox, debited, credited, email, email_key)"
-)
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
 
@@ -27,12 +24,11 @@ REFUSED = [
     ("fk_api_keys_organization_id", f"{_KEY} VALUES (9, false, sha256('x'), 'pts')"),
     ("ck_api_keys_hash_is_sha256", f"{_KEY} VALUES (1, false, 'the key itself', 'pts')"),
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
-    ("ck_users_balance_not_negative", "UPDATE users SET balance = -1"),
+    ("ck_users_folded_balance_not_negative", "UPDATE users SET folded_balance = -1"),
     (
         "uq_users_email_key",
         "INSERT INTO users (email, email_key, first_name, last_name) VALUES ('A@x.org', 'a@x.org', 'A', 'B')",
     ),
-    ("fk_batches_organization_id", _BATCH + ") VALUES (9, false, 1, false, 1, '{a}', '{a}')"),
     ("ck_batches_amount_positive", "UPDATE batches SET amount = 0"),
     ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 0, '{}', '{}')"),
     ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 1, '{a,b}', '{a}')"),
@@ -68,19 +64,36 @@ REFUSED = [
         "uq_batches_idempotency_key",
         "UPDATE batches SET idempotency_key = 'once', idempotency_hash = sha256(id::text::bytea)",
     ),
-    ("fk_transactions_batch_id", f"{_TRANSACTION} VALUES (9, 0, NULL, 0, false, false, false, 'a', 'a')"),
-    ("fk_transactions_user_id", "UPDATE transactions SET user_id = 9 WHERE id = 1"),
-    ("uq_transactions_batch_id_position", "UPDATE transactions SET position = 0"),
-    ("ck_transactions_position_not_negative", "UPDATE transactions SET position = -1 WHERE id = 1"),
+    ("pk_transactions", "UPDATE transactions SET position = 0"),
+    ("ck_transactions_position_in_range", "UPDATE transactions SET position = -1 WHERE (batch_id, position) = (1, 0)"),
+    (
+        "ck_transactions_position_in_range",
+        "UPDATE transactions SET position = 131072 WHERE (batch_id, position) = (1, 0)",
+    ),
     ("ck_transactions_balance_not_negative", "UPDATE transactions SET balance = -1"),
-    ("ck_transactions_credited_only_if_debited", "UPDATE transactions SET debited = false WHERE id = 1"),
-    ("ck_transactions_credited_to_somebody", "UPDATE transactions SET user_id = NULL WHERE id = 1"),
-    ("ck_transactions_debited_is_credited_or_held", "UPDATE transactions SET credited = false WHERE id = 1"),
-    ("ck_transactions_debited_is_credited_or_held", "UPDATE transactions SET user_id = 1 WHERE id = 2"),
-    ("ck_transactions_claimed_only_if_live_and_credited", "UPDATE transactions SET claimed_at = now() WHERE id = 2"),
+    (
+        "ck_transactions_debited_is_credited_or_held",
+        "UPDATE transactions SET debited = false WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_debited_is_credited_or_held",
+        "UPDATE transactions SET user_id = NULL WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_debited_is_credited_or_held",
+        "UPDATE transactions SET credited = false WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_debited_is_credited_or_held",
+        "UPDATE transactions SET user_id = 1 WHERE (batch_id, position) = (1, 1)",
+    ),
     (
         "ck_transactions_claimed_only_if_live_and_credited",
-        "UPDATE transactions SET claimed_at = now(), sandbox = true WHERE id = 1",
+        "UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (1, 1)",
+    ),
+    (
+        "ck_transactions_claimed_only_if_live_and_credited",
+        "UPDATE transactions SET claimed_at = now(), sandbox = true WHERE (batch_id, position) = (1, 0)",
     ),
     ("fk_refills_organization_id", f"{_REFILL} VALUES (9, false, 1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
@@ -117,5 +130,5 @@ _CONSTRAINTS = text("""
     SELECT conname FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype IN ('c', 'f', 'u')
     UNION
     SELECT relname FROM pg_index JOIN pg_class ON oid = indexrelid
-    WHERE relnamespace = 'public'::regnamespace AND indisunique AND NOT indisprimary
+    WHERE relnamespace = 'public'::regnamespace AND indisunique AND (NOT indisprimary OR indnatts > 1)
 """)

@@ -5,7 +5,8 @@ import pytest
 from app import users
 from app.database import transaction
 from app.ledger.claim import CROSSING_WINDOW_S, register, users_with_held
-from app.ledger.issue import issue, own_drain
+from app.ledger.fold import fold
+from app.ledger.issue import issue
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -41,18 +42,8 @@ def test_points_of_an_issue_that_was_uncommitted_at_the_registration_are_claimed
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
     with transaction() as connection:
-        assert own_drain(connection, organization_id)
         assert issue(connection, organization_id) == [batch_id]
         books.make_users(ANN)
-    _assert_held_then_claimed_once(organization_id, batch_id)
-
-
-def test_a_user_registered_between_a_drains_lock_and_its_write_counts_as_not_there_yet() -> None:
-    # Crediting this user would be crediting a row that the drain has not locked.
-    organization_id = books.make_organization(100)
-    batch_id = books.queue_batch(organization_id, [ANN], 10)
-    with races.before_statement("INSERT INTO transactions", lambda: books.make_users(ANN)):
-        books.drain_all(organization_id)
     _assert_held_then_claimed_once(organization_id, batch_id)
 
 
@@ -73,16 +64,16 @@ def test_new_users_are_looked_at_often_and_old_ones_only_with_everybody() -> Non
     assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 10)
 
 
-def test_a_claim_and_a_drain_of_one_user_lose_neither_credit() -> None:
+def test_a_claim_and_a_fold_of_one_user_wait_for_each_other_and_lose_neither_credit() -> None:
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 10)
     books.execute(
         f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'First', 'Last')"
     )
-    books.queue_batch(organization_id, [ANN], 7)
+    books.issue_now(organization_id, [ANN], 7)
     with races.started() as start:
         with transaction() as connection:
-            assert issue(connection, organization_id) == [2]
+            assert fold(connection) == 2
             claimed = start(books.claim_crossed)
             races.until_waiting()
         claimed.result()

@@ -1,7 +1,6 @@
-"""Users are locked before anything is written for them, and in one order: or drains and claims would deadlock."""
+"""Users are locked before anything is written for them, and in one order: or folds and claims would deadlock."""
 
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
@@ -14,11 +13,10 @@ pytestmark = pytest.mark.usefixtures("database")
 EMAILS = [f"{n}@example.com" for n in range(1, 41)]
 
 
-def _drain() -> Callable[[], object]:
-    """Prepare a drain that pays every user, the last one first."""
-    organization_id = books.make_organization(100)
-    books.queue_batch(organization_id, list(reversed(EMAILS)), 1)
-    return partial(books.drain_all, organization_id)
+def _fold() -> Callable[[], object]:
+    """Prepare a fold for every user, the last one first."""
+    books.issue_now(books.make_organization(100), list(reversed(EMAILS)), 1)
+    return books.fold
 
 
 def _claim() -> Callable[[], object]:
@@ -40,9 +38,9 @@ def _users_not_locked() -> list[int]:
         return sorted(connection.exec_driver_sql(statement).scalars())
 
 
-WRITES = {_drain: "INSERT INTO transactions", _claim: "UPDATE transactions"}
+WRITES = {_fold: "UPDATE users", _claim: "UPDATE transactions"}
 
-either = pytest.mark.parametrize("prepare", WRITES, ids=["drain", "claim"])
+either = pytest.mark.parametrize("prepare", WRITES, ids=["fold", "claim"])
 
 
 @either
@@ -52,7 +50,7 @@ def test_users_are_locked_in_the_order_of_their_ids_whatever_the_order_of_the_ad
     books.make_users(*EMAILS)
     run = prepare()
     # An updated row moves to another place in its page, so that reading the table is not reading by id.
-    books.execute("UPDATE users SET balance = balance WHERE mod(id, 2) = 1")
+    books.execute("UPDATE users SET folded_balance = folded_balance WHERE mod(id, 2) = 1")
     with races.started() as start:
         with transaction() as holder:
             holder.exec_driver_sql("SELECT FROM users WHERE id = 20 FOR NO KEY UPDATE")
@@ -64,7 +62,7 @@ def test_users_are_locked_in_the_order_of_their_ids_whatever_the_order_of_the_ad
 
 
 @either
-def test_every_user_is_locked_before_a_transaction_is_written(prepare: Callable[[], Callable[[], object]]) -> None:
+def test_every_user_is_locked_before_anything_is_written(prepare: Callable[[], Callable[[], object]]) -> None:
     books.make_users(*EMAILS)
     run = prepare()
     seen: list[list[int]] = []

@@ -1,7 +1,7 @@
 """Who waits for whom: seen on the locks of PostgreSQL, never by sleeping."""
 
+import itertools
 import time
-from collections.abc import Sequence
 
 import pytest
 
@@ -80,11 +80,16 @@ def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> N
     assert statuses == ["issued", "refused"]
 
 
-def test_what_was_queued_before_the_lock_and_issued_by_the_one_waited_for_is_not_issued_again() -> None:
+def test_what_was_queued_before_the_lock_and_issued_by_the_one_waited_for_is_not_issued_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As if the ownership of the drain had failed: the second worker gets as far as the row lock.
+    another = itertools.count()
+    monkeypatch.setattr("app.ledger.issue.drain_lock", lambda _: next(another))
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
 
-    def issue_again() -> Sequence[int]:
+    def issue_again() -> list[int] | None:
         with transaction() as connection:
             return issue(connection, organization_id, [batch_id])
 

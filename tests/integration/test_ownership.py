@@ -6,7 +6,6 @@ from sqlalchemy import Connection, event
 from app import batches
 from app.database import engine, transaction
 from app.ledger.drain import drain
-from app.ledger.issue import own_drain
 from app.ledger.refill import refill
 from tests.integration import books, races
 
@@ -18,24 +17,24 @@ ANN = "ann@example.com"
 def test_a_drain_is_owned_until_the_owners_transaction_ends() -> None:
     organization_id = books.make_organization()
     with transaction() as owner:
-        assert own_drain(owner, organization_id) is True
+        assert races.own_drain(owner, organization_id) is True
         with transaction() as other:
-            assert own_drain(other, organization_id) is False
+            assert races.own_drain(other, organization_id) is False
     with transaction() as other:
-        assert own_drain(other, organization_id) is True
+        assert races.own_drain(other, organization_id) is True
 
 
 def test_each_organizations_drain_is_owned_for_itself() -> None:
     with transaction() as owner, transaction() as other:
-        assert own_drain(owner, 1) is True
-        assert own_drain(other, 2) is True
+        assert races.own_drain(owner, 1) is True
+        assert races.own_drain(other, 2) is True
 
 
 def test_a_worker_that_finds_the_drain_owned_leaves_at_once_and_leaves_the_batch_to_the_owner() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 1)
     with races.started() as start, transaction() as owner:
-        assert own_drain(owner, organization_id)
+        assert races.own_drain(owner, organization_id)
         # The owner also holds the row, so that a worker that did not leave would wait here.
         refill(owner, organization_id, 1)
         assert start(lambda: drain(organization_id, announce=_nobody)).result(timeout=5) is False
@@ -63,7 +62,7 @@ def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_
 
     def come_late(_owner: Connection) -> None:
         with engine().connect() as other:
-            if late or own_drain(other, organization_id):
+            if late or races.own_drain(other, organization_id):
                 return
         late.append(0)  # Before anything below commits, and calls this again.
         late[0] = books.queue_batch(organization_id, [ANN], 2)

@@ -9,16 +9,19 @@ from tests.integration import books
 pytestmark = pytest.mark.usefixtures("database")
 
 # Transaction 1 is credited, 2 is held, 3 is not debited, 4 is held in the sandbox; batch 3 is queued.
+_CREDITED, _HELD, _NOT_DEBITED, _SANDBOX = (
+    f"WHERE (batch_id, position) = ({batch_id}, {position})" for batch_id, position in ((1, 0), (1, 1), (1, 2), (2, 0))
+)
 REFUSED = [
-    *(("transactions_written_once", f"UPDATE transactions SET {change} WHERE id = 2") for change in (
+    *(("transactions_written_once", f"UPDATE transactions SET {change} {_HELD}") for change in (
         "balance = balance + 1", "debited = false", "position = 7", "batch_id = 3", "sandbox = true",
         "email = 'x@example.com'", "email_key = 'x@example.com'",
     )),
-    ("transactions_written_once", "DELETE FROM transactions WHERE id = 2"),
-    ("transactions_claimed_once", "UPDATE transactions SET credited = false, user_id = NULL WHERE id = 1"),
-    ("transactions_claimed_once", "UPDATE transactions SET user_id = 2 WHERE id = 1"),
-    ("transactions_claimed_once", "UPDATE transactions SET user_id = 1 WHERE id = 3"),
-    ("transactions_claimed_once", "UPDATE transactions SET user_id = 1, credited = true WHERE id = 4"),
+    ("transactions_written_once", f"DELETE FROM transactions {_HELD}"),
+    ("transactions_claimed_once", f"UPDATE transactions SET credited = false, user_id = NULL {_CREDITED}"),
+    ("transactions_claimed_once", f"UPDATE transactions SET user_id = 2 {_CREDITED}"),
+    ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1 {_NOT_DEBITED}"),
+    ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1, credited = true {_SANDBOX}"),
     *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
         "amount = 1", "sandbox = true", "organization_id = 2", "emails = '{x@example.com}'", "label = 'x'",
         "atomic = true", "recipient_count = 2", "email_keys = '{x@example.com}'",

@@ -1,0 +1,61 @@
+"""Folding: add the credits of issued batches to the balances of their users, many batches at a time."""
+
+from sqlalchemy import Connection, text
+
+# One fold is one transaction. A user paid by many batches of it is written once.
+BATCHES_MAX = 500
+RECIPIENTS_MAX = 50_000
+
+_FOLD_LOCK = 0x5054_464F << 32
+
+
+def fold(connection: Connection) -> int:
+    """Fold the oldest unfolded batches, up to the caps, in this transaction; return how many.
+
+    Nothing is credited here: a transaction is credited when it is issued, and `app.users.find` counts it
+    from then on. A fold only moves the sum from many rows to one, in the transaction that takes the
+    batch off the list, so that it is counted once at any moment.
+    """
+    # Two folds at once would do half the good: the second leaves the work to the first.
+    if not connection.execute(_OWN_FOLD, {"lock": _FOLD_LOCK}).scalar_one():
+        return 0
+    batch_ids = list(
+        connection.execute(_TAKE, {"batches_max": BATCHES_MAX, "recipients_max": RECIPIENTS_MAX}).scalars()
+    )
+    if batch_ids:
+        # The users' rows are locked first and in one order, as a claim does, so that the two never deadlock.
+        connection.execute(_LOCK_USERS, {"batch_ids": batch_ids})
+        connection.execute(_ADD, {"batch_ids": batch_ids})
+    return len(batch_ids)
+
+
+_OWN_FOLD = text("SELECT pg_try_advisory_xact_lock(:lock)")
+
+# At least one batch, and no more than the caps allow.
+_TAKE = text("""
+    WITH oldest AS (
+        SELECT f.batch_id, sum(b.recipient_count) OVER (ORDER BY f.batch_id) - b.recipient_count AS before
+        FROM (SELECT batch_id FROM unfolded_batches ORDER BY batch_id LIMIT :batches_max) f
+        JOIN batches b ON b.id = f.batch_id
+    )
+    DELETE FROM unfolded_batches f USING oldest o
+    WHERE f.batch_id = o.batch_id AND (o.before = 0 OR o.before < :recipients_max)
+    RETURNING f.batch_id
+""")
+
+_LOCK_USERS = text("""
+    SELECT FROM users
+    WHERE id IN (SELECT user_id FROM transactions
+                 WHERE batch_id = ANY(:batch_ids) AND credited AND claimed_at IS NULL)
+    ORDER BY id FOR NO KEY UPDATE
+""")
+
+# What was claimed is left out: a claim adds its points to the balance itself.
+_ADD = text("""
+    UPDATE users SET folded_balance = users.folded_balance + credits.points
+    FROM (SELECT t.user_id, sum(b.amount) AS points
+          FROM transactions t JOIN batches b ON b.id = t.batch_id
+          WHERE t.batch_id = ANY(:batch_ids) AND t.credited AND t.claimed_at IS NULL
+          GROUP BY t.user_id) AS credits
+    WHERE users.id = credits.user_id
+""")
