@@ -26,7 +26,7 @@ from app.local.valkey import Valkey
 from app.settings import settings
 from tests.conftest import Servers
 from tests.e2e.conftest import until
-from tests.unit.test_deployment_files import SECRETS, SHELL, health_check, image_command, procfile, service
+from tests.unit.deployment.files import SECRETS, SHELL, health_check, image_command, procfile, service
 
 PARTS = ("web", "worker", "beat", "flower")
 STARTED_IN_S = 60
