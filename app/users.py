@@ -1,9 +1,11 @@
 """Users: the accounts that points are credited to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, cast
 
+import psycopg
 from sqlalchemy import Connection, text
 
 from app.addresses import Address, parse
@@ -68,6 +70,32 @@ _INSERT_NEW = text("""
     INSERT INTO users (email, email_key, first_name, last_name)
     SELECT * FROM unnest(CAST(:emails AS text[]), CAST(:email_keys AS text[]),
                          CAST(:first_names AS text[]), CAST(:last_names AS text[]))
+    ON CONFLICT (email_key) DO NOTHING
+    RETURNING id
+""")
+
+
+def copy_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
+    """Insert many users as `insert_new` does, but by COPY: for files of thousands and more.
+
+    The temporary table does not outlive the transaction: a pooler may give the next one another session.
+    """
+    connection.execute(_STAGE)
+    cursor = cast(psycopg.Cursor[Any], connection.connection.cursor())
+    with cursor, cursor.copy("COPY staged_users (email, email_key, first_name, last_name) FROM STDIN") as copy:
+        for user in users:
+            copy.write_row((user.address.text, user.address.key, user.first_name, user.last_name))
+    user_ids = list(connection.execute(_INSERT_STAGED).scalars())
+    connection.execute(text("DROP TABLE staged_users"))
+    return user_ids
+
+
+_STAGE = text("CREATE TEMPORARY TABLE staged_users (email text, email_key text, first_name text, last_name text)")
+
+# In the order of the address and of its bytes, which is the one that `insert_new` sorts by.
+_INSERT_STAGED = text("""
+    INSERT INTO users (email, email_key, first_name, last_name)
+    SELECT email, email_key, first_name, last_name FROM staged_users ORDER BY email_key COLLATE "C"
     ON CONFLICT (email_key) DO NOTHING
     RETURNING id
 """)

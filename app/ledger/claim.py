@@ -1,14 +1,17 @@
 """Claims: held transactions of an address are credited once a user is registered under it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, text
 
-from app.users import NewUser, insert_new
+from app.users import NewUser, copy_new, insert_new
 
 # Registration and issue can cross: each runs before the other has committed, so neither sees the
 # other's row, and points are held for a user who exists. Both are over long before this window is.
 CROSSING_WINDOW_S = 900.0
+
+# Users that one statement claims for, so that none grows with the file that is imported.
+CLAIM_STEP = 1_000
 
 
 def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
@@ -16,6 +19,14 @@ def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
     user_ids = insert_new(connection, users)
     if user_ids:
         claim(connection, user_ids)
+    return user_ids
+
+
+def register_many(connection: Connection, users: Iterable[NewUser]) -> list[int]:
+    """Register as `register` does, for files of thousands of users; what is held is claimed in bounded steps."""
+    user_ids = sorted(copy_new(connection, users))
+    for start in range(0, len(user_ids), CLAIM_STEP):
+        claim(connection, user_ids[start : start + CLAIM_STEP])
     return user_ids
 
 

@@ -29,6 +29,7 @@ def _imported(*arguments: str) -> set[str]:
         (["--help"], set()),
         (["completion", "bash"], set()),
         (["organizations", "--help"], {"pydantic", "sqlalchemy"}),
+        (["users", "create", "--help"], {"pydantic", "sqlalchemy"}),
     ],
 )
 def test_a_command_imports_only_what_it_needs(arguments: list[str], needed: set[str]) -> None:

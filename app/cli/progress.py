@@ -1,0 +1,17 @@
+"""A bar for work that takes a while, on standard error, and only where a person looks."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+
+@contextmanager
+def progress_bar(words: str, *, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar, and give the function that moves it to a place between 0 and `total`."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(words, total=total)
+        yield lambda place: progress.update(task, completed=place)

@@ -1,0 +1,149 @@
+"""The import of users from a CSV file: streamed, committed in chunks, each bad row kept with its reason."""
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NamedTuple, Self
+
+from app import users
+from app.cli.csv_file import CsvFile, Row, column_name
+from app.cli.progress import progress_bar
+from app.database import transaction
+from app.errors import PointsError, Refused
+from app.ledger.claim import register_many
+
+CHUNK_ROWS = 20_000
+_COLUMNS = ("email", "first_name", "last_name")
+
+
+class BadRow(NamedTuple):
+    line: int
+    reason: str
+
+
+@dataclass(kw_only=True)
+class Imported:
+    """What has become of the rows; `errors_file` is where the bad ones were written, if there are any."""
+
+    registered: int = 0
+    already_registered: int = 0
+    bad_rows: list[BadRow] = field(default_factory=list)
+    errors_file: str | None = None
+
+
+def import_users(path: Path) -> Imported:
+    """Register the users of a file.
+
+    Raises:
+        Refused: it is no CSV file with the three columns, or Ctrl-C came; what is committed stays.
+    """
+    counts = Imported()
+    with closing(CsvFile(path)) as file, _Errors(path) as errors:
+        rows = file.rows()
+        places = _places(next(rows, None), file.name)
+        try:
+            with progress_bar(f"Importing {file.name}", total=file.size) as advance_to:
+                for chunk in _chunks(rows, places, counts, errors):
+                    with transaction() as connection:
+                        registered = len(register_many(connection, chunk))
+                    counts.registered += registered
+                    counts.already_registered += len(chunk) - registered
+                    advance_to(file.bytes_read)
+        except KeyboardInterrupt:
+            raise Refused(
+                f"Interrupted: {counts.registered} are registered. Give the command again to import the rest."
+            ) from None
+    counts.errors_file = errors.written
+    return counts
+
+
+def _places(header: Row | None, name: str) -> list[int]:
+    """Return the places of the three columns.
+
+    Raises:
+        Refused: the first line names one of them not at all, or twice.
+    """
+    headings = [] if header is None else [column_name(cell) for cell in header.cells]
+    missing = [column for column in _COLUMNS if column not in headings]
+    if missing:
+        raise Refused(
+            f"{name} has no column {' and no column '.join(missing)}: its first line must name the columns"
+            " email, first_name and last_name, in any order."
+        )
+    twice = [column for column in _COLUMNS if headings.count(column) > 1]
+    if twice:
+        raise Refused(f"{name} has the column {twice[0]} twice: take one away.")
+    return [headings.index(column) for column in _COLUMNS]
+
+
+def _chunks(
+    rows: Iterable[Row], places: Sequence[int], counts: Imported, errors: "_Errors"
+) -> Iterator[list[users.NewUser]]:
+    chunk: list[users.NewUser] = []
+    for row in rows:
+        cells = [row.cells[place] if place < len(row.cells) else "" for place in places]
+        try:
+            chunk.append(_new_user(row, cells))
+        except PointsError as error:
+            # Interned, because the reasons of a million bad rows are a handful of sentences.
+            counts.bad_rows.append(BadRow(row.line, sys.intern(error.sentence)))
+            errors.write(row, error.sentence, cells)
+        if len(chunk) == CHUNK_ROWS:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _new_user(row: Row, cells: Sequence[str]) -> users.NewUser:
+    if row.fault is not None:
+        raise Refused(f"The row {row.fault}")
+    user = users.new_user(*cells)
+    if not (user.first_name + user.last_name).isprintable():
+        _require_utf8(user)
+    return user
+
+
+def _require_utf8(user: users.NewUser) -> None:
+    try:
+        (user.first_name + user.last_name).encode()
+    except UnicodeEncodeError:
+        raise Refused("A name is not in UTF-8: save the file as CSV in UTF-8.") from None
+
+
+class _Errors:
+    """`FILE.errors.csv`: the bad rows as they were, with line and reason; it can be mended and imported.
+
+    It is written beside its name and renamed at the end, and only if there is a bad row. Where
+    nothing may be written the import goes on without it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._target = path.with_name(f"{path.stem}.errors.csv")
+        self._draft = self._target.with_suffix(".csv.unfinished")
+        self._file: IO[str] | None = None
+        self._can_be_written = True
+        self.written: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, row: Row, reason: str, cells: Sequence[str]) -> None:
+        if self._file is None and self._can_be_written:
+            try:
+                self._file = self._draft.open("w", encoding="utf-8", errors="surrogateescape", newline="")
+            except OSError:
+                self._can_be_written = False
+            else:
+                csv.writer(self._file).writerow([*_COLUMNS, "line", "reason"])
+        if self._file is not None:
+            csv.writer(self._file).writerow([*cells, row.line, reason])
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._draft.replace(self._target)
+            self.written = str(self._target)

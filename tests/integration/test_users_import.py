@@ -1,0 +1,154 @@
+"""The import of users from a CSV file, on a real PostgreSQL: what is registered, claimed, named and carried on."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from app.cli import users_import
+from app.cli.users_import import import_users
+from app.errors import Refused
+from app.ledger import claim
+from app.users import NewUser
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a handful of rows be several chunks, and a chunk several claims."""
+    monkeypatch.setattr(users_import, "CHUNK_ROWS", 3)
+    monkeypatch.setattr(claim, "CLAIM_STEP", 2)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "people.csv"
+
+
+def _write(path: Path, emails: Sequence[str]) -> Path:
+    rows = "".join(f"{email},First,Last\n" for email in emails)
+    path.write_text(f"email,first_name,last_name\n{rows}")
+    return path
+
+
+def _some(number: int) -> list[str]:
+    return [f"user{place}@example.com" for place in range(number)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"email,first_name,last_name\n{ANN},Ann,Lee\n".encode(),
+        f"note;Last Name;E-mail;First Name\r\n\r\nx;Lee;{ANN};Ann\r\n".replace("E-mail", "Email").encode("utf-8-sig"),
+        f"first_name\tlast_name\temail\nAnn\tLee\t{ANN}\n".encode("utf-16"),
+        b"note,email,first_name,last_name\ncaf\xe9,ann@example.com,Ann,Lee\n",
+    ],
+)
+def test_the_columns_come_in_any_order_delimiter_and_encoding(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    imported = import_users(path)
+    assert (imported.registered, imported.already_registered, imported.bad_rows) == (1, 0, [])
+    assert books.make_users(ANN) == [1]
+
+
+def test_who_is_registered_already_or_comes_twice_is_counted_and_left_alone(path: Path) -> None:
+    books.make_users(ANN)
+    imported = import_users(_write(path, [ANN.upper(), BOB, BOB, CY, BOB]))
+    assert (imported.registered, imported.already_registered) == (2, 3)
+    assert books.make_users(ANN, BOB, CY)[0] == 1
+
+
+def test_what_is_held_for_those_registered_is_claimed_whatever_chunk_they_come_in(path: Path) -> None:
+    organization_id = books.make_organization(1_000)
+    emails = _some(8)
+    batch_id = books.issue_now(organization_id, emails, 10)
+    held = books.read_batch(organization_id, batch_id)[1]
+    assert import_users(_write(path, emails[::-1])).registered == 8
+    claimed = books.read_batch(organization_id, batch_id)[1]
+    assert [(row.id, row.credited, row.claimed) for row in claimed] == [(row.id, True, True) for row in held]
+    assert [books.balance_of_user(email) for email in emails] == [10] * 8
+    assert books.breaches() == []
+
+
+def test_each_bad_row_has_its_line_and_can_be_mended_and_imported(path: Path) -> None:
+    path.write_bytes(
+        b"last_name,email,first_name\n"
+        b"Lee,ann@example.com,Ann\n"
+        b"Lee,nonsense,No\n"
+        b'"Two\nlines",bob@example.com,Bob\n'
+        b"Lee,cy@example.com\n"
+        b'Lee,"dan@example.com"x,Dan\n'
+        b"M\xfcller,eve@example.com,Eve\n"
+    )
+    imported = import_users(path)
+    assert imported.registered == 2
+    assert [bad.line for bad in imported.bad_rows] == [3, 6, 7, 8]
+    for bad, words in zip(imported.bad_rows, ("@-sign", "first_name", "closing quote", "UTF-8"), strict=True):
+        assert words in bad.reason
+    errors_file = path.with_name("people.errors.csv")
+    assert imported.errors_file == str(errors_file)
+    written = errors_file.read_bytes().decode(errors="surrogateescape").splitlines()
+    rows = list(csv.DictReader(written))
+    assert [(row["email"], row["line"]) for row in rows[:2]] == [("nonsense", "3"), (CY, "6")]
+    errors_file.write_text("".join(f"{line}\n" for line in (written[0], written[2].replace(",,", ",Cy,"))))
+    assert import_users(errors_file).registered == 1
+
+
+def test_an_interrupted_import_keeps_what_is_committed_and_is_carried_on_by_giving_it_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunks = iter(range(10))
+
+    def interrupted(connection: Connection, users: Sequence[NewUser]) -> list[int]:
+        user_ids = claim.register_many(connection, users)
+        if next(chunks) == 1:
+            raise KeyboardInterrupt
+        return user_ids
+
+    _write(path, _some(8))
+    with monkeypatch.context() as patch:
+        patch.setattr(users_import, "register_many", interrupted)
+        with pytest.raises(Refused, match="Interrupted: 3 are registered"):
+            import_users(path)
+    imported = import_users(path)
+    assert (imported.registered, imported.already_registered) == (5, 3)
+
+
+@pytest.mark.usefixtures("many_connections")
+def test_imports_of_the_same_addresses_at_once_never_lock_each_other_for_good(path: Path, tmp_path: Path) -> None:
+    before = books.deadlocks()
+    emails = _some(9)
+    orders: Iterator[list[str]] = iter((emails, emails[::-1], emails[4:] + emails[:4]))
+    paths = [_write(tmp_path / f"{number}.csv", order) for number, order in enumerate(orders)]
+    imported = races.at_once(*(partial(import_users, each) for each in paths))
+    assert sum(each.registered for each in imported) == 9
+    assert sum(each.already_registered for each in imported) == 18
+    assert books.deadlocks() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "no column email and no column first_name and no column last_name"),
+        (b"email,first_name\n", "no column last_name"),
+        (b"email,first_name,last_name,Email\n", "column email twice"),
+        (b'email,first_name,last_name\n"ann@example.com,Ann,Lee\n', "from line 2 on: a quote is opened"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(path: Path, content: bytes, words: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(Refused, match=words):
+        import_users(path)
+
+
+def test_a_folder_that_may_not_be_written_to_hinders_no_import(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.with_name("people.errors.csv.unfinished").mkdir()
+    imported = import_users(_write(path, [ANN, "nonsense"]))
+    assert (imported.registered, len(imported.bad_rows), imported.errors_file) == (1, 1, None)
