@@ -1,11 +1,11 @@
 """Redis by its address: one server, or a master that Sentinels watch over and replace when it fails."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from redis import Redis
-from redis.sentinel import Sentinel
+if TYPE_CHECKING:
+    from redis import Redis
 
 _SENTINEL_PORT = 26_379
 
@@ -62,8 +62,12 @@ def is_watched(url: str) -> bool:
     return urlsplit(url).scheme == "sentinel"
 
 
-def redis_client(url: str, *, timeout_s: float, **options: Any) -> Redis:
+def redis_client(url: str, *, timeout_s: float, **options: Any) -> "Redis":
     """Make a client that gives up after `timeout_s`; behind Sentinels it asks them anew after each disconnection."""
+    # The settings read addresses here, also for the commands that never speak to Redis: they start sooner without.
+    from redis import Redis  # noqa: PLC0415
+    from redis.sentinel import Sentinel  # noqa: PLC0415
+
     timeouts = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
     if not is_watched(url):
         return Redis.from_url(url, **timeouts, **options)
