@@ -6,6 +6,7 @@ from app.api.openapi.headers import answered, parameter
 from app.api.openapi.refusals import json_content, refused
 
 _BODY = {"required": True, "content": json_content("IssueRequest", "to_two", "to_one", "all_or_nobody")}
+_BATCH = {"operationId": "showBatch", "parameters": {"batch_id": "$response.body#/additional_data/batch_id"}}
 
 PATHS: dict[str, Any] = {
     "/v1/points/verify": {
@@ -46,18 +47,14 @@ PATHS: dict[str, Any] = {
                     "that batch, as it was answered then.",
                     "headers": answered("Idempotency-Replayed"),
                     "content": json_content("SendAnswer", "issued", "issued_in_part"),
+                    "links": {"batch": _BATCH},
                 },
                 "202": {
                     "description": "The batch is accepted and will be issued exactly once: the caller preferred not "
                     "to wait, or the wait ran out.",
                     "headers": answered("Location", "Retry-After"),
                     "content": json_content("QueuedAnswer", "queued"),
-                    "links": {
-                        "batch": {
-                            "operationId": "showBatch",
-                            "parameters": {"batch_id": "$response.body#/data/batch_id"},
-                        }
-                    },
+                    "links": {"batch": _BATCH},
                 },
                 **refused(400, 401, 403, 405, 413, 415, 422, 429, 500, 503),
             },
