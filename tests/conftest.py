@@ -14,6 +14,7 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.settings import settings
+from tests.e2e.conftest import Service
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
 _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
@@ -85,3 +86,16 @@ def broker(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
     forget_everything()
     hints.redis().flushdb()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run the whole service on embedded servers, once for all tests over HTTP; the books balance at its end."""
+    running = Service(tmp_path_factory.mktemp("service"), {})
+    try:
+        running.start()
+        yield running
+        running.points("audit")
+        assert running.stop() == 0
+    finally:
+        running.kill()

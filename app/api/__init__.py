@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException
 
-from app.api import batches, envelope, health, openapi, organization, send, verify
+from app.api import batches, docs, envelope, health, openapi, organization, send, verify
 from app.api.limits import limit_rate, retry_after_s
 from app.errors import PointsError
 from app.settings import settings
@@ -35,7 +35,7 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    for endpoint in (verify, send, batches, organization, health, openapi):
+    for endpoint in (verify, send, batches, organization, health, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
     app.before_request(_name_the_request)
     limiter = limit_rate(app)

@@ -186,16 +186,3 @@ def until(true: Any, *, within_s: float, every_s: float = 0.1) -> None:
     while not true():
         assert time.monotonic() < deadline, f"it did not come true within {within_s} s"
         time.sleep(every_s)
-
-
-@pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Run the whole service on embedded servers, once for all tests over HTTP; the books balance at its end."""
-    running = Service(tmp_path_factory.mktemp("service"), {})
-    try:
-        running.start()
-        yield running
-        running.points("audit")
-        assert running.stop() == 0
-    finally:
-        running.kill()

@@ -6,7 +6,8 @@ from typing import Any
 _EVERYWHERE = ("X-Request-Id", "Cache-Control", "Vary", "Via")
 
 
-def _always(description: str, value: str) -> dict[str, Any]:
+def always(description: str, value: str) -> dict[str, Any]:
+    """Describe a header that always has this value."""
     return {"description": description, "required": True, "schema": {"type": "string", "const": value}}
 
 
@@ -22,10 +23,10 @@ DESCRIBED: dict[str, Any] = {
         "required": True,
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._:/+=@-]{1,128}$"},
     },
-    "Cache-Control": _always("No answer may be kept, by anybody.", "no-store, private"),
-    "Vary": _always("What an answer depends on besides its address.", "Accept, Authorization"),
-    "Via": _always("The front end, a gateway to the workers, names itself.", "1.1 points"),
-    "WWW-Authenticate": _always("The scheme in which a key is sent.", "Bearer"),
+    "Cache-Control": always("No answer may be kept, by anybody.", "no-store, private"),
+    "Vary": always("What an answer depends on besides its address.", "Accept, Authorization"),
+    "Via": always("The front end, a gateway to the workers, names itself.", "1.1 points"),
+    "WWW-Authenticate": always("The scheme in which a key is sent.", "Bearer"),
     "Allow": {
         "description": "The methods that this path takes.",
         "required": True,

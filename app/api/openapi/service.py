@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from app.api.openapi.headers import answered, parameter
+from app.api.docs import SECURITY
+from app.api.openapi.headers import always, answered, parameter
 from app.api.openapi.refusals import json_content, refused
 
 
@@ -43,5 +44,18 @@ PATHS: dict[str, Any] = {
         "This description",
         "OpenAPI 3.1, with the limits of this very service.",
         _ok("The description.", {"application/json": {"schema": {"type": "object", "required": ["openapi"]}}}),
+    ),
+    "/docs": _open(
+        "showDocs",
+        "All of this, to read and to try",
+        "A page for a browser. It asks no other address than this service's.",
+        {
+            "200": {
+                "description": "The page.",
+                "headers": answered()
+                | {name: always("Keeps the page to itself.", value) for name, value in SECURITY.items()},
+                "content": {"text/html": {"schema": {"type": "string"}}},
+            }
+        },
     ),
 }

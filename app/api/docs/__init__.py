@@ -1,0 +1,38 @@
+"""`GET /docs`: a page in which a caller reads about every call and tries it, from this service alone."""
+
+from pathlib import Path
+
+from flask import Blueprint, Response
+from werkzeug.exceptions import NotFound
+
+blueprint = Blueprint("docs", __name__)
+
+_FOLDER = Path(__file__).parent / "page"
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_PARTS = {path.name: path.read_bytes() for path in sorted(_FOLDER.iterdir()) if path.suffix in _TYPES}
+
+# The page holds a caller's key: nothing but its own parts may run in it, frame it or be asked by it.
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+@blueprint.get("/docs")
+def show_docs() -> Response:
+    return _part("index.html")
+
+
+@blueprint.get("/docs/<name>")
+def show_part(name: str) -> Response:
+    """Answer with a style, a script or a picture of the page."""
+    if name not in _PARTS:
+        raise NotFound
+    return _part(name)
+
+
+def _part(name: str) -> Response:
+    content_type = f"{_TYPES[Path(name).suffix]}; charset=utf-8"
+    return Response(_PARTS[name], content_type=content_type, headers=SECURITY)

@@ -1,0 +1,63 @@
+// Reading openapi.json: following references, and saying in words what a schema asks for.
+
+export class Description {
+  constructor(document) {
+    this.document = document;
+  }
+
+  /** The part itself, where a reference to it may stand. */
+  whole(part) {
+    if (!part?.$ref) return part;
+    const named = part.$ref.slice(2).split("/").reduce((at, name) => at[name], this.document);
+    return { name: part.$ref.split("/").pop(), ...named };
+  }
+
+  /** Every call, in the order of the tags: `{method, path, operation, id}`. */
+  calls() {
+    const calls = Object.entries(this.document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        method: method.toUpperCase(), path, operation, id: operation.operationId,
+      })));
+    const order = this.document.tags.map((tag) => tag.name);
+    return calls.sort((one, other) => order.indexOf(one.operation.tags[0]) - order.indexOf(other.operation.tags[0]));
+  }
+
+  needsKey(operation) {
+    return (operation.security ?? this.document.security).length > 0;
+  }
+
+  parameters(operation) {
+    return (operation.parameters ?? []).map((parameter) => this.whole(parameter));
+  }
+
+  /** The examples of a content, by name. */
+  examples(content) {
+    return Object.entries(content?.examples ?? {}).map(([name, example]) => [name, this.whole(example).value]);
+  }
+
+  /** What a value has to be, in a few words. */
+  words(given) {
+    const schema = this.whole(given);
+    const choices = schema.anyOf ?? schema.oneOf;
+    if (choices && !schema.properties) {
+      const words = choices.filter((choice) => !choice.$ref?.endsWith("/Missing")).map((choice) => this.words(choice));
+      return words.join(" or ");
+    }
+    if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(", ");
+    if (schema.const !== undefined) return JSON.stringify(schema.const);
+    if (schema.type === "array") return `array of ${this.words(schema.items ?? {})}${limits(schema, "minItems", "maxItems")}`;
+    if (schema.type === "object") return schema.name ?? "object";
+    if (schema.type === "null") return "null";
+    const kind = schema.format === "idn-email" ? "e-mail address" : schema.format === "date-time" ? "time" : schema.type;
+    const unit = schema.type === "string" ? limits(schema, "minLength", "maxLength", " characters") : "";
+    return `${kind ?? "anything"}${limits(schema, "minimum", "maximum")}${unit}`;
+  }
+}
+
+function limits(schema, lowest, highest, unit = "") {
+  const [low, high] = [schema[lowest], schema[highest]].map((limit) => limit?.toLocaleString("en"));
+  if (low !== undefined && high !== undefined) return `, ${low} to ${high}${unit}`;
+  if (high !== undefined) return `, up to ${high}${unit}`;
+  if (low !== undefined && low !== "0") return `, from ${low}${unit}`;
+  return "";
+}

@@ -1,0 +1,41 @@
+// The caller's key: read from its field for each call, and stored nowhere.
+
+const says = document.getElementById("key-says");
+const field = document.getElementById("key");
+const show = document.getElementById("key-show");
+
+export const key = {
+  get text() {
+    return field.value.trim();
+  },
+  get isLive() {
+    return this.text.startsWith("pts_live_");
+  },
+  ask() {
+    field.focus();
+    tell("This call needs a key. Paste yours here.", "wrong");
+  },
+};
+
+function tell(sentence, mood) {
+  says.textContent = sentence;
+  says.dataset.mood = mood;
+}
+
+/** Say which mode the key belongs to; `changed` is called after each change. */
+export function watchKey(changed) {
+  document.getElementById("key-form").addEventListener("submit", (event) => event.preventDefault());
+  show.addEventListener("click", () => {
+    const hidden = field.type === "password";
+    field.type = hidden ? "text" : "password";
+    show.textContent = hidden ? "Hide" : "Show";
+    show.setAttribute("aria-pressed", String(hidden));
+  });
+  field.addEventListener("input", () => {
+    if (!key.text) tell("Kept in this page's memory only; gone when you leave.", "");
+    else if (key.isLive) tell("A live key: what you send here is real.", "live");
+    else if (key.text.startsWith("pts_dev_")) tell("A development key: nothing here is real, it is the sandbox.", "sandbox");
+    else tell("A key begins with pts_live_ or pts_dev_.", "wrong");
+    changed();
+  });
+}

@@ -1,0 +1,28 @@
+// A call put together from its form, for the browser and for a terminal.
+
+/** What to ask: the address beside this page, the method, the headers without the key, the body. */
+export function made({ method, path }, values, body) {
+  const headers = { Accept: "application/json" };
+  const query = new URLSearchParams();
+  let filled = path.slice(1);
+  for (const [parameter, value] of values) {
+    if (parameter.in === "path") filled = filled.replace(`{${parameter.name}}`, encodeURIComponent(value.trim()));
+    else if (value === "") continue;
+    else if (parameter.in === "query") query.append(parameter.name, value);
+    else headers[parameter.name] = value;
+  }
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const asked = query.size ? `?${query}` : "";
+  // The page stands at /docs, perhaps below a prefix of a proxy: the calls stand beside it.
+  return { url: new URL(filled + asked, new URL(".", location.href)).href, method, headers, body };
+}
+
+/** The same for a shell, with the key in the variable KEY. */
+export function asCurl({ url, method, headers, body }, needsKey) {
+  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const lines = [`curl -i ${method === "GET" ? "" : `-X ${method} `}${quoted(url)}`];
+  if (needsKey) lines.push('-H "Authorization: Bearer $KEY"');
+  for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
+  if (body !== undefined) lines.push(`--data-binary ${quoted(body)}`);
+  return lines.join(" \\\n  ");
+}

@@ -1,0 +1,65 @@
+"""What is measured within a page: text that is hard to read, controls without a name, a page wider than its window."""
+
+from playwright.sync_api import Page
+
+# Contrast as WCAG 2 counts it, of each piece of text against the nearest background behind it.
+_FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = (colour) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = (colour) => rgb(colour).slice(0, 3).map((part) => part / 255)
+    .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (rgb(colour)[3] === 255) return colour;
+    }
+    return "white";
+  };
+  const faint = new Set();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    const element = text.parentElement;
+    if (!text.data.trim() || !element.checkVisibility()) continue;
+    const lights = [light(getComputedStyle(element).color), light(behind(element))];
+    const contrast = (Math.max(...lights) + 0.05) / (Math.min(...lights) + 0.05);
+    if (contrast < 4.5) faint.add(`${element.className || element.tagName}: ${text.data.trim().slice(0, 40)}`);
+  }
+  return [...faint];
+}"""
+
+_NAMELESS = """() => [...document.querySelectorAll("input, select, textarea, button, summary, a, nav, form")]
+  .filter((element) => !(element.labels?.length || element.textContent.trim() || element.ariaLabel))
+  .map((element) => element.outerHTML.slice(0, 120))"""
+
+_SAME_ID = """() => {
+  const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+  return ids.filter((id, index) => ids.indexOf(id) !== index);
+}"""
+
+
+def open_everything(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach((details) => { details.open = true; })")
+
+
+def faint_texts(page: Page) -> list[str]:
+    faint: list[str] = page.evaluate(_FAINT)
+    return faint
+
+
+def nameless_controls(page: Page) -> list[str]:
+    nameless: list[str] = page.evaluate(_NAMELESS)
+    return nameless
+
+
+def ids_used_twice(page: Page) -> list[str]:
+    twice: list[str] = page.evaluate(_SAME_ID)
+    return twice
+
+
+def width_beyond_the_window(page: Page) -> int:
+    beyond: int = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    return beyond
