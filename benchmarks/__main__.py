@@ -1,31 +1,33 @@
 """The command: `python -m benchmarks [--only SECTION …] [--rounds N] [--seconds S] [--quick] [--publish]`."""
 
 import signal
-from typing import Protocol
+from collections.abc import Callable
 
 import click
 
-from benchmarks import cpu, results, tables
+from benchmarks import body, cpu, floor, results, tables
+from benchmarks.options import Options
 from benchmarks.rows import Row
 
-
-class _Measure(Protocol):
-    def __call__(self, *, rounds: int, seconds: float) -> list[Row]: ...
-
-
-SECTIONS: dict[str, _Measure] = {"cpu": cpu.measure}
+SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
+    "floor": floor.measure,
+    "body": body.measure,
+    "cpu": cpu.measure,
+}
 
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice(list(SECTIONS)), help="A section; may be given again.")
 @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1), help="Looks at each figure.")
 @click.option("--seconds", default=3.0, show_default=True, help="How long callers call at a time.")
-def main(only: tuple[str, ...], rounds: int, seconds: float) -> None:
+@click.option("--quick", is_flag=True, help="Leave out 10 million stored transactions.")
+def main(only: tuple[str, ...], rounds: int, seconds: float, quick: bool) -> None:
     """Measure, print the tables and write benchmarks/results.json. It reports and never fails on a figure."""
     signal.signal(signal.SIGTERM, _stop)
+    options = Options(rounds=rounds, seconds=seconds, quick=quick)
     for section in only or SECTIONS:
-        rows = SECTIONS[section](rounds=rounds, seconds=seconds)
-        results.put(section, rows, rounds=rounds, seconds=seconds)
+        rows = SECTIONS[section](options)
+        results.put(section, rows, options)
         tables.show(section, rows)
 
 

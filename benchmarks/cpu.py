@@ -6,7 +6,8 @@ It hardly depends on what else the machine does, unlike rates and latencies.
 from functools import partial
 
 from benchmarks.load import Plan, get, load, post_send
-from benchmarks.rows import Row, named, take_turns
+from benchmarks.options import Options
+from benchmarks.rows import Look, Named, Row, named, take_turns
 from benchmarks.service import Service, running
 from benchmarks.usage import cpu_s
 
@@ -14,18 +15,18 @@ CALLERS = (1, 8, 32)
 _ACCOUNTS = 1_000
 
 
-def measure(*, rounds: int, seconds: float) -> list[Row]:
+def measure(options: Options) -> list[Row]:
     """Measure both calls under 1, 8 and 32 callers, in turn."""
     with running() as service:
         key, emails = service.sender().key, service.accounts("cpu", _ACCOUNTS)
         sends = [post_send(key, [email]) for email in emails]
-        looks = {}
+        looks: dict[Named, Look] = {}
         for callers in CALLERS:
             views = Plan(port=service.port, requests=[get("/healthz")], callers=callers, expect=200)
             issues = Plan(port=service.port, requests=sends, callers=callers)
-            looks[named("/healthz", callers=callers)] = partial(_look, service, views, seconds)
-            looks[named("send of one", callers=callers)] = partial(_look, service, issues, seconds)
-        return take_turns(looks, rounds=rounds)
+            looks[named("/healthz", callers=callers)] = partial(_look, service, views, options.seconds)
+            looks[named("send of one", callers=callers)] = partial(_look, service, issues, options.seconds)
+        return take_turns(looks, rounds=options.rounds)
 
 
 def _look(service: Service, plan: Plan, seconds: float) -> dict[str, float]:

@@ -1,9 +1,16 @@
-"""The floor: what PostgreSQL needs to COPY the rows of one batch into a fixed table of the bench's own."""
+"""Section `floor`: what PostgreSQL needs to COPY the rows of one batch into a fixed table of the bench's own."""
 
 import time
 from datetime import UTC, datetime
+from functools import partial
 
 import psycopg
+
+from benchmarks.options import Options
+from benchmarks.rows import Look, Row, named, take_turns
+from benchmarks.service import running
+
+SIZES = (1, 10, 100, 1_000, 10_000)
 
 _TABLE = """
     CREATE TABLE IF NOT EXISTS bench_floor (
@@ -18,22 +25,37 @@ _TABLE = """
 """
 _COPY = "COPY bench_floor (organization_id, user_id, batch_id, position, amount, balance, email, created_at) FROM STDIN"
 
+_Connection = psycopg.Connection[tuple[object, ...]]
 
-def prepare(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+
+def measure(options: Options) -> list[Row]:
+    """Measure the floor alone; the other sections measure it again, beside what they compare with it."""
+    with running() as service, service.connect() as connection:
+        prepare(connection)
+        looks = {named("floor", recipients=size): look(connection, size) for size in SIZES}
+        return take_turns(looks, rounds=options.rounds)
+
+
+def prepare(connection: _Connection) -> None:
     """Make the floor's tables; they do not move when ours do."""
-    connection.execute(_TABLE)
-    connection.commit()
+    for statement in _TABLE.split(";"):
+        if statement.strip():
+            connection.execute(statement)
 
 
-def copy_rows(connection: psycopg.Connection[tuple[object, ...]], emails: list[str]) -> float:
-    """COPY one row per address, update one organization row, commit; return the seconds it took."""
+def look(connection: _Connection, size: int) -> Look:
+    """Return a look at the floor for a batch of this size."""
+    return partial(_copy_rows, connection, [f"{place}.floor@example.com" for place in range(size)])
+
+
+def _copy_rows(connection: _Connection, emails: list[str]) -> dict[str, float]:
+    """COPY one row per address, update one organization row, commit."""
     moment = datetime.now(UTC)
     rows = [(1, place, 1, place, 50, 1_000_000 - place, email, moment) for place, email in enumerate(emails)]
     started = time.perf_counter()
-    with connection.cursor() as cursor:
+    with connection.transaction(), connection.cursor() as cursor:
         with cursor.copy(_COPY) as copy:
             for row in rows:
                 copy.write_row(row)
         cursor.execute("UPDATE bench_floor_organization SET balance = balance + 1 WHERE id = 1")
-    connection.commit()
-    return time.perf_counter() - started
+    return {"time_s": time.perf_counter() - started}

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.options import Options
 from benchmarks.rows import Row
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -28,10 +29,10 @@ def rows_of(sections: dict[str, Any], section: str) -> list[Row]:
     return [Row(**row) for row in sections.get(section, {}).get("rows", ())]
 
 
-def put(section: str, rows: Sequence[Row], *, rounds: int, seconds: float, path: Path = RESULTS) -> None:
+def put(section: str, rows: Sequence[Row], options: Options, *, path: Path = RESULTS) -> None:
     """Put the figures of one section in the place of its former ones, and leave the other sections alone."""
     sections = read(path)
-    sections[section] = {**_circumstances(rounds=rounds, seconds=seconds), "rows": [row.as_json() for row in rows]}
+    sections[section] = {**_circumstances(options), "rows": [row.as_json() for row in rows]}
     # A row a line, so that a change of figures can be read as one.
     lines = []
     for name, content in sorted(sections.items()):
@@ -41,15 +42,15 @@ def put(section: str, rows: Sequence[Row], *, rounds: int, seconds: float, path:
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def _circumstances(*, rounds: int, seconds: float) -> dict[str, Any]:
+def _circumstances(options: Options) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 1),
-        "rounds": rounds,
-        "seconds": seconds,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
     }
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+# A measure's name: what it measures, and of which variant.
+Named = tuple[str, tuple[tuple[str, int | str], ...]]
 # What one look of a measure gives: its figures by name.
 Look = Callable[[], Mapping[str, float]]
 
@@ -29,22 +31,22 @@ class Row:
         return asdict(self)
 
 
-def take_turns(looks: Mapping[tuple[str, tuple[tuple[str, int | str], ...]], Look], *, rounds: int) -> list[Row]:
+def take_turns(looks: Mapping[Named, Look], *, rounds: int) -> list[Row]:
     """Take one look of each measure a round, in turn, so that the machine's mood weighs on all alike.
 
-    A measure is named by what it measures and of which variant. One round goes before to warm up, not counted.
+    One round goes before to warm up, not counted.
     """
-    values: dict[tuple[str, tuple[tuple[str, int | str], ...], str], list[float]] = {}
+    values: dict[tuple[Named, str], list[float]] = {}
     for turn in range(rounds + 1):
-        for (what, of), look in looks.items():
+        for name, look in looks.items():
             seen = look()
             if turn > 0:
                 for figure, value in seen.items():
-                    values.setdefault((what, of, figure), []).append(value)
-    return [Row(what=what, of=dict(of), figure=figure, values=seen) for (what, of, figure), seen in values.items()]
+                    values.setdefault((name, figure), []).append(value)
+    return [Row(what=what, of=dict(of), figure=figure, values=seen) for ((what, of), figure), seen in values.items()]
 
 
-def named(what: str, **of: int | str) -> tuple[str, tuple[tuple[str, int | str], ...]]:
+def named(what: str, **of: int | str) -> Named:
     """Return the name of a measure, as `take_turns` takes it."""
     return what, tuple(of.items())
 

@@ -15,7 +15,7 @@ import psycopg
 from sqlalchemy import Connection
 
 from app import api_keys, organizations, users
-from app.database import new_engine
+from app.database import engine, forget_connections_of_the_parent, new_engine
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import ports
@@ -23,6 +23,7 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import RUNNING_FILE
 from app.local.valkey import Valkey
+from app.settings import settings
 
 _STARTED_IN_S = 180.0
 _BALANCE = 10**15
@@ -70,12 +71,12 @@ class Service:
 
     @contextlib.contextmanager
     def _begin(self) -> Iterator[Connection]:
-        engine = new_engine(self.database_url, pool_size=1)
+        own = new_engine(self.database_url, pool_size=1)
         try:
-            with engine.begin() as connection:
+            with own.begin() as connection:
                 yield connection
         finally:
-            engine.dispose()
+            own.dispose()
 
 
 @contextlib.contextmanager
@@ -101,6 +102,25 @@ def running(*, worker_events: bool = False) -> Iterator[Service]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(90)
+
+
+@contextlib.contextmanager
+def in_this_process(service: Service) -> Iterator[None]:
+    """Let the application's own functions, called in this process, find the servers of a service."""
+    addresses = {"DATABASE_URL": service.database_url, "REDIS_URL": service.redis_url}
+    former = {name: os.environ.get(name) for name in addresses}
+    os.environ.update(addresses)
+    settings.cache_clear()
+    try:
+        yield
+    finally:
+        engine().dispose()
+        forget_connections_of_the_parent()
+        settings.cache_clear()
+        for name, address in former.items():
+            os.environ.pop(name)
+            if address is not None:
+                os.environ[name] = address
 
 
 def _wait_until_it_runs(process: subprocess.Popen[bytes], output: Path) -> None:

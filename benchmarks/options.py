@@ -1,0 +1,12 @@
+"""What a run is asked for."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """`rounds` looks at each figure; callers call for `seconds` at a time; `quick` leaves out 10 million rows."""
+
+    rounds: int
+    seconds: float
+    quick: bool = False
