@@ -5,13 +5,14 @@ from collections.abc import Callable
 
 import click
 
-from benchmarks import body, cpu, floor, results, tables
+from benchmarks import body, cpu, floor, results, send, tables
 from benchmarks.options import Options
 from benchmarks.rows import Row
 
 SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "floor": floor.measure,
     "body": body.measure,
+    "send": send.measure,
     "cpu": cpu.measure,
 }
 

@@ -28,8 +28,19 @@ class Caller:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self) -> None:
+        """Send the next of the requests."""
         request = self._requests[self._next]
         self._next = (self._next + 1) % len(self._requests)
+        self._send(request)
+
+    def exchange(self, request: bytes) -> tuple[int, float]:
+        """Send this request and wait for its answer; return its status and the seconds it took."""
+        self._send(request)
+        while (status := self.receive()) == 0:
+            pass
+        return status, time.perf_counter() - self.sent_at
+
+    def _send(self, request: bytes) -> None:
         self._head = b""
         self._missing: int | None = None
         self._tail = b""

@@ -46,6 +46,16 @@ def take_turns(looks: Mapping[Named, Look], *, rounds: int) -> list[Row]:
     return [Row(what=what, of=dict(of), figure=figure, values=seen) for ((what, of), figure), seen in values.items()]
 
 
+def repeated(look: Look, *, times: int) -> Look:
+    """Make one look of several: the median of each figure."""
+
+    def several() -> dict[str, float]:
+        seen = [look() for _ in range(times)]
+        return {figure: statistics.median(one[figure] for one in seen) for figure in seen[0]}
+
+    return several
+
+
 def named(what: str, **of: int | str) -> Named:
     """Return the name of a measure, as `take_turns` takes it."""
     return what, tuple(of.items())

@@ -1,0 +1,90 @@
+"""Section `send`: a whole send, HTTP in and 201 out, beside the floor, and its parts.
+
+The parts are measured one by one, in this process or over HTTP, right after the whole; what the whole
+takes beyond them is the queue: the task's way to a worker, the hint's way back, and waking up.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import psycopg
+
+from app import batches
+from app.api.schemas import parse_issue_request
+from app.database import transaction
+from app.local.ports import HOST
+from app.settings import settings
+from benchmarks import floor
+from benchmarks.body import accept_and_drain
+from benchmarks.caller import Caller
+from benchmarks.load import get, post_send
+from benchmarks.options import Options
+from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
+from benchmarks.service import Service, in_this_process, running
+
+
+def measure(options: Options) -> list[Row]:
+    """Measure each size, all recipients with accounts."""
+    with running() as service, in_this_process(service), service.connect() as connection:
+        floor.prepare(connection)
+        looks: dict[Named, Look] = {}
+        for size in floor.SIZES:
+            looks[named("floor", recipients=size)] = floor.look(connection, size)
+            send = _Send(service, connection, size)
+            looks[named("whole send", recipients=size)] = repeated(send.look, times=floor.repeats(size))
+        return take_turns(looks, rounds=options.rounds)
+
+
+class _Send:
+    """Sends of one size by one caller, to recipients who all have accounts."""
+
+    def __init__(self, service: Service, connection: psycopg.Connection[tuple[object, ...]], size: int) -> None:
+        self._port = service.port
+        self._connection = connection
+        self._sender = service.sender()
+        self._emails = service.accounts(f"send.{size}", size)
+        self._request = post_send(self._sender.key, self._emails)
+        self._body = self._request.partition(b"\r\n\r\n")[2]
+
+    def look(self) -> dict[str, float]:
+        """Measure the whole, and then each part of it."""
+        # A connection of its own: a kept one would be closed by the server between two rounds.
+        caller = Caller(HOST, self._port, [get("/healthz")], 0)
+        caller.exchange(get("/healthz"))
+        key, organization_id = self._sender.key, self._sender.organization_id
+        whole = _answered(caller, self._request, 201)
+        batch_id = self._newest_batch_id()
+        http = _answered(caller, get("/v1/organization", key=key), 200)
+        shown = _answered(caller, get(f"/v1/batches/{batch_id}", key=key), 200)
+        caller.socket.close()
+        parse = _seconds(partial(parse_issue_request, self._body, settings()))
+        accept, write = accept_and_drain(organization_id, self._emails)
+        read = _seconds(partial(_read, organization_id, batch_id))
+        parts = {"http and key_s": http, "parse_s": parse, "accept_s": accept, "write_s": write, "read_s": read}
+        parts["render_s"] = shown - http - read
+        return {"time_s": whole, **parts, "queue_s": whole - sum(parts.values())}
+
+    def _newest_batch_id(self) -> int:
+        row = self._connection.execute("SELECT max(id) FROM batches").fetchone()
+        assert row is not None, "an aggregate always gives a row"
+        return int(str(row[0]))
+
+
+def _answered(caller: Caller, request: bytes, expect: int) -> float:
+    status, seconds = caller.exchange(request)
+    if status != expect:
+        raise SystemExit(f"A call was answered with {status} instead of {expect}, so nothing was measured.")
+    return seconds
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def _read(organization_id: int, batch_id: int) -> None:
+    with transaction() as connection:
+        batches.find(connection, batch_id, organization_id=organization_id, sandbox=False)
+        batches.transactions_of(connection, batch_id)
