@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import click
 
-from benchmarks import body, cpu, floor, results, send, tables
+from benchmarks import body, busy, cpu, floor, idle, results, rivalry, send, several, tables
 from benchmarks.options import Options
 from benchmarks.rows import Row
 
@@ -13,6 +13,10 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "floor": floor.measure,
     "body": body.measure,
     "send": send.measure,
+    "busy": busy.measure,
+    "idle": idle.measure,
+    "several": several.measure,
+    "rival": rivalry.measure,
     "cpu": cpu.measure,
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.local.ports import HOST
+from benchmarks.caller import Caller
 from benchmarks.rows import percentile
 
 WARM_UP_S = 0.3
@@ -94,6 +95,18 @@ def _start(plan: Plan, *, start_at: float, seconds: float) -> subprocess.Popen[s
     process.stdin.close()
     process.stdin = None  # `communicate` must not close it again.
     return process
+
+
+def answered_s(caller: Caller, request: bytes, *, expect: int) -> float:
+    """Make one call and return the seconds it took.
+
+    Raises:
+        SystemExit: it was answered with another status than expected.
+    """
+    status, seconds = caller.exchange(request)
+    if status != expect:
+        raise SystemExit(f"A call was answered with {status} instead of {expect}, so nothing was measured.")
+    return seconds
 
 
 def get(path: str, *, key: str | None = None) -> bytes:

@@ -18,7 +18,7 @@ from app.settings import settings
 from benchmarks import floor
 from benchmarks.body import accept_and_drain
 from benchmarks.caller import Caller
-from benchmarks.load import get, post_send
+from benchmarks.load import answered_s, get, post_send
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
 from benchmarks.service import Service, in_this_process, running
@@ -53,10 +53,10 @@ class _Send:
         caller = Caller(HOST, self._port, [get("/healthz")], 0)
         caller.exchange(get("/healthz"))
         key, organization_id = self._sender.key, self._sender.organization_id
-        whole = _answered(caller, self._request, 201)
+        whole = answered_s(caller, self._request, expect=201)
         batch_id = self._newest_batch_id()
-        http = _answered(caller, get("/v1/organization", key=key), 200)
-        shown = _answered(caller, get(f"/v1/batches/{batch_id}", key=key), 200)
+        http = answered_s(caller, get("/v1/organization", key=key), expect=200)
+        shown = answered_s(caller, get(f"/v1/batches/{batch_id}", key=key), expect=200)
         caller.socket.close()
         parse = _seconds(partial(parse_issue_request, self._body, settings()))
         accept, write = accept_and_drain(organization_id, self._emails)
@@ -69,13 +69,6 @@ class _Send:
         row = self._connection.execute("SELECT max(id) FROM batches").fetchone()
         assert row is not None, "an aggregate always gives a row"
         return int(str(row[0]))
-
-
-def _answered(caller: Caller, request: bytes, expect: int) -> float:
-    status, seconds = caller.exchange(request)
-    if status != expect:
-        raise SystemExit(f"A call was answered with {status} instead of {expect}, so nothing was measured.")
-    return seconds
 
 
 def _seconds(work: Callable[[], object]) -> float:

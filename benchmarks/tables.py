@@ -14,7 +14,7 @@ def show(section: str, rows: Sequence[Row]) -> None:
     table = Table(title=section, title_justify="left")
     table.add_column("what")
     for figure in figures:
-        table.add_column(figure, justify="right")
+        table.add_column(heading(figure), justify="right")
     lines: dict[str, dict[str, str]] = {}
     for row in rows:
         name = ", ".join([row.what, *(f"{value} {key}" for key, value in row.of.items())])
@@ -26,9 +26,19 @@ def show(section: str, rows: Sequence[Row]) -> None:
 
 def spread(row: Row) -> str:
     """Write a row's values as their median with the least and the greatest."""
-    if len(row.values) == 1:
-        return number(row.median)
-    return f"{number(row.median)} ({number(min(row.values))} – {number(max(row.values))})"
+    factor = 1e3 if _is_time(row.figure) else 1
+    median, least, greatest = (number(factor * value) for value in (row.median, min(row.values), max(row.values)))
+    return median if len(row.values) == 1 else f"{median} ({least} – {greatest})"
+
+
+def heading(figure: str) -> str:
+    """Write a figure's name with its unit; times, kept in seconds, are shown in milliseconds."""
+    name = figure.removesuffix("_s") + "_ms" if _is_time(figure) else figure
+    return name.replace("_per_s", " per s").replace("_ms", " ms").replace("_bytes", " bytes")
+
+
+def _is_time(figure: str) -> bool:
+    return figure.endswith("_s") and not figure.endswith("_per_s")
 
 
 def number(value: float) -> str:

@@ -1,0 +1,69 @@
+"""Section `busy`: one organization, 1 to 32 callers of one-recipient sends, beside what bounds them.
+
+Beside it, in each round: an empty view of the same server under the same callers, and pgbench with as
+many clients: one UPDATE of one row, and the plainest transaction per send. Once with worker events off,
+the fast lane, and once with them on, for people who watch.
+"""
+
+from functools import partial
+
+from benchmarks import pgbench
+from benchmarks.load import Plan, get, load, post_send
+from benchmarks.options import Options
+from benchmarks.rows import Look, Named, Row, named, take_turns
+from benchmarks.service import Service, running
+from benchmarks.waits import waits
+
+CALLERS = (1, 8, 32)
+ACCOUNTS = 1_000
+
+
+def measure(options: Options) -> list[Row]:
+    """Measure with worker events off, beside all that bounds it; then the same service with them on."""
+    rows = []
+    for events in ("off", "on"):
+        with running(worker_events=events == "on") as service:
+            looks = _looks(service, events, options.seconds)
+            if events == "off":
+                looks |= _looks_of_pgbench(service, options.seconds)
+            rows += take_turns(looks, rounds=options.rounds)
+    return rows
+
+
+def _looks(service: Service, events: str, seconds: float) -> dict[Named, Look]:
+    key, emails = service.sender().key, service.accounts("busy", ACCOUNTS)
+    sends = [post_send(key, [email]) for email in emails]
+    looks: dict[Named, Look] = {}
+    for callers in CALLERS:
+        view = Plan(port=service.port, requests=[get("/healthz")], callers=callers, expect=200)
+        send = Plan(port=service.port, requests=sends, callers=callers)
+        looks[named("/healthz", callers=callers, events=events)] = partial(_call, view, seconds)
+        looks[named("send of one", callers=callers, events=events)] = partial(_send, service, send, seconds)
+    return looks
+
+
+def _looks_of_pgbench(service: Service, seconds: float) -> dict[Named, Look]:
+    with service.connect() as connection:
+        pgbench.prepare(connection)
+    scripts = {"pgbench, UPDATE of one row": pgbench.UPDATE_OF_ONE_ROW}
+    scripts["pgbench, transaction per send"] = pgbench.TRANSACTION_PER_SEND
+    return {
+        named(what, callers=callers): partial(
+            pgbench.run, service.database_url, script, clients=callers, seconds=seconds
+        )
+        for callers in CALLERS
+        for what, script in scripts.items()
+    }
+
+
+def _call(plan: Plan, seconds: float) -> dict[str, float]:
+    seen = load(plan, seconds=seconds)[0]
+    return {**seen.figures(), "load generator cores": seen.cpu_s / seconds}
+
+
+def _send(service: Service, plan: Plan, seconds: float) -> dict[str, float]:
+    """Send, and beside it see what PostgreSQL's sessions wait for, as their time per send."""
+    with waits(service.database_url) as waited:
+        figures = _call(plan, seconds)
+    sends = figures["rate_per_s"] * waited.seconds
+    return figures | {f"{kind} wait_s": spent / sends for kind, spent in waited.by_kind_s.items()}

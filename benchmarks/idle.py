@@ -1,0 +1,65 @@
+"""Section `idle`: a one-recipient send by one caller who is alone, against an empty Celery task's round trip.
+
+The task goes over the same broker, to a worker started as ours is; its answer comes back the quickest
+way there is, a list that the caller blocks on, and the usual way, a result that Celery keeps.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from redis import Redis
+
+from benchmarks import empty_task, floor
+from benchmarks.load import Plan, load, post_send
+from benchmarks.options import Options
+from benchmarks.rows import Look, Named, Row, named, percentile, take_turns
+from benchmarks.service import in_this_process, running
+
+_TIMEOUT_S = 60
+
+
+def measure(options: Options) -> list[Row]:
+    """Measure the send, both round trips and the floor in turn."""
+    with (
+        running() as service,
+        in_this_process(service),
+        service.connect() as connection,
+        empty_task.worker(),
+        Redis.from_url(service.redis_url) as redis,
+    ):
+        floor.prepare(connection)
+        key, emails = service.sender().key, service.accounts("idle", 1_000)
+        send = Plan(port=service.port, requests=[post_send(key, [email]) for email in emails], callers=1)
+        looks: dict[Named, Look] = {
+            named("floor", recipients=1): floor.look(connection, 1),
+            named("send of one"): lambda: _percentiles(load(send, seconds=options.seconds)[0].latencies_s),
+            named("empty task, list"): partial(_repeat, partial(_by_list, redis), options.seconds),
+            named("empty task, result"): partial(_repeat, _by_result, options.seconds),
+        }
+        return take_turns(looks, rounds=options.rounds)
+
+
+def _by_list(redis: Redis) -> None:
+    empty_task.with_reply.delay()
+    assert redis.blpop([empty_task.REPLIES], timeout=_TIMEOUT_S) is not None, "the worker replies in time"
+
+
+def _by_result() -> None:
+    result = empty_task.with_result.delay()
+    result.get(timeout=_TIMEOUT_S)
+    result.forget()
+
+
+def _repeat(call: Callable[[], None], seconds: float) -> dict[str, float]:
+    """Call one after the other for so long."""
+    until = time.perf_counter() + seconds
+    latencies_s = []
+    while (started := time.perf_counter()) < until:
+        call()
+        latencies_s.append(time.perf_counter() - started)
+    return _percentiles(sorted(latencies_s))
+
+
+def _percentiles(latencies_s: Sequence[float]) -> dict[str, float]:
+    return {"p50_s": percentile(latencies_s, 0.5), "p99_s": percentile(latencies_s, 0.99)}

@@ -1,0 +1,53 @@
+"""Section `several`: organizations that are busy at once, and a small one beside one that sends 10,000 at a time."""
+
+from functools import partial
+
+from benchmarks.busy import ACCOUNTS
+from benchmarks.load import Plan, load, post_send
+from benchmarks.options import Options
+from benchmarks.rows import Look, Named, Row, named, percentile, take_turns
+from benchmarks.service import Service, running
+
+ORGANIZATIONS = (1, 2, 4)
+CALLERS_EACH = (1, 8)
+LARGE = 10_000
+
+
+def measure(options: Options) -> list[Row]:
+    """Measure 1, 2 and 4 organizations with the same number of callers each, and the small one, in turn."""
+    with running() as service:
+        emails = service.accounts("several", ACCOUNTS)
+        looks: dict[Named, Look] = {}
+        for callers in CALLERS_EACH:
+            plans = [_plan(service, emails, callers) for _ in range(max(ORGANIZATIONS))]
+            for count in ORGANIZATIONS:
+                name = named("organizations", organizations=count, callers=callers)
+                looks[name] = partial(_together, plans[:count], options.seconds)
+        small = _plan(service, emails, 1)
+        large_emails = service.accounts("large", LARGE)
+        large = Plan(port=service.port, requests=[post_send(service.sender().key, large_emails)], callers=1)
+        looks[named("small organization, alone")] = partial(_small, [small], options.seconds)
+        looks[named("small organization, beside 10,000")] = partial(_small, [small, large], options.seconds)
+        return take_turns(looks, rounds=options.rounds)
+
+
+def _plan(service: Service, emails: list[str], callers: int) -> Plan:
+    key = service.sender().key
+    return Plan(port=service.port, requests=[post_send(key, [email]) for email in emails], callers=callers)
+
+
+def _together(plans: list[Plan], seconds: float) -> dict[str, float]:
+    """Return the rate of all organizations together, and the latencies of all their callers."""
+    seen = load(*plans, seconds=seconds)
+    latencies_s = sorted(latency for one in seen for latency in one.latencies_s)
+    return {
+        "rate_per_s": len(latencies_s) / seconds,
+        "p50_s": percentile(latencies_s, 0.5),
+        "p99_s": percentile(latencies_s, 0.99),
+    }
+
+
+def _small(plans: list[Plan], seconds: float) -> dict[str, float]:
+    """Return what the first plan's callers saw. A 99th percentile needs calls, so it takes twice as long."""
+    figures = load(*plans, seconds=2 * seconds)[0].figures()
+    return {name: figures[name] for name in ("p50_s", "p99_s")}

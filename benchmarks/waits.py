@@ -1,0 +1,52 @@
+"""What PostgreSQL's sessions wait for while something is measured, seen by looking often."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import psycopg
+
+_LOOK_EVERY_S = 0.02
+_KINDS = ("lock", "log flush")
+# Row and advisory locks; the flush of the log at a commit (spelled anew in PostgreSQL 17).
+_LOOK = """
+    SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'),
+           count(*) FILTER (WHERE wait_event IN ('WalSync', 'WALSync', 'WalWrite', 'WALWrite'))
+    FROM pg_stat_activity WHERE application_name = 'points'
+"""
+
+
+@dataclass(kw_only=True)
+class Waited:
+    """The seconds that all sessions together waited, by kind, in the `seconds` looked at."""
+
+    seconds: float = 0.0
+    by_kind_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0.0))
+
+
+@contextlib.contextmanager
+def waits(database_url: str) -> Iterator[Waited]:
+    """Look 50 times a second, in a thread, until the block ends."""
+    waited, ended = Waited(), threading.Event()
+    looker = threading.Thread(target=_look, args=(database_url, waited, ended))
+    looker.start()
+    try:
+        yield waited
+    finally:
+        ended.set()
+        looker.join()
+
+
+def _look(database_url: str, waited: Waited, ended: threading.Event) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        looked_at = started_at = time.perf_counter()
+        while not ended.wait(_LOOK_EVERY_S):
+            counts = connection.execute(_LOOK).fetchone()
+            now = time.perf_counter()
+            assert counts is not None, "an aggregate always gives a row"
+            for kind, count in zip(_KINDS, counts, strict=True):
+                waited.by_kind_s[kind] += int(str(count)) * (now - looked_at)
+            looked_at = now
+        waited.seconds = time.perf_counter() - started_at
