@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -25,14 +26,15 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
 @click.option("--only", multiple=True, type=click.Choice(list(SECTIONS)), help="A section; may be given again.")
 @click.option("--rounds", default=7, show_default=True, type=click.IntRange(1), help="Looks at each figure.")
 @click.option("--seconds", default=3.0, show_default=True, help="How long callers call at a time.")
+@click.option("--output", default=results.RESULTS, type=click.Path(path_type=Path), help="Where the figures are kept.")
 @click.option("--quick", is_flag=True, help="Leave out 10 million stored transactions.")
-def main(only: tuple[str, ...], rounds: int, seconds: float, quick: bool) -> None:
-    """Measure, print the tables and write benchmarks/results.json. It reports and never fails on a figure."""
+def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick: bool) -> None:
+    """Measure, print the tables and keep the figures. It reports and never fails on a figure."""
     signal.signal(signal.SIGTERM, _stop)
     options = Options(rounds=rounds, seconds=seconds, quick=quick)
     for section in only or SECTIONS:
         rows = SECTIONS[section](options)
-        results.put(section, rows, options)
+        results.put(section, rows, options, path=output)
         tables.show(section, rows)
 
 

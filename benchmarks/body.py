@@ -11,13 +11,12 @@ from app.ledger.drain import drain
 from benchmarks import floor
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
-from benchmarks.service import Service, in_this_process, running
+from benchmarks.service import Service
 
 
 def measure(options: Options) -> list[Row]:
     """Measure each size for recipients who all have accounts, half of them, and none of them."""
-    with running() as service, in_this_process(service), service.connect() as connection:
-        floor.prepare(connection)
+    with floor.beside() as (service, connection):
         looks: dict[Named, Look] = {}
         for size in floor.SIZES:
             looks[named("floor", recipients=size)] = floor.look(connection, size)

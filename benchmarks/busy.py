@@ -5,6 +5,7 @@ many clients: one UPDATE of one row, and the plainest transaction per send. Once
 the fast lane, and once with them on, for people who watch.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from benchmarks import pgbench
@@ -31,12 +32,10 @@ def measure(options: Options) -> list[Row]:
 
 
 def _looks(service: Service, events: str, seconds: float) -> dict[Named, Look]:
-    key, emails = service.sender().key, service.accounts("busy", ACCOUNTS)
-    sends = [post_send(key, [email]) for email in emails]
+    emails = service.accounts("busy", ACCOUNTS)
     looks: dict[Named, Look] = {}
     for callers in CALLERS:
-        view = Plan(port=service.port, requests=[get("/healthz")], callers=callers, expect=200)
-        send = Plan(port=service.port, requests=sends, callers=callers)
+        view, send = views(service, callers=callers), sends_of_one(service, emails, callers=callers)
         looks[named("/healthz", callers=callers, events=events)] = partial(_call, view, seconds)
         looks[named("send of one", callers=callers, events=events)] = partial(_send, service, send, seconds)
     return looks
@@ -54,6 +53,17 @@ def _looks_of_pgbench(service: Service, seconds: float) -> dict[Named, Look]:
         for callers in CALLERS
         for what, script in scripts.items()
     }
+
+
+def views(service: Service, *, callers: int) -> Plan:
+    """Plan callers of the view that does nothing."""
+    return Plan(port=service.port, requests=[get("/healthz")], callers=callers, expect=200)
+
+
+def sends_of_one(service: Service, emails: Sequence[str], *, callers: int) -> Plan:
+    """Plan callers of an organization of its own, each of whose sends goes to one of these addresses."""
+    key = service.sender().key
+    return Plan(port=service.port, requests=[post_send(key, [email]) for email in emails], callers=callers)
 
 
 def _call(plan: Plan, seconds: float) -> dict[str, float]:

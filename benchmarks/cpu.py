@@ -5,27 +5,23 @@ It hardly depends on what else the machine does, unlike rates and latencies.
 
 from functools import partial
 
-from benchmarks.load import Plan, get, load, post_send
+from benchmarks.busy import ACCOUNTS, CALLERS, sends_of_one, views
+from benchmarks.load import Plan, load
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, take_turns
 from benchmarks.service import Service, running
 from benchmarks.usage import cpu_s
 
-CALLERS = (1, 8, 32)
-_ACCOUNTS = 1_000
-
 
 def measure(options: Options) -> list[Row]:
     """Measure both calls under 1, 8 and 32 callers, in turn."""
     with running() as service:
-        key, emails = service.sender().key, service.accounts("cpu", _ACCOUNTS)
-        sends = [post_send(key, [email]) for email in emails]
+        emails = service.accounts("cpu", ACCOUNTS)
         looks: dict[Named, Look] = {}
         for callers in CALLERS:
-            views = Plan(port=service.port, requests=[get("/healthz")], callers=callers, expect=200)
-            issues = Plan(port=service.port, requests=sends, callers=callers)
-            looks[named("/healthz", callers=callers)] = partial(_look, service, views, options.seconds)
-            looks[named("send of one", callers=callers)] = partial(_look, service, issues, options.seconds)
+            empty, send = views(service, callers=callers), sends_of_one(service, emails, callers=callers)
+            looks[named("/healthz", callers=callers)] = partial(_look, service, empty, options.seconds)
+            looks[named("send of one", callers=callers)] = partial(_look, service, send, options.seconds)
         return take_turns(looks, rounds=options.rounds)
 
 

@@ -1,6 +1,8 @@
 """Section `floor`: what PostgreSQL needs to COPY the rows of one batch into a fixed table of the bench's own."""
 
+import contextlib
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 
@@ -8,10 +10,11 @@ import psycopg
 
 from benchmarks.options import Options
 from benchmarks.rows import Look, Row, named, repeated, take_turns
-from benchmarks.service import running
+from benchmarks.service import Service, in_this_process, running
 
 SIZES = (1, 10, 100, 1_000, 10_000)
 
+# They do not move when ours do.
 _TABLE = """
     CREATE TABLE IF NOT EXISTS bench_floor (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -25,25 +28,27 @@ _TABLE = """
 """
 _COPY = "COPY bench_floor (organization_id, user_id, batch_id, position, amount, balance, email, created_at) FROM STDIN"
 
-_Connection = psycopg.Connection[tuple[object, ...]]
+Connection = psycopg.Connection[tuple[object, ...]]
 
 
 def measure(options: Options) -> list[Row]:
     """Measure the floor alone; the other sections measure it again, beside what they compare with it."""
-    with running() as service, service.connect() as connection:
-        prepare(connection)
+    with beside() as (_, connection):
         looks = {named("floor", recipients=size): look(connection, size) for size in SIZES}
         return take_turns(looks, rounds=options.rounds)
 
 
-def prepare(connection: _Connection) -> None:
-    """Make the floor's tables; they do not move when ours do."""
-    for statement in _TABLE.split(";"):
-        if statement.strip():
-            connection.execute(statement)
+@contextlib.contextmanager
+def beside() -> Iterator[tuple[Service, Connection]]:
+    """Start a service whose functions can be called in this process, and lay the floor in its database."""
+    with running() as service, in_this_process(service), service.connect() as connection:
+        for statement in _TABLE.split(";"):
+            if statement.strip():
+                connection.execute(statement)
+        yield service, connection
 
 
-def look(connection: _Connection, size: int) -> Look:
+def look(connection: Connection, size: int) -> Look:
     """Return a look at the floor for a batch of this size."""
     emails = [f"{place}.floor@example.com" for place in range(size)]
     return repeated(partial(_copy_rows, connection, emails), times=repeats(size))
@@ -54,7 +59,7 @@ def repeats(size: int) -> int:
     return max(1, min(20, 2_000 // size))
 
 
-def _copy_rows(connection: _Connection, emails: list[str]) -> dict[str, float]:
+def _copy_rows(connection: Connection, emails: list[str]) -> dict[str, float]:
     """COPY one row per address, update one organization row, commit."""
     moment = datetime.now(UTC)
     rows = [(1, place, 1, place, 50, 1_000_000 - place, email, moment) for place, email in enumerate(emails)]

@@ -11,26 +11,18 @@ from functools import partial
 from redis import Redis
 
 from benchmarks import empty_task, floor
-from benchmarks.load import Plan, load, post_send
+from benchmarks.busy import ACCOUNTS, sends_of_one
+from benchmarks.load import load
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, percentile, take_turns
-from benchmarks.service import in_this_process, running
 
 _TIMEOUT_S = 60
 
 
 def measure(options: Options) -> list[Row]:
     """Measure the send, both round trips and the floor in turn."""
-    with (
-        running() as service,
-        in_this_process(service),
-        service.connect() as connection,
-        empty_task.worker(),
-        Redis.from_url(service.redis_url) as redis,
-    ):
-        floor.prepare(connection)
-        key, emails = service.sender().key, service.accounts("idle", 1_000)
-        send = Plan(port=service.port, requests=[post_send(key, [email]) for email in emails], callers=1)
+    with floor.beside() as (service, connection), empty_task.worker(), Redis.from_url(service.redis_url) as redis:
+        send = sends_of_one(service, service.accounts("idle", ACCOUNTS), callers=1)
         looks: dict[Named, Look] = {
             named("floor", recipients=1): floor.look(connection, 1),
             named("send of one"): lambda: _percentiles(load(send, seconds=options.seconds)[0].latencies_s),

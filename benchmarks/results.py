@@ -15,7 +15,7 @@ from benchmarks.rows import Row
 RESULTS = Path(__file__).with_name("results.json")
 
 
-def read(path: Path = RESULTS) -> dict[str, Any]:
+def read(path: Path) -> dict[str, Any]:
     """Return the sections by name; none when nothing was measured yet."""
     try:
         document: dict[str, Any] = json.loads(path.read_text())
@@ -29,7 +29,7 @@ def rows_of(sections: dict[str, Any], section: str) -> list[Row]:
     return [Row(**row) for row in sections.get(section, {}).get("rows", ())]
 
 
-def put(section: str, rows: Sequence[Row], options: Options, *, path: Path = RESULTS) -> None:
+def put(section: str, rows: Sequence[Row], options: Options, *, path: Path) -> None:
     """Put the figures of one section in the place of its former ones, and leave the other sections alone."""
     sections = read(path)
     sections[section] = {**_circumstances(options), "rows": [row.as_json() for row in rows]}

@@ -10,7 +10,6 @@ from benchmarks.load import Plan, answered_s, load, post_send
 from benchmarks.options import Options
 from benchmarks.rival import processes
 from benchmarks.rows import Look, Named, Row, named, take_turns
-from benchmarks.service import in_this_process, running
 
 CALLERS = 32
 LARGE = 10_000
@@ -18,8 +17,7 @@ LARGE = 10_000
 
 def measure(options: Options) -> list[Row]:
     """Measure ours and the rival in turn, on the same servers, with the floor beside them."""
-    with running() as service, in_this_process(service), service.connect() as connection:
-        floor.prepare(connection)
+    with floor.beside() as (service, connection):
         emails = service.accounts("rival", LARGE)
         with processes.running(emails) as rival:
             looks: dict[Named, Look] = {named("floor", recipients=LARGE): floor.look(connection, LARGE)}

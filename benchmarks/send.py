@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-import psycopg
-
 from app import batches
 from app.api.schemas import parse_issue_request
 from app.database import transaction
@@ -21,13 +19,12 @@ from benchmarks.caller import Caller
 from benchmarks.load import answered_s, get, post_send
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
-from benchmarks.service import Service, in_this_process, running
+from benchmarks.service import Service
 
 
 def measure(options: Options) -> list[Row]:
     """Measure each size, all recipients with accounts."""
-    with running() as service, in_this_process(service), service.connect() as connection:
-        floor.prepare(connection)
+    with floor.beside() as (service, connection):
         looks: dict[Named, Look] = {}
         for size in floor.SIZES:
             looks[named("floor", recipients=size)] = floor.look(connection, size)
@@ -39,7 +36,7 @@ def measure(options: Options) -> list[Row]:
 class _Send:
     """Sends of one size by one caller, to recipients who all have accounts."""
 
-    def __init__(self, service: Service, connection: psycopg.Connection[tuple[object, ...]], size: int) -> None:
+    def __init__(self, service: Service, connection: floor.Connection, size: int) -> None:
         self._port = service.port
         self._connection = connection
         self._sender = service.sender()

@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from benchmarks.busy import ACCOUNTS
+from benchmarks.busy import ACCOUNTS, sends_of_one
 from benchmarks.load import Plan, load, post_send
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, percentile, take_turns
-from benchmarks.service import Service, running
+from benchmarks.service import running
 
 ORGANIZATIONS = (1, 2, 4)
 CALLERS_EACH = (1, 8)
@@ -19,21 +19,16 @@ def measure(options: Options) -> list[Row]:
         emails = service.accounts("several", ACCOUNTS)
         looks: dict[Named, Look] = {}
         for callers in CALLERS_EACH:
-            plans = [_plan(service, emails, callers) for _ in range(max(ORGANIZATIONS))]
+            plans = [sends_of_one(service, emails, callers=callers) for _ in range(max(ORGANIZATIONS))]
             for count in ORGANIZATIONS:
                 name = named("organizations", organizations=count, callers=callers)
                 looks[name] = partial(_together, plans[:count], options.seconds)
-        small = _plan(service, emails, 1)
+        small = sends_of_one(service, emails, callers=1)
         large_emails = service.accounts("large", LARGE)
         large = Plan(port=service.port, requests=[post_send(service.sender().key, large_emails)], callers=1)
         looks[named("small organization, alone")] = partial(_small, [small], options.seconds)
         looks[named("small organization, beside 10,000")] = partial(_small, [small, large], options.seconds)
         return take_turns(looks, rounds=options.rounds)
-
-
-def _plan(service: Service, emails: list[str], callers: int) -> Plan:
-    key = service.sender().key
-    return Plan(port=service.port, requests=[post_send(key, [email]) for email in emails], callers=callers)
 
 
 def _together(plans: list[Plan], seconds: float) -> dict[str, float]:

@@ -42,7 +42,7 @@ def running(emails: Sequence[str]) -> Iterator[Rival]:
     celery += ["--hostname", "rival@%h", "--concurrency", str(WORKER_PROCESSES), "--loglevel", "ERROR"]
     gunicorn = [sys.executable, "-m", "gunicorn", "benchmarks.rival.web:app", "--bind", f"{ports.HOST}:{port}"]
     gunicorn += ["--worker-class", "gthread", "--workers", str(_WEB_PROCESSES), "--threads", str(_WEB_THREADS)]
-    gunicorn += ["--keep-alive", str(_KEPT_S), "--timeout", "150", "--log-level", "error"]
+    gunicorn += ["--keep-alive", str(_KEPT_S), "--timeout", "600", "--log-level", "error"]
     commands = [[*celery, "--without-mingle", "--without-gossip"], gunicorn]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     nothing = subprocess.DEVNULL  # Their errors still reach the terminal.

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from benchmarks.rival.models import Organization, engine
 from benchmarks.rival.tasks import issue
 
-_TIMEOUT_S = 120
+_TIMEOUT_S = 600
 
 app = Flask(__name__)
 
