@@ -1,0 +1,87 @@
+"""The parts of the service as an operator runs them: each a line of the Procfile, started and stopped by signals."""
+
+import os
+import signal
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.local import ports
+from tests.crash.parts import Part, until
+from tests.unit.deployment.files import SHELL, procfile
+
+# A part starts in seconds; a machine that many share takes its time.
+STARTED_IN_S = 90
+STOPPED_IN_S = 60
+
+
+class Deployment:
+    """Web, workers and beat as processes of their own, on the servers that their environment names."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self._parts: list[Part] = []
+        self._environment = {
+            **os.environ,  # The fixtures have put the addresses of their servers there.
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "POINTS_RATE_LIMIT": "off",
+            "WEB_ADDRESS": ports.HOST,
+            "WEB_CONCURRENCY": "1",
+            "WORKER_CONCURRENCY": "2",
+            **environment,
+        }
+
+    def web(self, port: int) -> Part:
+        """Start a web process and wait until it may be sent calls."""
+        web = self._start(f"web{port}", procfile()["web"], PORT=str(port))
+        assert until(lambda: is_ready(port), within_s=STARTED_IN_S), self.log(web)
+        return web
+
+    def worker(self, name: str) -> Part:
+        """Start a worker. It may be sent work before it is ready: that waits in the queue."""
+        return self._start(name, procfile()["worker"], WORKER_NAME=name)
+
+    def beat(self) -> Part:
+        return self._start("beat", procfile()["beat"])
+
+    def stop_gracefully(self, part: Part) -> None:
+        """Ask a part to finish what it does, as a platform does, and see that it ended well."""
+        part.ask_to_end(signal.SIGTERM)
+        assert part.wait_for_end(within_s=STOPPED_IN_S) == 0, self.log(part)
+
+    def log(self, part: Part) -> str:
+        """Return what a part has said, for a test that fails."""
+        return (self.folder / f"{part.name}.log").read_text()
+
+    def _start(self, name: str, line: str, **environment: str) -> Part:
+        command = [SHELL, "-c", line]
+        part = Part(name, command, self._environment | environment, self.folder / f"{name}.log")
+        self._parts.append(part)
+        part.start()
+        return part
+
+    def end(self) -> None:
+        """Leave no process behind."""
+        for part in reversed(self._parts):
+            part.hold_down(signal.SIGKILL)
+
+
+@contextmanager
+def deployment(folder: Path, **environment: str) -> Iterator[Deployment]:
+    """Give a deployment in which nothing runs yet, and end all of it afterwards."""
+    made = Deployment(folder, **environment)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+def is_ready(port: int) -> bool:
+    """Tell what `/readyz` says."""
+    try:
+        with urllib.request.urlopen(f"http://{ports.HOST}:{port}/readyz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

@@ -1,0 +1,142 @@
+"""PgBouncer in transaction mode, with the configuration that an operator is given: web and workers work through it."""
+
+import configparser
+import os
+import pwd
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+from sqlalchemy import text
+
+import migrations
+from app import database
+from app.database import engine, new_engine, transaction
+from app.errors import Refused
+from app.local import ports
+from app.settings import settings
+from tests.conftest import Servers
+from tests.crash.parts import Part, until
+from tests.integration import books
+from tests.operations.deployment import STARTED_IN_S, deployment
+from tests.operations.load import issued_exactly, load
+from tests.unit.deployment.files import ROOT
+
+_PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+_LIMITS_MS = {
+    "statement_timeout": database.STATEMENT_TIMEOUT_MS,
+    "lock_timeout": database.LOCK_TIMEOUT_MS,
+    "idle_in_transaction_session_timeout": database.IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    "client_connection_check_interval": database.CLIENT_CHECK_INTERVAL_MS,
+}
+
+# Far fewer than the processes of the test would take, so that they have to share.
+_SERVER_CONNECTIONS = 3
+
+
+def _given() -> configparser.ConfigParser:
+    """Return the configuration that an operator is given."""
+    configuration = configparser.ConfigParser(interpolation=None, comment_prefixes=(";",), delimiters=("=",))
+    configuration.read(ROOT / "deploy" / "pgbouncer.ini")
+    return configuration
+
+
+def test_the_pooler_sets_the_limits_that_the_service_sets_itself_without_one() -> None:
+    query = _given()["databases"]["points"].partition("connect_query=")[2].strip("'")
+    assert dict(statement.removeprefix("SET ").split(" = ") for statement in query.split("; ")) == {
+        name: str(limit) for name, limit in _LIMITS_MS.items()
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooler:
+    url: str
+
+
+@pytest.fixture
+def pooler(servers: Servers, database: None, tmp_path: Path) -> Iterator[Pooler]:
+    """Run PgBouncer before the real PostgreSQL, with the operator's configuration and the addresses of here."""
+    if _PROGRAM is None:
+        pytest.skip("PgBouncer is not installed (Debian: apt-get install pgbouncer)")
+    server, port = urlsplit(servers.database_url), ports.any_free()
+    users = tmp_path / "userlist.txt"
+    users.write_text(f'"{server.username}" "{server.password}"\n')
+    configuration = _given()
+    connection = configuration["databases"]["points"].replace("port=5432", f"port={server.port}")
+    configuration["databases"]["points"] = connection
+    configuration["pgbouncer"].update(
+        {
+            "listen_port": str(port),
+            "auth_file": str(users),
+            "default_pool_size": str(_SERVER_CONNECTIONS),
+        }
+    )
+    with (tmp_path / "pgbouncer.ini").open("w") as file:
+        configuration.write(file)
+    command = [*_not_as_root(), _PROGRAM, str(tmp_path / "pgbouncer.ini")]
+    part = Part("pgbouncer", command, os.environ, tmp_path / "pgbouncer.log")
+    part.start()
+    try:
+        url = urlunsplit(server._replace(netloc=f"{server.username}:{server.password}@{ports.HOST}:{port}"))
+        assert until(lambda: not ports.is_free(port), within_s=STARTED_IN_S), (tmp_path / "pgbouncer.log").read_text()
+        yield Pooler(url=url)
+    finally:
+        part.hold_down(signal.SIGKILL)
+
+
+def _not_as_root() -> list[str]:
+    """Return what to put before the command: PgBouncer refuses to run as root, and the test's folder is root's."""
+    if os.geteuid() != 0:
+        return []
+    nobody = pwd.getpwnam("nobody")
+    capability = ["--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+    return ["setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups", *capability, "--"]
+
+
+def _server_connections() -> int:
+    """Return how many connections PostgreSQL has from the service, this one left out."""
+    with transaction() as connection:
+        count = text("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()")
+        return int(connection.execute(count).scalar_one())
+
+
+@pytest.mark.usefixtures("broker")
+def test_sends_go_through_the_pooler_and_share_its_few_connections(pooler: Pooler, tmp_path: Path) -> None:
+    with deployment(tmp_path, DATABASE_URL=pooler.url, POINTS_DATABASE_POOLER="true") as parts:
+        parts.worker("worker1")
+        parts.beat()
+        port = ports.any_free()
+        parts.web(port)
+        engine().dispose()
+        with load(port) as callers:
+            callers.goes_on(calls=200)
+            assert _server_connections() <= _SERVER_CONNECTIONS + 1
+    issued_exactly(callers.answers)
+
+
+@pytest.mark.parametrize("limit", _LIMITS_MS)
+def test_a_connection_of_the_pooler_has_the_limits_of_the_service(pooler: Pooler, limit: str) -> None:
+    pooled = new_engine(pooler.url, pool_size=1, pooler=True)
+    try:
+        with pooled.begin() as connection:
+            query = text("SELECT CAST(setting AS int) FROM pg_settings WHERE name = :name")
+            assert connection.execute(query, {"name": limit}).scalar_one() == _LIMITS_MS[limit]
+    finally:
+        pooled.dispose()
+
+
+@pytest.mark.usefixtures("database")
+def test_should_refuse_to_migrate_through_a_pooler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_DATABASE_POOLER", "true")
+    settings.cache_clear()
+    migrations.bring_up_to_date()  # There is nothing to do, so it may start.
+    books.execute("UPDATE alembic_version SET version_num = '0001'")
+    try:
+        with pytest.raises(Refused, match="POINTS_DATABASE_POOLER=false"):
+            migrations.bring_up_to_date()
+    finally:
+        books.execute(f"UPDATE alembic_version SET version_num = '{migrations.newest()}'")

@@ -1,0 +1,104 @@
+"""The units of systemd: what they run is what the Procfile runs, and a restart behind a socket fails no call."""
+
+import configparser
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from app.local import ports
+from app.queue import TASK_TIME_LIMIT_S
+from tests.crash.parts import until
+from tests.operations.deployment import STARTED_IN_S, STOPPED_IN_S, deployment, is_ready
+from tests.operations.load import issued_exactly, load
+from tests.unit.deployment.files import ROOT, seconds, service
+from tests.unit.deployment.lines import words_of_line
+
+_UNITS = ROOT / "deploy" / "systemd"
+_BIN = "/opt/points/bin/"
+
+# A program may not know its own number beforehand, so it is told just before it becomes itself.
+_ACTIVATE = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ |= {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())}
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+def _unit(name: str) -> configparser.ConfigParser:
+    unit = configparser.ConfigParser(interpolation=None, comment_prefixes=("#",), delimiters=("=",))
+    unit.read(_UNITS / name)
+    return unit
+
+
+def _words(name: str) -> list[str]:
+    """Return the command of a unit for its instance 1, as systemd expands it."""
+    line = _unit(name)["Service"]["ExecStart"].replace("%%", "%").replace("%i", "1")
+    assert line.startswith(_BIN)
+    return shlex.split(line.removeprefix(_BIN))
+
+
+@pytest.mark.parametrize(("unit", "line"), [("points-worker@.service", "worker"), ("points-beat.service", "beat")])
+def test_a_unit_runs_what_the_procfile_runs(unit: str, line: str, tmp_path: Path) -> None:
+    # The stand-in for Celery in the tests of the Procfile leaves out the name of the program.
+    assert _words(unit)[1:] == words_of_line(line, tmp_path, WORKER_NAME="worker1")[1:]
+
+
+def test_web_runs_what_the_procfile_runs_and_gets_its_address_from_the_socket(tmp_path: Path) -> None:
+    line = words_of_line("web", tmp_path)
+    assert _words("points-web.service") == line[: line.index("--bind")]
+    assert _unit("points-web.service")["Unit"]["Requires"] == "points-web.socket"
+    assert _unit("points-web.socket")["Socket"]["ListenStream"] == "127.0.0.1:8000"
+
+
+@pytest.mark.parametrize(("unit", "name"), [("points-web.service", "web"), ("points-worker@.service", "worker")])
+def test_systemd_gives_a_part_as_long_to_stop_as_the_compose_file_does(unit: str, name: str) -> None:
+    allowed_s = int(_unit(unit)["Service"]["TimeoutStopSec"])
+    assert allowed_s == seconds(service(name)["stop_grace_period"])
+    assert name == "web" or allowed_s > TASK_TIME_LIMIT_S
+
+
+@pytest.mark.usefixtures("broker", "database")
+def test_web_is_restarted_behind_its_socket_under_load_and_no_call_fails(tmp_path: Path) -> None:
+    with deployment(tmp_path) as parts, socket.create_server((ports.HOST, 0), backlog=1_024) as listening:
+        port = listening.getsockname()[1]
+        parts.worker("worker1")
+        with _activated(listening, tmp_path) as first:
+            assert until(lambda: is_ready(port), within_s=STARTED_IN_S)
+            with load(port) as callers:
+                first.send_signal(signal.SIGTERM)
+                assert first.wait(STOPPED_IN_S) == 0
+                with _activated(listening, tmp_path):
+                    callers.goes_on(calls=50)
+                    callers.stop()
+        issued_exactly(callers.answers)
+
+
+@contextmanager
+def _activated(listening: socket.socket, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run web as systemd does, which passes its socket as file 3 and says so in the environment."""
+    command = [sys.executable, "-c", _ACTIVATE, str(listening.fileno()), *_words("points-web.service")]
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "POINTS_RATE_LIMIT": "off",
+        "WEB_CONCURRENCY": "1",
+    }
+    with (folder / "web.log").open("ab") as log:
+        web = subprocess.Popen(
+            command, env=environment, pass_fds=(listening.fileno(),), stdout=log, stderr=log, cwd=ROOT
+        )
+    try:
+        yield web
+    finally:
+        if web.poll() is None:
+            web.terminate()
+        web.wait(STOPPED_IN_S)
