@@ -6,8 +6,10 @@ The nouns are files in this folder; the edges call them and never each other.
     timed_connection, database, models   PostgreSQL: waits with an end, the one place that commits, the tables
     organizations, api_keys, users,      rows: who issues, who may call, who receives,
     batches                              and what has been accepted
+    logs, tally                          what is told and what is counted, by every process
     ledger/                              the only code that touches a balance
     queue                                the Celery app, and how a batch is handed to a worker
+    metrics/                             what `GET /metrics` shows, and where each figure comes from
     api/  cli/                           the edges of this package: HTTP, and a person's terminal
     local/                               embedded PostgreSQL and Valkey, and the supervisor of `points up`
 

@@ -209,6 +209,26 @@ _DUE = text("""
 """)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Queued:
+    """How many batches are queued, and for how many seconds the oldest of them has been."""
+
+    batches: int
+    oldest_s: float | None
+
+
+def queued(connection: Connection) -> Queued:
+    """Count what is queued, for the people who watch."""
+    return Queued(**connection.execute(_QUEUED).one()._mapping)  # noqa: SLF001
+
+
+_QUEUED = text("""
+    SELECT count(*) AS batches,
+           CAST(extract(epoch FROM clock_timestamp() - min(created_at)) AS float) AS oldest_s
+    FROM batches WHERE status = 'queued'
+""")
+
+
 def organizations_waiting(connection: Connection, *, longer_than_s: float) -> list[int]:
     """Return the organizations with a batch that is due and has been queued for longer than it should."""
     return list(connection.execute(_ORGANIZATIONS_WAITING, {"longer_than_s": longer_than_s}).scalars())

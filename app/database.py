@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.pool import QueuePool
 
 from app.settings import settings
 from app.timed_connection import TimedConnection, is_dead
@@ -52,6 +53,12 @@ def engine() -> Engine:
                 pooler=settings().database_pooler,
             )
         return _engine
+
+
+def connections_in_use() -> int:
+    """Return how many connections of this process's engine are in use at this moment."""
+    pool = None if _engine is None else _engine.pool
+    return pool.checkedout() if isinstance(pool, QueuePool) else 0
 
 
 def new_engine(url: str, *, pool_size: int, pooler: bool = False) -> Engine:
@@ -106,9 +113,19 @@ def _hand_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
 
 def wait_without_end(connection: Connection) -> None:
     """Lift our own limit of a connection until it is back in the pool, for who lifts the server's limits as well."""
+    _timed(connection).patience_s = None
+
+
+def wait_at_most(connection: Connection, seconds: float) -> None:
+    """Give up sooner than usual, until the connection is back in the pool: the server's limit and ours."""
+    connection.execute(text(f"SET LOCAL statement_timeout = {int(seconds * 1_000)}"))
+    _timed(connection).patience_s = seconds + 1
+
+
+def _timed(connection: Connection) -> TimedConnection:
     timed = connection.connection.driver_connection
     assert isinstance(timed, TimedConnection), "every engine of ours makes these"
-    timed.patience_s = None
+    return timed
 
 
 def forget_connections_of_the_parent() -> None:

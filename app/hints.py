@@ -4,22 +4,24 @@ A hint saves time and decides nothing. Whoever hears one reads the batch's row; 
 finds out from its own polling.
 """
 
-import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from redis import Redis
 from redis.exceptions import RedisError
 
+from app import logs
 from app.redis_client import redis_client
 from app.settings import settings
 
 _CHANNEL = "points:final"
 _SWEPT_AT = "points:swept_at"
+_AUDIT = "points:audit"
 _TIMEOUT_S = 1.0
 
-_log = logging.getLogger(__name__)
+_log = logs.logger()
 
 
 @lru_cache(maxsize=1)
@@ -38,7 +40,7 @@ def publish(batch_ids: Sequence[int]) -> None:
     try:
         redis().publish(_CHANNEL, " ".join(map(str, batch_ids)))
     except RedisError as error:
-        _log.warning("Fronts were not told of %d final batches: %s", len(batch_ids), type(error).__name__)
+        _log.warning("hint_lost", batch_ids=list(batch_ids), **logs.kind_of(error))
 
 
 def listen() -> Iterator[list[int]]:
@@ -59,10 +61,43 @@ def note_sweep() -> None:
     try:
         redis().set(_SWEPT_AT, f"{time.time():.3f}")
     except RedisError as error:
-        _log.warning("The sweep was not noted: %s", type(error).__name__)
+        _log.warning("sweep_not_noted", **logs.kind_of(error))
+
+
+def swept_at(client: Redis) -> float | None:
+    """Return when a sweep last ran, in seconds since 1970 by the clock of its machine, or None if none is known."""
+    noted = client.get(_SWEPT_AT)
+    return None if noted is None else float(str(noted))
 
 
 def swept_s_ago(client: Redis) -> float | None:
     """Return how many seconds ago a sweep ran, by the clocks of the machines, or None if none is known."""
-    noted = client.get(_SWEPT_AT)
-    return None if noted is None else max(0.0, time.time() - float(str(noted)))
+    at = swept_at(client)
+    return None if at is None else max(0.0, time.time() - at)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LastAudit:
+    """What the last audit said: when it ended (seconds since 1970), what it took, how many breaches it found."""
+
+    ended_at: float
+    seconds: float
+    breaches: int
+
+
+def note_audit(*, seconds: float, breaches: int) -> None:
+    """Note what an audit found that ended just now, for the people who watch. Never fails."""
+    try:
+        redis().hset(_AUDIT, mapping={"ended_at": f"{time.time():.3f}", "seconds": seconds, "breaches": breaches})
+    except RedisError as error:
+        _log.warning("audit_not_noted", **logs.kind_of(error))
+
+
+def last_audit(client: Redis) -> LastAudit | None:
+    """Return what the last audit said, or None if none is known."""
+    noted = client.hgetall(_AUDIT)
+    if not noted:
+        return None
+    return LastAudit(
+        ended_at=float(noted["ended_at"]), seconds=float(noted["seconds"]), breaches=int(noted["breaches"])
+    )

@@ -5,12 +5,12 @@ lost, late or delivered twice costs time or nothing, because the sweep asks agai
 issues what it finds queued under the lock.
 """
 
-import logging
 from typing import Any
 
 from celery import Celery
 from kombu.exceptions import OperationalError
 
+from app import logs
 from app.broker import broker_settings
 from app.settings import settings
 
@@ -18,6 +18,7 @@ ISSUE = "points.issue"
 SWEEP = "points.sweep"
 CLAIM_CROSSED = "points.claim_crossed"
 FOLD = "points.fold"
+AUDIT = "points.audit"
 FORGET_IDEMPOTENCY_KEYS = "points.forget_idempotency_keys"
 
 # The name of the Celery queue, which on Redis is a list of messages.
@@ -41,7 +42,7 @@ TASK_TIME_LIMIT_S = 300
 # How long RabbitMQ may take to say that it has a message.
 _CONFIRMED_WITHIN_S = 2.0
 
-_log = logging.getLogger(__name__)
+_log = logs.logger()
 
 
 def _configuration() -> dict[str, Any]:
@@ -67,7 +68,8 @@ def _configuration() -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         "task_time_limit": TASK_TIME_LIMIT_S,
         "worker_send_task_events": settings().worker_events,
-        "task_send_sent_event": settings().worker_events,
+        # Flower learns of a job when a worker receives it; to tell it before would cost each send a message.
+        "task_send_sent_event": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "timezone": "UTC",
@@ -79,6 +81,7 @@ def _configuration() -> dict[str, Any]:
             "claim-crossed": _every(CLAIM_CROSSED, CLAIM_CROSSED_EVERY_S),
             "claim-all-crossed": _every(CLAIM_CROSSED, CLAIM_ALL_CROSSED_EVERY_S, everybody=True),
             "fold": _every(FOLD, FOLD_EVERY_S),
+            **({"audit": _every(AUDIT, settings().audit_every_s)} if settings().audit_every_s else {}),
             "forget-idempotency-keys": _every(FORGET_IDEMPOTENCY_KEYS, FORGET_IDEMPOTENCY_KEYS_EVERY_S),
         },
     }
@@ -93,17 +96,30 @@ celery = Celery("points")
 celery.add_defaults(_configuration)  # Read when first needed, so that importing this needs no settings.
 
 
-def submit(organization_id: int, *, batch_id: int | None = None, recipients: int | None = None) -> bool:
+def submit(
+    organization_id: int,
+    *,
+    batch_id: int | None = None,
+    recipients: int | None = None,
+    request_id: str | None = None,
+) -> bool:
     """Ask the workers to drain an organization's queue; tell whether the broker took the message.
 
-    `batch_id` and `recipients` (a count) are for the people who watch the jobs; the drain takes
-    whatever is queued. A broker that is away is no error: the batch is accepted, the sweep brings it.
+    `batch_id`, `recipients` (a count) and `request_id` are for the people who watch the jobs and read
+    the logs; the drain takes whatever is queued. A broker that is away is no error: the batch is
+    accepted, the sweep brings it.
     """
-    arguments = {"organization_id": organization_id, "batch_id": batch_id, "recipients": recipients}
+    arguments = {
+        "organization_id": organization_id,
+        "batch_id": batch_id,
+        "recipients": recipients,
+        "request_id": request_id,
+    }
     try:
         celery.send_task(ISSUE, kwargs=arguments, confirm_timeout=_CONFIRMED_WITHIN_S)
     except OperationalError:
-        _log.warning("The broker is out of reach; the sweep will bring batch_id=%s", batch_id)
+        # The sweep will bring it.
+        _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
         return False
     return True
 

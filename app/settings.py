@@ -2,7 +2,7 @@
 
 import re
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator, Field, ValidationError
@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     # Whether what answers at DATABASE_URL is a pooler that gives a server connection to each transaction anew.
     database_pooler: bool = False
     worker_events: bool = True
+    audit_every_s: int = Field(default=3_600, ge=0, le=604_800)
+    access_log: bool = True
+    log_format: Literal["auto", "json", "text"] = "auto"
 
 
 @lru_cache(maxsize=1)

@@ -2,10 +2,13 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from structlog.contextvars import clear_contextvars, merge_contextvars
+from structlog.testing import capture_logs
 
 import migrations
 from app import database, hints
@@ -14,6 +17,7 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.settings import settings
+from app.tally import tally
 from tests.e2e.conftest import Service
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
@@ -29,6 +33,8 @@ def forget_everything() -> None:
     if hints.redis.cache_info().currsize:
         hints.redis().close()
     hints.redis.cache_clear()
+    tally.take()
+    clear_contextvars()
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +54,13 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class Servers:
     database_url: str
     redis_url: str
+
+
+@pytest.fixture
+def events() -> Iterator[list[MutableMapping[str, Any]]]:
+    """Collect what our own modules log during a test: `event`, `log_level` and the fields of each line."""
+    with capture_logs(processors=[merge_contextvars]) as collected:
+        yield collected
 
 
 @pytest.fixture(scope="session")

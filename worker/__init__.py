@@ -17,6 +17,6 @@ except SettingsError as error:
     # A worker that cannot run says why in a sentence, and not in a trace of Celery's loader.
     raise SystemExit(f"points: {error}") from None
 
-from worker import tasks  # noqa: E402  # Only a process with good settings gets this far.
+from worker import processes, tasks  # noqa: E402  # Only a process with good settings gets this far.
 
-__all__ = ["celery", "tasks"]
+__all__ = ["celery", "processes", "tasks"]

@@ -1,52 +1,75 @@
 """The tasks. Each is thin: it calls one function of the ledger and says what came of it."""
 
-import logging
-from typing import Any
+import time
 
-from celery.signals import setup_logging, worker_process_init
+from sqlalchemy.exc import OperationalError
 
-from app import batches, hints
-from app.database import forget_connections_of_the_parent, transaction
+from app import batches, hints, logs
+from app.database import snapshot, transaction
+from app.ledger import audit as ledger_audit
 from app.ledger import claim, fold
 from app.ledger.drain import drain
-from app.queue import CLAIM_CROSSED, FOLD, FORGET_IDEMPOTENCY_KEYS, ISSUE, QUEUED_TOO_LONG_S, SWEEP, celery, submit
+from app.queue import (
+    AUDIT,
+    CLAIM_CROSSED,
+    FOLD,
+    FORGET_IDEMPOTENCY_KEYS,
+    ISSUE,
+    QUEUED_TOO_LONG_S,
+    SWEEP,
+    celery,
+    submit,
+)
+from app.tally import AUDITS, CLAIMED, RESUBMITTED, SWEEPS, tally
 
 # What is left after these steps waits for the next run, ten minutes later.
 _FORGET_STEP = 1_000
 _FORGET_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20
 
-_log = logging.getLogger(__name__)
+# An audit reads every row there is. The task's is given up after this time, `points audit` is not: where
+# there is one worker process only, a send waits for this task, and shall still be answered with 201.
+_AUDIT_TIME_LIMIT_S = 15.0
+
+_log = logs.logger()
 
 
 @celery.task(name=ISSUE)
-def issue(organization_id: int, batch_id: int | None = None, recipients: int | None = None) -> None:
-    """Drain an organization's queue. `batch_id` and `recipients` are there for those who watch the jobs."""
+def issue(
+    organization_id: int, batch_id: int | None = None, recipients: int | None = None, request_id: str | None = None
+) -> None:
+    """Drain an organization's queue. The other arguments are there for those who watch the jobs and read the logs."""
     if drain(organization_id, announce=hints.publish):
         submit(organization_id)
 
 
-@celery.task(name=SWEEP)
+@celery.task(name=SWEEP, send_events=False)  # Every two seconds: they would bury the jobs that Flower shows.
 def sweep() -> None:
     """Ask again for every organization whose batches have been queued too long: their message was lost."""
     with transaction() as connection:
         waiting = batches.organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
     for organization_id in waiting:
         submit(organization_id)
+    if waiting:
+        _log.info("resubmitted", organization_ids=waiting)
+        tally.count(RESUBMITTED, len(waiting))
+    tally.count(SWEEPS)
     hints.note_sweep()
 
 
-@celery.task(name=CLAIM_CROSSED)
+@celery.task(name=CLAIM_CROSSED, send_events=False)
 def claim_crossed(*, everybody: bool = False) -> None:
     """Claim what is held for users whose registration crossed an issue: new users, or everybody."""
     within_s = None if everybody else claim.CROSSING_WINDOW_S
     with transaction() as connection:
         user_ids = claim.users_with_held(connection, registered_within_s=within_s)
-        if user_ids:
-            _log.info("Claimed %d crossed transactions", claim.claim(connection, user_ids))
+        claimed = claim.claim(connection, user_ids) if user_ids else 0
+    if claimed:
+        _log.info("claimed_crossed", transactions=claimed)
+        tally.count(CLAIMED, claimed)
 
 
-@celery.task(name=FOLD)
+@celery.task(name=FOLD, send_events=False)
 def fold_credits() -> None:
     """Fold what was issued since the last run; what is left after these steps waits for the next."""
     for _ in range(_FOLD_STEPS_MAX):
@@ -55,7 +78,29 @@ def fold_credits() -> None:
                 return
 
 
-@celery.task(name=FORGET_IDEMPOTENCY_KEYS)
+@celery.task(name=AUDIT)
+def audit() -> None:
+    """Audit the books, and note the outcome where `/metrics` finds it."""
+    began = time.monotonic()
+    try:
+        with snapshot() as connection:
+            found = ledger_audit.audit(connection, time_limit_s=_AUDIT_TIME_LIMIT_S)
+    except OperationalError as error:  # The time limit, or PostgreSQL is away.
+        _log.warning("audit_not_finished", seconds=time.monotonic() - began, **logs.kind_of(error))
+        tally.count(AUDITS, 1, "not_finished")
+        return
+    seconds = time.monotonic() - began
+    hints.note_audit(seconds=seconds, breaches=len(found.breaches))
+    tally.count(AUDITS, 1, "not_balanced" if found.breaches else "balanced")
+    (_log.error if found.breaches else _log.info)(
+        "audited",
+        seconds=seconds,
+        breaches=len(found.breaches),
+        rules=sorted({breach.rule for breach in found.breaches}),
+    )
+
+
+@celery.task(name=FORGET_IDEMPOTENCY_KEYS, send_events=False)
 def forget_idempotency_keys() -> None:
     """Forget keys past their time, in steps so small that none holds many rows or lasts long."""
     for _ in range(_FORGET_STEPS_MAX):
@@ -65,16 +110,3 @@ def forget_idempotency_keys() -> None:
             )
         if forgotten < _FORGET_STEP:
             return
-
-
-@worker_process_init.connect
-def _after_fork(**_: Any) -> None:
-    forget_connections_of_the_parent()
-
-
-@setup_logging.connect
-def _log_plainly(**_: Any) -> None:
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    # A line for each task sent, received and done says nothing; the ledger says what was issued.
-    for name in ("celery.beat", "celery.worker.strategy", "celery.app.trace"):
-        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,24 +1,21 @@
 """The HTTP edge: `create_app` puts the endpoints together, and gives every answer its envelope and headers."""
 
-import logging
-import re
-import uuid
-
-from flask import Flask, Response, g, request
+from flask import Flask, Response
 from flask_limiter import Limiter, RateLimitExceeded
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException
 
-from app.api import batches, docs, envelope, health, openapi, organization, send, verify
+from app import logs
+from app.api import batches, docs, envelope, health, metrics, openapi, organization, send, verify
 from app.api.limits import limit_rate, retry_after_s
+from app.api.record import record, record_requests
 from app.errors import PointsError
 from app.settings import settings
 
-_SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}\Z")
 _RETRY_AFTER_S = 2
 
-_log = logging.getLogger(__name__)
+_log = logs.logger()
 
 
 def create_app() -> Flask:
@@ -35,9 +32,9 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    for endpoint in (verify, send, batches, organization, health, openapi, docs):
+    for endpoint in (verify, send, batches, organization, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
-    app.before_request(_name_the_request)
+    record_requests(app)
     limiter = limit_rate(app)
     app.after_request(_add_headers)
     app.register_error_handler(PointsError, envelope.failure_of)
@@ -48,14 +45,7 @@ def create_app() -> Flask:
     return app
 
 
-def _name_the_request() -> None:
-    """Take the caller's `X-Request-Id` if it is a sane one, else make one."""
-    given = request.headers.get("X-Request-Id", "")
-    g.request_id = given if _SANE_REQUEST_ID.match(given) else uuid.uuid4().hex
-
-
 def _add_headers(response: Response) -> Response:
-    response.headers["X-Request-Id"] = g.request_id
     response.headers["Cache-Control"] = "no-store, private"
     response.headers["Vary"] = "Accept, Authorization"
     response.headers["Via"] = "1.1 points"
@@ -98,7 +88,7 @@ def _database_failure(error: SQLAlchemyError) -> Response:
     """Answer 503 when PostgreSQL is away or overloaded; anything else is a fault of ours."""
     if not isinstance(error, OperationalError | PoolTimeout):
         return _unexpected_failure(error)
-    _log.warning("PostgreSQL is out of reach: request_id=%s error=%s", g.request_id, _kind(error))
+    _log.warning("postgresql_out_of_reach", **logs.kind_of(error))
     response = envelope.failure(503, {"service": ["The service is out of reach of its database. Try again soon."]})
     response.headers["Retry-After"] = str(_RETRY_AFTER_S)
     return response
@@ -106,15 +96,6 @@ def _database_failure(error: SQLAlchemyError) -> Response:
 
 def _unexpected_failure(error: Exception) -> Response:
     """Answer 500. The log gets the place and the kind of the error, and not its text, which may hold values."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = "" if place is None else f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
-    _log.error("Unexpected error: request_id=%s error=%s at=%s", g.request_id, _kind(error), where)
-    sentence = f"Something went wrong on our side. Name the request {g.request_id} when you report it."
+    _log.error("request_failed", **logs.kind_of(error), places=logs.places_of(error.__traceback__))
+    sentence = f"Something went wrong on our side. Name the request {record().request_id} when you report it."
     return envelope.failure(500, {"service": [sentence]})
-
-
-def _kind(error: Exception) -> str:
-    cause = getattr(error, "orig", None) or error
-    return f"{type(cause).__name__} {getattr(cause, 'sqlstate', None) or ''}".strip()

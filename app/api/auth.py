@@ -4,6 +4,7 @@ import re
 
 from flask import request
 
+from app.api.record import record
 from app.api_keys import Caller, find_caller
 from app.database import transaction
 from app.errors import InvalidKey
@@ -29,4 +30,6 @@ def caller() -> Caller:
     if key is None:  # The database is not asked about what cannot be a key.
         raise InvalidKey
     with transaction() as connection:
-        return find_caller(connection, key)
+        who = find_caller(connection, key)
+    record().organization_id = who.organization.id
+    return who

@@ -4,7 +4,6 @@ Start it with `gunicorn --config python:app.api.gateway`. gunicorn's own environ
 (`WEB_CONCURRENCY`, `GUNICORN_CMD_ARGS`) change the number of processes, the address and the rest.
 """
 
-import logging
 import os
 import socket
 import time
@@ -12,13 +11,18 @@ import uuid
 from typing import Any
 
 import orjson
+from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.util import http_date, write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
+from structlog.contextvars import clear_contextvars
 
+from app import logs
 from app.api import create_app
 from app.database import forget_connections_of_the_parent
 from app.errors import SettingsError
+from app.metrics import processes
+from app.metrics.requests import NO_ROUTE, count_request, watch_connections
 from app.settings import settings
 
 try:
@@ -31,6 +35,8 @@ except SettingsError as error:
 _READ_DEADLINE_S = 20.0
 # One who does not read its answer is waited for this long at a time.
 _SEND_TIMEOUT_S = 30.0
+
+_log = logs.logger()
 
 _REASONS = {400: "Bad Request", 414: "URI Too Long", 431: "Request Header Fields Too Large"}
 
@@ -63,6 +69,17 @@ class _Connection(socket.socket):
             super().settimeout(_SEND_TIMEOUT_S)
 
 
+class GatewayLogger(Logger):
+    """gunicorn's log, without handlers of its own: its lines go the way of all others."""
+
+    def setup(self, cfg: Any) -> None:
+        super().setup(cfg)
+        logs.configure("web", log_format=settings().log_format)
+        for log in (self.error_log, self.access_log):
+            log.handlers.clear()
+            log.propagate = True
+
+
 class GatewayWorker(ThreadWorker):
     """gunicorn's thread worker, answering in the envelope also what is not HTTP enough for Flask to see."""
 
@@ -75,11 +92,13 @@ class GatewayWorker(ThreadWorker):
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer 400 (or 414, 431) to bytes that are no request. gunicorn's own answer is a page of HTML."""
+        clear_contextvars()
         if not isinstance(exc, ParseException):  # A fault of ours, below Flask: let gunicorn say what it was.
             super().handle_error(req, client, addr, exc)
             return
         status = 414 if isinstance(exc, LimitRequestLine) else 431 if isinstance(exc, LimitRequestHeaders) else 400
-        self.log.warning("Not a request: %s", type(exc).__name__)
+        count_request(*NO_ROUTE, status, 0.0)
+        _log.warning("not_a_request", status=status, error=type(exc).__name__)
         sentence = "The bytes sent are not a well-formed HTTP request within the limits of its line and headers."
         body = orjson.dumps(
             {"success": False, "data": None, "errors": {"request": [sentence]}, "additional_data": None}
@@ -92,7 +111,7 @@ class GatewayWorker(ThreadWorker):
         try:
             write_nonblock(client, head.encode() + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
         except OSError:
-            self.log.debug("The peer was gone before it could be answered.")
+            return  # The peer was gone before it could be answered.
 
 
 # gunicorn's settings, under the names it gives them.
@@ -109,13 +128,28 @@ keepalive = 30
 graceful_timeout = int(settings().wait_s) + 5
 timeout = int(settings().wait_s) + 30
 accesslog = None
+logger_class = GatewayLogger
 control_socket_disable = True
+
+
+def on_starting(server: Any) -> None:
+    """Before the processes are forked, so that all of them count into one directory."""
+    processes.share()
 
 
 def post_fork(server: Any, worker: Any) -> None:
     forget_connections_of_the_parent()
+    processes.take_slot()
+    watch_connections()
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    processes.forget(worker.pid)
+
+
+def on_exit(server: Any) -> None:
+    processes.remove()
 
 
 def application() -> Any:
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     return create_app()

@@ -10,6 +10,7 @@ from app import batches, queue
 from app.api import envelope
 from app.api.auth import caller
 from app.api.body import json_bytes
+from app.api.record import record
 from app.api.schemas import parse_issue_request
 from app.api.waiting import waiting
 from app.api_keys import Caller
@@ -32,11 +33,13 @@ def send() -> Response:
     issue_request = parse_issue_request(json_bytes(), settings())
     idempotency_key = _idempotency_key()
     accepted = _accept(who, issue_request, idempotency_key)
+    record().batch_id = accepted.batch_id
     if accepted.status != batches.QUEUED:
         return _answer(accepted, *_read(who, accepted))
     if _wants_no_wait():
         _submit(who, accepted, issue_request)
         return _accepted(accepted.batch_id)
+    record().waiting_since = time.perf_counter()
     with waiting.expect(accepted.batch_id) as woken:  # Before submitting, so that no hint is missed.
         _submit(who, accepted, issue_request)
         return _answer(accepted, *_wait(who, accepted, woken))
@@ -75,7 +78,12 @@ def _accept(who: Caller, issue_request: IssueRequest, idempotency_key: str | Non
 def _submit(who: Caller, accepted: Acceptance, issue_request: IssueRequest) -> None:
     """Ask the workers to issue a batch of our own. A retry that joins one leaves that to whoever it belongs to."""
     if not accepted.existed:
-        queue.submit(who.organization.id, batch_id=accepted.batch_id, recipients=len(issue_request.emails))
+        queue.submit(
+            who.organization.id,
+            batch_id=accepted.batch_id,
+            recipients=len(issue_request.emails),
+            request_id=record().trace_id,
+        )
 
 
 def _wait(who: Caller, accepted: Acceptance, woken: threading.Event) -> tuple[BatchRow, list[TransactionRow]]:

@@ -5,7 +5,6 @@ looks at all pending rows in one query about every 250 ms, only while something 
 truth: a hint that is lost costs a quarter of a second, and a hint that lies costs nothing.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,13 +13,13 @@ from contextlib import contextmanager
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import batches, hints
+from app import batches, hints, logs
 from app.database import transaction
 
 POLL_EVERY_S = 0.25
 _LISTEN_AGAIN_AFTER_S = 1.0
 
-_log = logging.getLogger(__name__)
+_log = logs.logger()
 
 
 class Waiting:
@@ -67,7 +66,7 @@ class Waiting:
             for batch_ids in hints.listen():
                 self.wake(batch_ids)
         except RedisError as error:
-            _log.warning("No hints for now, polling instead: %s", type(error).__name__)
+            _log.warning("hints_out_of_reach", **logs.kind_of(error))
             time.sleep(_LISTEN_AGAIN_AFTER_S)
 
     def _poll(self) -> None:
@@ -82,7 +81,7 @@ class Waiting:
             with transaction() as connection:
                 final = batches.final_among(connection, pending)
         except SQLAlchemyError as error:
-            _log.warning("The pending batches could not be read: %s", type(error).__name__)
+            _log.warning("pending_batches_not_read", **logs.kind_of(error))
             return
         self.wake(final)
 
@@ -93,7 +92,9 @@ def _for_ever(work: Callable[[], None]) -> None:
         try:
             work()
         except Exception as error:  # noqa: BLE001
-            _log.error("%s failed and starts again: %s", work.__name__, type(error).__name__)
+            _log.error(
+                "thread_failed", thread=work.__name__, **logs.kind_of(error), places=logs.places_of(error.__traceback__)
+            )
             time.sleep(_LISTEN_AGAIN_AFTER_S)
 
 

@@ -1,7 +1,10 @@
 """`points audit`: proves that the books balance."""
 
+import time
+
 import click
 
+from app import hints
 from app.cli.answer import Answer
 from app.cli.operator import document, operator_command
 from app.database import snapshot
@@ -15,8 +18,10 @@ def audit() -> Answer:
 
     It reads one snapshot and holds nobody up, so it may run while the service works.
     """
+    began = time.monotonic()
     with snapshot() as connection:
         found = audit_books(connection)
+    hints.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
     looked_at = (
         f"{found.organizations} organizations, {found.users} users, {found.batches} batches,"
         f" {found.transactions} transactions"

@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import hints
+from app import batches, hints
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.database import new_engine
 from app.errors import Refused
@@ -57,7 +57,7 @@ def _look_at_database() -> dict[str, Any]:
     try:
         with engine.begin() as connection:
             release = connection.execute(text("SHOW server_version")).scalar_one()
-            row = connection.execute(_QUEUED).one() if _has_tables(connection) else None
+            row = batches.queued(connection) if _has_tables(connection) else None
     except SQLAlchemyError:
         return {"database": None, "queued_batches": None, "oldest_queued_s": None}
     finally:
@@ -71,13 +71,6 @@ def _look_at_database() -> dict[str, Any]:
 
 def _has_tables(connection: Connection) -> bool:
     return connection.execute(text("SELECT to_regclass('batches')")).scalar_one() is not None
-
-
-_QUEUED = text("""
-    SELECT count(*) AS batches,
-           CAST(extract(epoch FROM clock_timestamp() - min(created_at)) AS float) AS oldest_s
-    FROM batches WHERE status = 'queued'
-""")
 
 
 def _look_at_redis() -> dict[str, Any]:

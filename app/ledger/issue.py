@@ -37,17 +37,30 @@ class Decided(NamedTuple):
         return self.opening_balance - self.batch.amount * self.debited_count
 
 
+class Outcome(NamedTuple):
+    """What became of a batch: how many recipients were debited, or None when it was refused."""
+
+    batch: Queued
+    debited_count: int | None
+
+
 def drain_lock(organization_id: int) -> int:
     """Return the number of a drain's advisory lock: ours in the upper 16 bits, the organization in the lower 48."""
     return 0x5054 << 48 | organization_id
 
 
-def issue(connection: Connection, organization_id: int, batch_ids: Sequence[int] | None = None) -> list[int] | None:
+def issue(
+    connection: Connection,
+    organization_id: int,
+    batch_ids: Sequence[int] | None = None,
+    *,
+    outcomes: list[Outcome] | None = None,
+) -> list[int] | None:
     """Issue (or refuse) the due batches of an organization in this transaction, oldest first; return their ids.
 
     With `batch_ids`, only those of them that are still queued are taken. Returns None when another
     worker owns the organization's drain; a batch that is delivered twice is found issued here, under the
-    lock, and is left alone.
+    lock, and is left alone. `outcomes`, if given, is filled; they hold once the transaction has committed.
     """
     organization, due = _lock_and_take(connection, organization_id)
     if organization is None:
@@ -58,8 +71,13 @@ def issue(connection: Connection, organization_id: int, batch_ids: Sequence[int]
     refusal = may_not_issue(is_disabled=organization.is_disabled, is_suspended=organization.is_suspended)
     if refusal is not None:
         connection.execute(_REFUSE, {"ids": [batch.id for batch in queued], "refusal": refusal.code})
+        found = [Outcome(batch, None) for batch in queued]
     else:
-        _write(connection, organization, _decide(organization, queued))
+        decisions = _decide(organization, queued)
+        _write(connection, organization, decisions)
+        found = [Outcome(decided.batch, decided.debited_count) for decided in decisions]
+    if outcomes is not None:
+        outcomes += found
     return [batch.id for batch in queued]
 
 

@@ -1,5 +1,6 @@
 """The parts of the service as `points up` runs them: how each is started, and how it is asked to stop."""
 
+import os
 import signal
 import sys
 
@@ -11,6 +12,9 @@ from app.local.valkey import Valkey
 # Drains wait for PostgreSQL most of the time: a few processes a core keep it busy.
 WORKER_PROCESSES = 4
 FLOWER_USER = "points"
+
+# Their output goes through the supervisor, to a person most of the time.
+_LOGS = {"POINTS_LOG_FORMAT": os.environ.get("POINTS_LOG_FORMAT", "text")}
 
 
 def postgresql(server: PostgreSQL) -> Part:
@@ -25,6 +29,7 @@ def valkey(server: Valkey) -> Part:
 def web(port: int) -> Part:
     return Part(
         name="web",
+        environment=_LOGS,
         command=[
             sys.executable,
             "-m",
@@ -42,6 +47,7 @@ def worker(number: int) -> Part:
     name = f"worker{number}"
     return Part(
         name=name,
+        environment=_LOGS,
         # Without mingle and gossip: what workers tell each other at start and after is of no use to us.
         command=[
             *_celery(),
@@ -52,7 +58,7 @@ def worker(number: int) -> Part:
 
 
 def beat() -> Part:
-    return Part(name="beat", command=[*_celery(), "beat", "--pidfile="])
+    return Part(name="beat", environment=_LOGS, command=[*_celery(), "beat", "--pidfile="])
 
 
 def flower(port: int, password: str) -> Part:
@@ -60,7 +66,7 @@ def flower(port: int, password: str) -> Part:
     return Part(
         name="flower",
         command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=error"],
-        environment={"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
+        environment={**_LOGS, "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
         stop_timeout_s=10,
     )
 

@@ -1,7 +1,7 @@
 """What some tests share: connections for many threads, the proof that no drain failed, an unmigrated server."""
 
-import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -21,11 +21,10 @@ def many_connections(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def no_failure(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+def no_failure(events: list[MutableMapping[str, Any]]) -> Iterator[None]:
     """See that no drain failed, not even one that was then made good batch by batch."""
     yield
-    records = caplog.get_records("call")
-    assert [record.getMessage() for record in records if record.levelno >= logging.ERROR] == []
+    assert [event for event in events if event["log_level"] == "error"] == []
 
 
 @pytest.fixture(scope="package")

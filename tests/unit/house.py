@@ -41,7 +41,7 @@ class House:
             return None
         return 42
 
-    def submit(self, organization_id: int, *, batch_id: int, recipients: int) -> bool:
+    def submit(self, organization_id: int, *, batch_id: int, recipients: int, request_id: str) -> bool:
         self.events.append(f"submit {organization_id} {batch_id} {recipients}")
         return True
 

@@ -39,6 +39,12 @@ PATHS: dict[str, Any] = {
         "Asks PostgreSQL and Redis.",
         _ok("Both answer.", json_content("ReadinessAnswer", "ready")) | refused(s503="NotReady"),
     ),
+    "/metrics": _open(
+        "showMetrics",
+        "The figures of the whole service",
+        "In the text form of Prometheus. What cannot be had at present is absent.",
+        _ok("The figures.", {"text/plain": {"schema": {"type": "string"}}}),
+    ),
     "/openapi.json": _open(
         "showInterface",
         "This description",

@@ -1,0 +1,92 @@
+"""What is kept of every request: its id, what it was about, its counts, and its one line in the log."""
+
+import re
+import uuid
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from flask import Flask, Response, g, request
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from app import logs
+from app.metrics.requests import NO_ROUTE, count_request, count_wait
+from app.settings import settings
+
+_SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}\Z")
+
+# Asked by machines every few seconds: counted, but not worth a line as long as they go well.
+_PROBES = {"/healthz", "/readyz", "/metrics"}
+
+_log = logs.logger()
+
+
+@dataclass(kw_only=True, slots=True)
+class Record:
+    """A request on its way. The views fill in what they find out; moments are those of `perf_counter`.
+
+    `trace_id` is the request's id as logs and tasks carry it: with a star for every @, because an address
+    has no business there, whatever it is called.
+    """
+
+    request_id: str
+    trace_id: str
+    started_at: float = field(default_factory=perf_counter)
+    organization_id: int | None = None
+    batch_id: int | None = None
+    waiting_since: float | None = None
+
+
+def record() -> Record:
+    """Return the record of the request in hand."""
+    found: Record = g.record
+    return found
+
+
+def record_requests(app: Flask) -> None:
+    """Keep a record of every request of the application."""
+    app.before_request(_begin)
+    app.after_request(_end_with_line if settings().access_log else _end)
+
+
+def _begin() -> None:
+    """Take the caller's `X-Request-Id` if it is a sane one, else make one."""
+    given = request.headers.get("X-Request-Id", "")
+    request_id = given if _SANE_REQUEST_ID.match(given) else uuid.uuid4().hex
+    g.record = Record(request_id=request_id, trace_id=request_id.replace("@", "*"))
+    # From here on every line of this thread carries it, until its next request.
+    clear_contextvars()
+    bind_contextvars(request_id=g.record.trace_id)
+
+
+def _end(response: Response) -> Response:
+    _count(response)
+    return response
+
+
+def _end_with_line(response: Response) -> Response:
+    kept, method, route, seconds = _count(response)
+    if route not in _PROBES or response.status_code >= 400:
+        _log.info(
+            "request",
+            method=method,
+            route=route,
+            status=response.status_code,
+            seconds=round(seconds, 6),
+            organization_id=kept.organization_id,
+            batch_id=kept.batch_id,
+        )
+    return response
+
+
+def _count(response: Response) -> tuple[Record, str, str, float]:
+    kept = record()
+    response.headers["X-Request-Id"] = kept.request_id
+    now = perf_counter()
+    seconds = now - kept.started_at
+    rule = request.url_rule
+    # A method that no route takes is the caller's invention, as its path is.
+    method, route = NO_ROUTE if rule is None else (request.method, rule.rule)
+    count_request(method, route, response.status_code, seconds)
+    if kept.waiting_since is not None:
+        count_wait(response.status_code, now - kept.waiting_since)
+    return kept, method, route, seconds

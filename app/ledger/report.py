@@ -1,0 +1,57 @@
+"""What is told and counted of every round of a drain, once it has committed."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from app import logs
+from app.ledger.issue import Outcome
+from app.tally import (
+    DRAIN_BATCHES,
+    DRAIN_RECIPIENTS,
+    DRAINS,
+    FINAL_BATCHES,
+    ISSUE_SECONDS,
+    POINTS,
+    RECIPIENTS,
+    tally,
+)
+
+_log = logs.logger()
+
+
+def report(organization_id: int, outcomes: Sequence[Outcome], *, seconds: float) -> None:
+    """Log one line that names every batch of a round, and add the round to what this process counts."""
+    recipients = sum(outcome.batch.recipients for outcome in outcomes)
+    tally.count(DRAINS, 1, "done")
+    tally.observe(DRAIN_BATCHES, len(outcomes))
+    tally.observe(DRAIN_RECIPIENTS, recipients)
+    tally.observe(ISSUE_SECONDS, seconds)
+    points = _count_by_mode(outcomes)
+    _log.info(
+        "drained",
+        organization_id=organization_id,
+        batch_ids=[outcome.batch.id for outcome in outcomes],
+        refused=sum(outcome.debited_count is None for outcome in outcomes),
+        recipients=recipients,
+        points=points,
+        seconds=round(seconds, 6),
+    )
+
+
+def _count_by_mode(outcomes: Sequence[Outcome]) -> int:
+    """Count batches, recipients and points by mode; return the points of both."""
+    sums: defaultdict[tuple[str, ...], int] = defaultdict(int)
+    points = {"live": 0, "sandbox": 0}
+    for batch, debited_count in outcomes:
+        mode = "sandbox" if batch.sandbox else "live"
+        sums[FINAL_BATCHES.name, mode, "refused" if debited_count is None else "issued"] += 1
+        if debited_count is not None:
+            sums[RECIPIENTS.name, mode, "true"] += debited_count
+            sums[RECIPIENTS.name, mode, "false"] += batch.recipients - debited_count
+            points[mode] += debited_count * batch.amount
+    for (name, *labels), amount in sums.items():
+        tally.count(FINAL_BATCHES if name == FINAL_BATCHES.name else RECIPIENTS, amount, *labels)
+    for mode, amount in points.items():
+        if amount:
+            tally.count(POINTS, amount, mode)
+    return sum(points.values())

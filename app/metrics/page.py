@@ -1,0 +1,70 @@
+"""The page of `GET /metrics`: everything in the text form of Prometheus."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import hints
+from app.metrics import processes, shipping, state
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+
+# Anybody may ask, so the servers are looked at no more often than this by each process.
+KEPT_S = 1.0
+
+
+class _Servers:
+    """The figures that lie in Redis and PostgreSQL. A server that is away takes its own with it, and no others."""
+
+    def collect(self) -> Iterator[Metric]:
+        client = hints.redis()
+        for read in (lambda: shipping.read(client), lambda: state.notes(client), state.queue):
+            yield from _all_or_none(read)
+
+
+def _all_or_none(read: Callable[[], Iterator[Metric]]) -> list[Metric]:
+    try:
+        return list(read())
+    except (RedisError, SQLAlchemyError):
+        return []  # Absent, which an alert can see, and not zero or stale.
+
+
+class Page:
+    """The page, kept for a moment. One thread makes it anew; the others take what there is meanwhile."""
+
+    def __init__(self) -> None:
+        self._making = threading.Lock()
+        self._text: bytes | None = None
+        self._made_at = 0.0
+
+    def text(self) -> bytes:
+        if not self._making.acquire(blocking=self._text is None):
+            assert self._text is not None, "only a page that is there is not waited for"
+            return self._text
+        try:
+            if self._text is None or time.monotonic() - self._made_at > KEPT_S:
+                self._text = _generate()
+                self._made_at = time.monotonic()
+            return self._text
+        finally:
+            self._making.release()
+
+
+def _generate() -> bytes:
+    registry = CollectorRegistry()
+    registry.register(_Servers())
+    counted = REGISTRY
+    directory = processes.directory()
+    if directory is not None:
+        counted = CollectorRegistry()
+        MultiProcessCollector(counted, path=str(directory))  # type: ignore[no-untyped-call]
+    return generate_latest(counted) + generate_latest(registry)
+
+
+page = Page()

@@ -1,0 +1,65 @@
+"""What a web process counts of its requests. It takes a few microseconds of each."""
+
+import threading
+import time
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from app.database import connections_in_use
+from app.settings import settings
+
+# A path that is no route, and bytes that are no request, share one name each: callers must not be
+# able to make new ones.
+NO_ROUTE = ("other", "no route")
+
+_REQUESTS = Counter("points_requests", "Requests answered.", ("method", "route", "status"))
+_SECONDS = Histogram(
+    "points_request_seconds",
+    "From the first line of our code to the answer, body and wait included.",
+    ("method", "route"),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60),
+)
+_WAIT_SECONDS = Histogram(
+    "points_send_wait_seconds",
+    "From a batch accepted to its answer, by the status of the answer.",
+    ("status",),
+    buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60),
+)
+_CONNECTIONS = Gauge(
+    "points_database_connections",
+    "Connections of the web processes: in use (looked at every second), and allowed.",
+    ("which",),
+    multiprocess_mode="livesum",
+)
+_LOOK_EVERY_S = 1.0
+
+# Looking a child up by its labels is the dear part of counting, so each is looked up once.
+_children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+
+def count_request(method: str, route: str, status: int, seconds: float) -> None:
+    """Count one answer. `route` is the template of a route and never a path."""
+    key = (method, route, status)
+    children = _children.get(key)
+    if children is None:
+        children = _children[key] = (_REQUESTS.labels(method, route, str(status)), _SECONDS.labels(method, route))
+    counter, histogram = children
+    counter.inc()
+    histogram.observe(seconds)
+
+
+def count_wait(status: int, seconds: float) -> None:
+    _WAIT_SECONDS.labels(str(status)).observe(seconds)
+
+
+def watch_connections() -> None:
+    """Keep the figures of this process's connections up to date, from a thread of its own. Call it after the fork."""
+    _CONNECTIONS.labels("allowed").set(settings().database_connections_max)
+    threading.Thread(target=_watch_connections, name="connections", daemon=True).start()
+
+
+def _watch_connections() -> None:
+    in_use = _CONNECTIONS.labels("in_use")
+    while True:
+        in_use.set(connections_in_use())
+        time.sleep(_LOOK_EVERY_S)

@@ -1,0 +1,120 @@
+"""`GET /metrics` of the running service: right across its web processes, and for its workers."""
+
+import re
+import time
+import uuid
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.conftest import Service, until
+
+SEEN_WITHIN_S = 30
+
+
+def figures(service: Service) -> dict[tuple[str, ...], float]:
+    """Return every sample of the page: its name and the values of its labels, by the labels' names."""
+    answer = service.call("GET", "/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+def settled(service: Service) -> dict[tuple[str, ...], float]:
+    """Return the figures once they hold all that was done so far: when two looks, some time apart, agree."""
+    looks = [_of_callers(figures(service))]
+
+    def agree() -> bool:
+        looks.append(_of_callers(figures(service)))
+        return looks[-1] == looks[-2]
+
+    # A page is kept for a second, and a worker ships once a second.
+    time.sleep(2.5)
+    until(agree, within_s=SEEN_WITHIN_S, every_s=2.5)
+    return looks[-1]
+
+
+def _of_callers(found: dict[tuple[str, ...], float]) -> dict[tuple[str, ...], float]:
+    """Leave out what moves without anybody sending anything."""
+    unrelated = ("points_sweeps", "points_last_sweep", "points_database", "points_broker")
+    return {
+        name: value for name, value in found.items() if not name[0].startswith(unrelated) and "/metrics" not in name
+    }
+
+
+def rise(service: Service, before: dict[tuple[str, ...], float], *name: str) -> float:
+    return figures(service).get(name, 0) - before.get(name, 0)
+
+
+def test_every_request_is_counted_once_whichever_process_answered(service: Service) -> None:
+    caller = service.organization(100)
+    before = settled(service)
+    for _ in range(20):  # A connection each, so that more than one process has its share.
+        service.call("GET", "/v1/organization", key=caller.live)
+    route = ("GET", "/v1/organization")
+    until(lambda: rise(service, before, "points_requests_total", *route, "200") == 20, within_s=SEEN_WITHIN_S)
+    assert rise(service, before, "points_request_seconds_count", *route) == 20
+    assert rise(service, before, "points_request_seconds_sum", *route) > 0
+
+
+def test_a_send_is_counted_by_web_and_worker_in_each_mode(service: Service) -> None:
+    caller = service.organization(50)
+    before = settled(service)
+    addresses = [f"{uuid.uuid4().hex}@example.com" for _ in range(3)]
+    for key in (caller.live, caller.development):
+        assert service.send(key, {"recipients": addresses, "amount": 20}).status_code == 201
+    for name, expected in {
+        ("points_issued_points_total", "live"): 40,
+        ("points_issued_points_total", "sandbox"): 60,
+        ("points_recipients_total", "true", "live"): 2,
+        ("points_recipients_total", "false", "live"): 1,
+        ("points_recipients_total", "true", "sandbox"): 3,
+        ("points_final_batches_total", "live", "issued"): 1,
+        ("points_final_batches_total", "sandbox", "issued"): 1,
+        ("points_drain_batches_sum",): 2,
+        ("points_drain_recipients_sum",): 6,
+        ("points_drains_total", "done"): 2,
+        ("points_issue_seconds_count",): 2,
+        ("points_send_wait_seconds_count", "201"): 2,
+        ("points_requests_total", "POST", "/v1/points/send", "201"): 2,
+    }.items():
+        until(lambda name=name, expected=expected: rise(service, before, *name) == expected, within_s=SEEN_WITHIN_S)
+
+
+def test_a_path_or_method_that_a_caller_makes_up_adds_no_series(service: Service) -> None:
+    service.call("GET", "/v1/organization/none@example.com")
+    service.call("BREW", "/v1/points/send")
+    before = settled(service)
+    for n in range(5):
+        service.call("GET", f"/nowhere/{n}")
+        service.call(f"BREW{n}", "/v1/points/send")
+    until(lambda: rise(service, before, "points_requests_total", "other", "no route", "404") == 5, within_s=30)
+    until(lambda: rise(service, before, "points_requests_total", "other", "no route", "405") == 5, within_s=30)
+    added = {name for name in figures(service).keys() - before.keys() if "nowhere" in str(name) or "BREW" in str(name)}
+    assert added == set()
+
+
+def test_the_queue_the_sweeps_and_the_last_audit_can_be_read(service: Service) -> None:
+    service.points("audit")
+    until(lambda: ("points_last_audit_timestamp_seconds",) in figures(service), within_s=SEEN_WITHIN_S)
+    found = figures(service)
+    assert found["points_audit_breaches",] == 0
+    assert found["points_last_sweep_timestamp_seconds",] > 0
+    assert found["points_queued_batches",] >= 0
+    assert found["points_oldest_queued_seconds",] >= 0
+    assert found["points_broker_messages",] >= 0
+    assert found["points_database_connections", "allowed"] == 20  # Two processes of ten each.
+
+
+def test_the_page_holds_no_address_and_no_key(service: Service) -> None:
+    page = service.call("GET", "/metrics").text
+    assert not re.search(r"@|pts_", page)
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_the_page_is_only_read(service: Service, method: str) -> None:
+    assert service.call(method, "/metrics").status_code == 405

@@ -1,0 +1,58 @@
+"""What each Celery process does as it starts and ends: its log, its connections, its counts."""
+
+import logging
+from typing import Any
+
+from celery.signals import (
+    beat_init,
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_process_init,
+    worker_process_shutdown,
+)
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from app import logs
+from app.database import forget_connections_of_the_parent
+from app.metrics import shipping
+from app.settings import settings
+
+# A line for each task sent, received and done says nothing; the ledger says what was issued.
+_TALKATIVE = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+
+
+@setup_logging.connect
+def _log(**_: Any) -> None:
+    logs.configure("worker", log_format=settings().log_format)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+@beat_init.connect
+def _log_as_beat(**_: Any) -> None:
+    logs.configure("beat", log_format=settings().log_format)
+
+
+@worker_process_init.connect
+def _after_fork(**_: Any) -> None:
+    forget_connections_of_the_parent()
+    shipping.start()
+
+
+@worker_process_shutdown.connect
+def _before_end(**_: Any) -> None:
+    shipping.ship()
+
+
+@task_prerun.connect
+def _name_the_task(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
+    """Let every line of a task carry its id, and the request that asked for it."""
+    clear_contextvars()
+    asked_by = kwargs.get("request_id")
+    bind_contextvars(task_id=task_id, **({} if asked_by is None else {"request_id": asked_by}))
+
+
+@task_postrun.connect
+def _forget_the_task(**_: Any) -> None:
+    clear_contextvars()
