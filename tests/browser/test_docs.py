@@ -40,20 +40,30 @@ def test_a_caller_pastes_a_key_and_verifies_and_sends(look: Look, service: Servi
 
 
 def test_every_call_is_on_the_page_and_can_be_tried(look: Look, service: Service) -> None:
-    caller = service.organization(1_000)
-    batch_id = service.send(caller.live, {"recipient": "a@example.com", "amount": 1}).json()["additional_data"][
-        "batch_id"
-    ]
-    described = service.call("GET", "/openapi.json").json()
+    caller = service.organization(0, sandbox_balance=1_000)
+    sent = service.send(caller.development, {"recipient": "a@example.com", "amount": 1}).json()
+    known = {
+        "batch_id": sent["additional_data"]["batch_id"],
+        "transaction_id": sent["data"]["transactions"][0]["id"],
+    }
     page = look.at("/docs")
-    page.get_by_label("API key").fill(caller.live)
-    expect(page.locator("#send .warning")).to_be_visible()
-    page.locator("#showBatch").get_by_label("batch_id").fill(str(batch_id))
-    for methods in described["paths"].values():
+    page.get_by_label("API key").fill(caller.development)
+    for methods in service.call("GET", "/openapi.json").json()["paths"].values():
         for operation in methods.values():
             call = operation["operationId"]
             expect(page.locator(f"nav a[href='#{call}']")).to_be_visible()
+            for parameter in operation["parameters"]:
+                if parameter.get("in") == "path":
+                    page.locator(f"#{call}").get_by_label(parameter["name"]).fill(str(known[parameter["name"]]))
             try_call(page, call, 201 if call == "send" else 200)
+
+
+def test_a_live_key_is_told_that_points_are_real(look: Look, service: Service) -> None:
+    page = look.at("/docs")
+    page.get_by_label("API key").fill(service.organization(10).live)
+    expect(page.locator("#key-says")).to_contain_text("real")
+    expect(page.locator("#send .warning")).to_be_visible()
+    expect(page.locator("#verify .warning")).to_be_hidden()
 
 
 def test_a_refusal_is_shown_with_what_it_means(look: Look, service: Service) -> None:

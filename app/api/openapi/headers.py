@@ -67,6 +67,7 @@ PARAMETERS: dict[str, Any] = {
         "required": False,
         "description": "`respond-async`: do not wait for the issue, answer 202 at once.",
         "schema": {"type": "string"},
+        "example": "respond-async",
     },
 }
 

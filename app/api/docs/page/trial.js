@@ -45,12 +45,14 @@ export function trial(description, call) {
 }
 
 function input(id, parameter) {
-  const names = { "Idempotency-Key": "one of your own for each batch", Prefer: "respond-async", "X-Request-Id": "made for you" };
-  const { type, minimum } = parameter.schema;
+  const names = { "Idempotency-Key": "one of your own for each batch", "X-Request-Id": "made for you" };
+  const { type, minimum, default: usual } = parameter.schema;
+  const named = { id: `${id}-${parameter.name}`, required: parameter.required };
+  if (type === "boolean") return element("select", named, ...["", "true", "false"].map((value) => element("option", { value }, value || "any")));
   return element("input", {
-    id: `${id}-${parameter.name}`, autocomplete: "off", autocapitalize: "off", spellcheck: "false", required: parameter.required,
+    ...named, autocomplete: "off", autocapitalize: "off", spellcheck: "false",
     inputmode: type === "integer" ? "numeric" : null, pattern: type === "integer" && minimum > 0 ? "[0-9]+" : null,
-    placeholder: names[parameter.name] ?? parameter.example ?? "",
+    placeholder: names[parameter.name] ?? parameter.example ?? usual ?? "",
   });
 }
 
