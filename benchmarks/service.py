@@ -19,9 +19,8 @@ from app.database import engine, forget_connections_of_the_parent, new_engine
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import ports
-from app.local.datadir import DataDir
+from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
-from app.local.supervisor import RUNNING_FILE
 from app.local.valkey import Valkey
 from app.settings import settings
 

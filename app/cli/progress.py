@@ -8,9 +8,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 
 @contextmanager
-def progress_bar(words: str, *, total: int) -> Iterator[Callable[[int], None]]:
+def progress_bar(words: str, *, total: int, console: Console | None = None) -> Iterator[Callable[[int], None]]:
     """Show a bar, and give the function that moves it to a place between 0 and `total`."""
-    console = Console(stderr=True)
+    console = console or Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(words, total=total)

@@ -15,8 +15,7 @@ from app.cli.answer import Answer, data_dir_option, json_option
 from app.database import new_engine
 from app.errors import Refused
 from app.local import servers
-from app.local.datadir import DataDir
-from app.local.supervisor import RUNNING_FILE
+from app.local.datadir import RUNNING_FILE, DataDir
 from app.queue import messages_waiting, workers_answering
 from app.redis_client import redis_client
 from app.settings import settings, without_password

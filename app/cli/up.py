@@ -15,9 +15,9 @@ from app.cli import demo
 from app.cli.answer import data_dir_option
 from app.errors import Refused
 from app.local import parts, ports, servers
-from app.local.datadir import DataDir
+from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
-from app.local.supervisor import RUNNING_FILE, Supervisor
+from app.local.supervisor import Supervisor
 from app.local.valkey import Valkey
 from app.settings import settings, without_password
 

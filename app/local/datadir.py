@@ -13,6 +13,8 @@ from typing import IO, Any
 from app.errors import Refused
 
 DEFAULT = ".points"
+# What `points up` notes of what it runs, and where.
+RUNNING_FILE = "running.json"
 
 
 class DataDir:

@@ -14,9 +14,7 @@ from typing import IO
 import click
 import psutil
 
-from app.local.datadir import DataDir
-
-RUNNING_FILE = "running.json"
+from app.local.datadir import RUNNING_FILE, DataDir
 
 _LOOK_EVERY_S = 0.2
 # A part that dies at once is not started again at once: 0.5 s, 1 s, 2 s … up to 10 s.

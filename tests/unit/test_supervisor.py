@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from app.local import supervisor as module
-from app.local.datadir import DataDir
-from app.local.supervisor import RUNNING_FILE, Part, Supervisor
+from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.supervisor import Part, Supervisor
 from tests.unit import parts
 from tests.unit.deadline import TIMEOUT_S, until
 from tests.unit.parts import process_of, start

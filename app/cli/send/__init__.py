@@ -1,0 +1,65 @@
+"""`points send`: a person's way to issue points to the recipients of a CSV file, from anywhere."""
+
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from app.cli.answer import data_dir_option, json_option
+from app.cli.send import stages
+from app.cli.send.report import report
+from app.cli.send.run import Choices, prepared
+from app.errors import Refused
+from app.local.datadir import RUNNING_FILE, DataDir
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--amount", required=True, type=click.IntRange(min=1), help="Points for each recipient.")
+@click.option("--key", required=True, envvar="POINTS_KEY", show_envvar=True, help="The API key to send with.")
+@click.option("--url", help="Where the service is [default: the one that runs from the data directory].")
+@click.option("--label", help="Kept on every transaction.")
+@click.option("--atomic", is_flag=True, help="Debit nobody of a batch that the balance cannot pay whole.")
+@click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
+@click.option("--again", metavar="NAME", help="Pay a file once more, on purpose, as a new campaign of this name.")
+@click.option("--result", type=click.Path(dir_okay=False, path_type=Path), help="[default: FILE.result.csv]")
+@click.option(
+    "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@data_dir_option
+def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any) -> None:
+    """Issue points to every recipient of a CSV file: verify, ask, send, and write what became of each line.
+
+    The e-mail addresses may stand in any column, with a heading or without, between commas,
+    semicolons or tabs. Bad lines and repeated addresses are named and left out; exit status 1.
+
+    Giving the command again never pays twice, and carries on what was interrupted: each batch goes
+    under an idempotency key made from the addresses, the amount, the label and the batch's number.
+    """
+    # So that the scheduler of a machine stops it as gently as a person does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    chosen = Choices(as_json=as_json, url=url or _running(DataDir(data_dir)), key=key, **choices)
+    with prepared(chosen) as run:
+        stages.verify(run)
+        stages.ask(run)
+        stages.send(run)
+        status = report(run)
+    sys.exit(status)
+
+
+def _running(datadir: DataDir) -> str:
+    """Return the address that `points up` has noted in the data directory.
+
+    Raises:
+        Refused: nothing runs from there.
+    """
+    url = datadir.read(RUNNING_FILE).get("web_url")
+    if url is None:
+        raise Refused(
+            f"No service runs from {datadir.path}: say where it is with --url, or start one with `points up`."
+        )
+    return str(url)

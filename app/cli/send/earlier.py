@@ -1,0 +1,89 @@
+"""What an earlier run of a file has written down, so that the next one neither pays twice nor asks in vain."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from app.addresses import parse
+from app.cli.send.recipients import Recipients
+from app.errors import InvalidAddress, Refused
+
+# The service keeps an idempotency key for 30 days at least. After that it no longer knows what it has paid.
+_REMEMBERED = timedelta(days=30)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intent:
+    """What a run is about to pay: the name of its campaign, and what the rows of a payment like it would say."""
+
+    campaign: str
+    amount: int
+    label: str | None
+    sandbox: bool
+    organization_id: int
+
+
+@dataclass(kw_only=True)
+class Earlier:
+    """Of the same campaign: recipients settled, and when the last of them was. Of another: recipients paid alike."""
+
+    settled: int = 0
+    settled_at: datetime | None = None
+    paid_otherwise: int = 0
+
+
+def read_earlier(paths: Iterable[Path], intent: Intent, recipients: Recipients) -> Earlier:
+    """Read the result files that there are. One that is no result file of ours says nothing."""
+    found = [_read(path, intent, recipients) for path in paths if path.exists()]
+    # A run that was killed may have begun to write down once more what the one before it had.
+    return max(found, key=lambda each: (each.paid_otherwise, each.settled), default=Earlier())
+
+
+def _read(path: Path, intent: Intent, recipients: Recipients) -> Earlier:
+    found = Earlier()
+    with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+        for row in csv.DictReader(file):
+            _add(found, row, intent, recipients)
+    return found
+
+
+def _add(found: Earlier, row: Mapping[str, str | None], intent: Intent, recipients: Recipients) -> None:
+    if (row.get("organization_id"), row.get("sandbox")) != (
+        str(intent.organization_id),
+        "yes" if intent.sandbox else "no",
+    ):
+        return
+    if f"-{intent.campaign}-" in (row.get("idempotency_key") or ""):
+        found.settled += 1
+        settled_at = datetime.fromisoformat(row.get("created_at") or "")
+        found.settled_at = max(settled_at, found.settled_at or settled_at)
+    elif (row.get("debited"), row.get("amount"), row.get("label")) == ("yes", str(intent.amount), intent.label or ""):
+        found.paid_otherwise += _is_among(recipients, row.get("email") or "")
+
+
+def _is_among(recipients: Recipients, email: str) -> bool:
+    try:
+        return recipients.line_of(parse(email)) is not None
+    except InvalidAddress:
+        return False
+
+
+def require_no_second_payment(found: Earlier, *, name: str, result: Path) -> None:
+    """Stop a run that would pay somebody twice without the service being able to notice.
+
+    Raises:
+        Refused: the file was changed since it was sent, or was sent too long ago.
+    """
+    if found.settled_at is not None and datetime.now(UTC) - found.settled_at > _REMEMBERED:
+        raise Refused(
+            f"{name} was sent on {found.settled_at:%Y-%m-%d}, and the service remembers that for 30 days only: it would"
+            " pay again. If it shall, name a new campaign with --again NAME."
+        )
+    if found.paid_otherwise:
+        raise Refused(
+            f"{name} has changed since {result.name} was written, and {found.paid_otherwise} of its recipients were"
+            " paid then with this amount and label: they would be paid again. Send the new lines from their own file;"
+            " or, to pay everybody, name a new campaign with --again NAME."
+        )

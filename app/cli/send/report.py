@@ -1,0 +1,51 @@
+"""What a run of `points send` came to: for a person, for a program, and as an exit status."""
+
+import sys
+from typing import Any
+
+from app.cli.answer import Answer
+from app.cli.send import words
+from app.cli.send.run import Run
+
+
+def report(run: Run) -> int:
+    """Say what became of the file, and return the exit status: 0 only if every line of it was sent."""
+    if run.choices.as_json:
+        Answer(_document(run)).print(as_json=True)
+    else:
+        words.outcome(
+            run.out,
+            tally=run.tally,
+            recipients=run.recipients,
+            sent=run.sent,
+            result=str(run.results.path),
+        )
+    if run.stopped is not None:
+        sys.stderr.write(f"points: {run.stopped}\n")
+        return 1
+    return 1 if run.recipients.bad else 0
+
+
+def _document(run: Run) -> dict[str, Any]:
+    tally = run.tally
+    return {
+        "complete": run.stopped is None,
+        "error": run.stopped,
+        "organization_id": run.intent.organization_id,
+        "sandbox": run.intent.sandbox,
+        "amount": run.intent.amount,
+        "label": run.intent.label,
+        "recipients": run.recipients.count,
+        "sent": run.sent,
+        "debited": tally.debited,
+        "credited": tally.credited,
+        "held": tally.held,
+        "not_debited": run.sent - tally.debited,
+        "points": tally.points,
+        "current_balance": tally.current_balance,
+        "batches": tally.batches,
+        "replayed_batches": tally.replayed,
+        "bad": len(run.recipients.bad),
+        "bad_lines": [bad._asdict() for bad in run.recipients.bad],
+        "result": str(run.results.path),
+    }

@@ -1,0 +1,177 @@
+"""`FILE.result.csv`: what became of each line, in the order of the file, ready to be looked up or read by a program."""
+
+import csv
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Self
+
+from app.cli.send.recipients import BadLine, Part
+from app.cli.send.service import Issued
+from app.errors import Refused
+
+COLUMNS = (
+    "line",
+    "email",
+    "transaction_id",
+    "amount",
+    "debited",
+    "credited",
+    "held",
+    "batch_id",
+    "reason",
+    "label",
+    "sandbox",
+    "organization_id",
+    "created_at",
+    "idempotency_key",
+)
+TOO_LOW = "the balance was too low"
+NOT_SENT = "not sent yet"
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """What the parts sent so far came to; `points` are those debited."""
+
+    batches: int = 0
+    replayed: int = 0
+    points: int = 0
+    debited: int = 0
+    credited: int = 0
+    current_balance: int | None = None
+
+    @property
+    def held(self) -> int:
+        return self.debited - self.credited
+
+    def add(self, issued: Issued) -> None:
+        self.batches += 1
+        self.replayed += issued.replayed
+        for transaction in issued.transactions:
+            if transaction["debited"]:
+                self.points += transaction["amount"]
+                self.debited += 1
+                self.credited += transaction["credited"]
+        self.current_balance = issued.current_balance
+
+
+class ResultFile:
+    """The result file of one run. It is written under another name and renamed when the run ends, however it ends.
+
+    Only a run that is killed leaves the other name behind; the next one reads what it says.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.draft = path.with_name(f"{path.name}.unfinished")
+        self._bad: Iterator[BadLine] = iter(())
+        self._next_bad: BadLine | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._file: IO[str] = self.draft.open("a+", encoding="utf-8", errors="surrogateescape", newline="")
+        except OSError as error:
+            raise Refused(f"{self.draft} cannot be written: {error.strerror}. Choose another --result FILE.") from None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # What was opened may have been given its name in this moment, by the run that ended.
+            if not self.draft.exists() or not os.path.samestat(os.fstat(self._file.fileno()), self.draft.stat()):
+                raise BlockingIOError
+        except BlockingIOError:
+            self._file.close()
+            raise Refused("Another run sends this file at this moment; wait until it has ended.") from None
+        self._rows = csv.writer(self._file)
+        return self
+
+    def begin(self, bad: Iterable[BadLine]) -> None:
+        """Start the file anew; the bad lines are put where they belong among the others."""
+        self._file.truncate(0)
+        self._rows.writerow(COLUMNS)
+        self._bad = iter(bad)
+        self._next_bad = next(self._bad, None)
+
+    def write(self, part: Part, issued: Issued, idempotency_key: str) -> None:
+        """Write what became of a part, out to the disk."""
+        for line, transaction in zip(part.lines, issued.transactions, strict=True):
+            self._write_bad(before=line)
+            self._rows.writerow(_cells(line, transaction, issued.batch_id, idempotency_key))
+        self._file.flush()
+
+    def finish(self, unsent: Iterable[Part], campaign: str) -> None:
+        """Write the lines that were not sent, and the bad ones among and after them, and give the file its name.
+
+        What an earlier run has written of such a line, of the same campaign, is kept.
+        """
+        known = _Known(self.path, campaign)
+        for part in unsent:
+            for line, email in zip(part.lines, part.emails, strict=True):
+                self._write_bad(before=line)
+                self._rows.writerow(known.row(line, email) or _blank(line, email, NOT_SENT))
+        self._write_bad(before=None)
+        self._file.flush()
+        self.draft.replace(self.path)
+
+    def __exit__(self, *_: object) -> None:
+        # Nothing of this run is in it unless it was begun: an empty one is no result.
+        if self.draft.exists() and self.draft.stat().st_size == 0:
+            self.draft.unlink()
+        self._file.close()
+
+    def _write_bad(self, *, before: int | None) -> None:
+        while self._next_bad is not None and (before is None or self._next_bad.line < before):
+            self._rows.writerow(_blank(*self._next_bad))
+            self._next_bad = next(self._bad, None)
+
+
+class _Known:
+    """The rows of an earlier result file of the same campaign, asked for in the order of their lines."""
+
+    def __init__(self, path: Path, campaign: str) -> None:
+        self._rows = _rows_of(path, campaign)
+        self._next = next(self._rows, None)
+
+    def row(self, line: int, email: str) -> Sequence[str] | None:
+        while self._next is not None and int(self._next[0]) < line:
+            self._next = next(self._rows, None)
+        found = self._next
+        return found if found is not None and found[:2] == [str(line), email] else None
+
+
+def _rows_of(path: Path, campaign: str) -> Iterator[list[str]]:
+    if path.exists():
+        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+            for row in csv.reader(file):
+                if len(row) == len(COLUMNS) and f"-{campaign}-" in row[-1]:
+                    yield row
+
+
+def _cells(line: int, transaction: Any, batch_id: int, idempotency_key: str) -> Sequence[object]:
+    debited, credited = transaction["debited"], transaction["credited"]
+    return (
+        line,
+        transaction["email"],
+        transaction["id"],
+        transaction["amount"],
+        _word(debited),
+        _word(credited),
+        _word(debited and not credited),
+        batch_id,
+        "" if debited else TOO_LOW,
+        transaction["label"] or "",
+        _word(transaction["sandbox"]),
+        transaction["organization"]["id"],
+        transaction["created_at"],
+        idempotency_key,
+    )
+
+
+def _blank(line: int, email: str, reason: str) -> Sequence[object]:
+    cells = dict.fromkeys(COLUMNS, "") | {"line": line, "email": email, "reason": reason}
+    return list(cells.values())
+
+
+def _word(value: bool) -> str:
+    return "yes" if value else "no"

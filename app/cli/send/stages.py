@@ -1,0 +1,112 @@
+"""The three stages of a run that speak to the service: verify all of it, ask, send it part by part."""
+
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from app.cli.progress import progress_bar
+from app.cli.send import words
+from app.cli.send.recipients import Part, idempotency_key
+from app.cli.send.refusals import RefusedRecipients, TooManyRecipients
+from app.cli.send.run import Run
+from app.cli.send.service import GaveUp
+from app.errors import PointsError, Refused
+
+
+def verify(run: Run) -> None:
+    """Verify every part before the first is sent, and learn how many recipients the service takes in one.
+
+    Raises:
+        PointsError: the organization may not issue, or the service refuses a recipient.
+    """
+    while True:
+        try:
+            with progress_bar("Verifying", total=run.recipients.count, console=run.err) as advance_to:
+                for part in run.recipients.parts(run.size):
+                    verdict = _verdict(run, part)
+                    if verdict["code"] not in (None, "insufficient_balance"):
+                        raise Refused(verdict["error"])
+                    advance_to(part.number * run.size)
+        except TooManyRecipients as error:
+            run.size = error.limit if error.limit and error.limit < run.size else run.size // 2
+            if run.size == 0:
+                raise
+        else:
+            return
+
+
+def ask(run: Run) -> None:
+    """Show what would be sent and ask whether to.
+
+    Raises:
+        Refused: nobody can be asked, or the whole cannot be paid although that was asked for.
+        click.Abort: the person has said no.
+    """
+    unsettled = run.recipients.count - run.earlier.settled
+    if not (run.choices.yes and run.choices.as_json):
+        words.plan(
+            run.out,
+            intent=run.intent,
+            recipients=run.recipients,
+            organization=run.organization,
+            settled=run.earlier.settled,
+            parts=-(-run.recipients.count // run.size),
+            column=run.column.heading,
+        )
+    if run.choices.atomic and unsettled * run.choices.amount > run.organization["balance"]:
+        raise Refused(
+            "Nothing was sent: the balance does not pay all of it. Refill, or leave --atomic away to pay the first."
+        )
+    if not run.choices.yes:
+        if not sys.stdin.isatty():
+            raise Refused("Nothing was sent: there is no terminal to ask in. Say --yes to send without being asked.")
+        click.confirm("Send?", abort=True, err=run.choices.as_json)
+
+
+def send(run: Run) -> None:
+    """Send the parts in order; whatever ends it, the result file says how far it came."""
+    run.results.begin(run.recipients.bad)
+    try:
+        with progress_bar("Sending", total=run.recipients.count, console=run.err) as advance_to:
+            for part in run.recipients.parts(run.size):
+                key = idempotency_key(run.intent.campaign, part.number)
+                issued = run.service.send(run.choices.body(part), key)
+                with _undisturbed():
+                    run.results.write(part, issued, key)
+                    run.tally.add(issued)
+                    run.parts_sent, run.sent = part.number, run.sent + len(part.emails)
+                advance_to(run.sent)
+    except KeyboardInterrupt:
+        run.stopped = "Interrupted. Give the same command again to carry on: nothing is paid twice."
+    except GaveUp as error:
+        run.stopped = f"{error.sentence} Give the same command again to carry on: nothing is paid twice."
+    except PointsError as error:
+        run.stopped = error.sentence
+    with _undisturbed():
+        unsent = (part for part in run.recipients.parts(run.size) if part.number > run.parts_sent)
+        run.results.finish(unsent, run.intent.campaign)
+
+
+def _verdict(run: Run, part: Part) -> Mapping[str, Any]:
+    try:
+        return run.service.verify(run.choices.body(part))
+    except RefusedRecipients as error:
+        place, sentence = min(error.sentences.items())
+        raise Refused(
+            f"Nothing was sent: the service refuses line {part.lines[place]}: {sentence} Mend or take away the line."
+        ) from None
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block, so that what is written is written whole."""
+    signals = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)

@@ -1,0 +1,84 @@
+"""What a person reads: what would be sent, what was, and the bad lines."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from app.cli.send.earlier import Intent
+from app.cli.send.recipients import BadLine, Recipients
+from app.cli.send.results import Tally
+
+_BAD_LINES_SHOWN_MAX = 20
+
+
+def points(number: int) -> str:
+    """Write a number with its thousands apart."""
+    return f"{number:,}".replace(",", " ")
+
+
+def bad_lines(console: Console, bad: Sequence[BadLine], *, result_name: str) -> None:
+    """Name the bad lines; the file of results will name them all."""
+    for line in bad[:_BAD_LINES_SHOWN_MAX]:
+        console.print(Text(f"line {line.line}: {line.reason}", "yellow"), soft_wrap=True)
+    if (more := len(bad) - _BAD_LINES_SHOWN_MAX) > 0:
+        console.print(Text(f"… and {points(more)} more bad lines; {result_name} will name them all.", "yellow"))
+
+
+def plan(
+    console: Console,
+    *,
+    intent: Intent,
+    recipients: Recipients,
+    organization: Mapping[str, Any],
+    settled: int,
+    parts: int,
+    column: str,
+) -> None:
+    """Show what is about to be sent and what it costs. Who has an account is not known before, and not shown."""
+    balance, cost = organization["balance"], (recipients.count - settled) * intent.amount
+    rows = {
+        "Organization": f"{organization['name']} ({organization['id']}{', sandbox' if intent.sandbox else ''})",
+        "Recipients": f"{points(recipients.count)} in {column}",
+        "Left out": f"{points(len(recipients.bad))} bad lines" if recipients.bad else None,
+        "Settled before": f"{points(settled)}; they are not paid again" if settled else None,
+        "Batches": points(parts),
+        "Label": intent.label,
+        "Points each": points(intent.amount),
+        "Costs in total": points(cost),
+        "Balance": points(balance),
+        "Left after": points(balance - cost)
+        if cost <= balance
+        else f"The balance pays only the first {points(balance // intent.amount)}; the others are not debited.",
+    }
+    _print(console, rows)
+
+
+def outcome(console: Console, *, tally: Tally, recipients: Recipients, sent: int, result: str) -> None:
+    """Show what the batches came to, and where each line's fate stands."""
+    unsent = recipients.count - sent
+    rows = {
+        "Batches": points(tally.batches)
+        + (f", {points(tally.replayed)} of them issued by an earlier run" if tally.replayed else ""),
+        "Points debited": points(tally.points),
+        "Credited": points(tally.credited),
+        "Held": f"{points(tally.held)}, until an account is registered" if tally.held else "0",
+        "Not debited": f"{points(sent - tally.debited)}: the balance was too low" if sent > tally.debited else None,
+        "Left out": f"{points(len(recipients.bad))} bad lines" if recipients.bad else None,
+        "Not sent": points(unsent) if unsent else None,
+        "Left after": None if tally.current_balance is None else points(tally.current_balance),
+        "Each line": result,
+    }
+    _print(console, rows)
+
+
+def _print(console: Console, rows: Mapping[str, str | None]) -> None:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        if value is not None:
+            table.add_row(name, Text(value))
+    console.print(table)
