@@ -1,12 +1,15 @@
 """The parts of the service as an operator runs them: each a line of the Procfile, started and stopped by signals."""
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from app.local import ports
 from tests.crash.parts import Part, until
@@ -54,6 +57,12 @@ class Deployment:
     def log(self, part: Part) -> str:
         """Return what a part has said, for a test that fails."""
         return (self.folder / f"{part.name}.log").read_text()
+
+    def status(self) -> Any:
+        """Return what `points status` finds."""
+        command = [str(Path(sys.executable).with_name("points")), "status", "--json"]
+        done = subprocess.run(command, env=self._environment, capture_output=True, cwd=self.folder, check=True)
+        return json.loads(done.stdout)
 
     def _start(self, name: str, line: str, **environment: str) -> Part:
         command = [SHELL, "-c", line]

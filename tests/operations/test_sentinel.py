@@ -1,0 +1,127 @@
+"""Redis behind three Sentinels: its master dies while calls come in, another takes over, and no call fails."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from redis import Redis
+from redis.exceptions import RedisError
+
+from app import hints
+from app.local import ports
+from app.local.datadir import DataDir
+from app.local.valkey import Valkey
+from tests.conftest import forget_everything
+from tests.crash.parts import Part, until
+from tests.operations.deployment import STARTED_IN_S, deployment
+from tests.operations.load import issued_exactly, load
+
+# A master that many processes share a machine with may be quiet for a moment and yet live.
+_DOWN_AFTER_MS = 3_000
+
+_SERVER = """
+bind {host}
+port {port}
+dir "{folder}"
+requirepass hush
+masterauth hush
+save ""
+loglevel warning
+"""
+
+_SENTINEL = """
+bind {host}
+port {port}
+dir "{folder}"
+requirepass quiet
+sentinel monitor points {host} {master} 2
+sentinel auth-pass points hush
+sentinel down-after-milliseconds points {down_after_ms}
+sentinel failover-timeout points 10000
+loglevel warning
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """Two servers, by their ports, of which the first is the master; and the Sentinels' address."""
+
+    url: str
+    servers: dict[int, Part]
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    with ExitStack() as stack:
+        first, second = ports.any_free(), ports.any_free()
+        servers = {
+            first: stack.enter_context(_valkey(tmp_path, first, _SERVER)),
+            second: stack.enter_context(_valkey(tmp_path, second, f"{_SERVER}replicaof {ports.HOST} {first}\n")),
+        }
+        sentinels = [ports.any_free() for _ in range(3)]
+        for port in sentinels:
+            stack.enter_context(_valkey(tmp_path, port, _SENTINEL, "--sentinel", master=first))
+        hosts = ",".join(f"{ports.HOST}:{port}" for port in sentinels)
+        url = f"sentinel://:hush@{hosts}/0?master=points&sentinel_password=quiet"
+        assert until(lambda: all(_knows_the_others(port) for port in sentinels), within_s=STARTED_IN_S)
+        monkeypatch.setenv("REDIS_URL", url)
+        forget_everything()
+        yield Watched(url=url, servers=servers)
+
+
+@contextmanager
+def _valkey(folder: Path, port: int, form: str, *options: str, master: int = 0) -> Iterator[Part]:
+    """Run a Valkey, as a server or as a Sentinel, with a file of its own that it may write to."""
+    own = folder / str(port)
+    own.mkdir()
+    configuration = own / "valkey.conf"
+    configuration.write_text(
+        form.format(host=ports.HOST, port=port, folder=own, master=master, down_after_ms=_DOWN_AFTER_MS)
+    )
+    program = Valkey(DataDir(folder)).command()[0]
+    part = Part(f"valkey{port}", [program, str(configuration), *options], os.environ, own / "valkey.log")
+    part.start()
+    try:
+        yield part
+    finally:
+        part.hold_down(signal.SIGKILL)
+
+
+def _knows_the_others(port: int) -> bool:
+    """Tell whether a Sentinel has found the two others and the replica, without which it could replace nobody."""
+    with Redis(host=ports.HOST, port=port, password="quiet", decode_responses=True) as sentinel:
+        try:
+            state = sentinel.sentinel_master("points")
+        except RedisError:
+            return False
+        return bool(state["num-other-sentinels"] == 2 and state["num-slaves"] == 1)
+
+
+def _master() -> int:
+    """Return the port of the server that the service's own client is led to."""
+    try:
+        return int(hints.redis().info("server")["tcp_port"])
+    except RedisError:
+        return 0
+
+
+@pytest.mark.usefixtures("database")
+def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(watched: Watched, tmp_path: Path) -> None:
+    first, second = watched.servers
+    # Calls wait for as long as it takes: the machine may be slow, and nobody shall be answered 202 for it.
+    with deployment(tmp_path, POINTS_WAIT_S="100", POINTS_RATE_LIMIT="10000/second") as parts:
+        parts.worker("worker1")
+        parts.beat()
+        port = ports.any_free()
+        parts.web(port)
+        assert _master() == first
+        with load(port) as callers:
+            watched.servers[first].hold_down(signal.SIGKILL)
+            assert until(lambda: _master() == second, within_s=STARTED_IN_S, every_s=0.2)
+            callers.goes_on(calls=50)
+        assert until(lambda: parts.status()["workers"] != [], within_s=STARTED_IN_S)
+    issued_exactly(callers.answers)
