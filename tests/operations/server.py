@@ -1,0 +1,78 @@
+"""A PostgreSQL of a test's own, as whoever operates it has it: its folder, its settings, its tools."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from app.local import ports
+from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL, _binary
+from tests.conftest import forget_everything
+
+
+class Server:
+    """A PostgreSQL below a folder, which belongs to whom the server runs as."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        self.data = DataDir(folder)
+        self.postgresql = PostgreSQL(self.data)
+        self.cluster = folder / "postgresql"
+
+    def folder(self, path: Path) -> Path:
+        """Make a folder elsewhere that the server may write to."""
+        path.mkdir(mode=0o700)
+        owner = self.cluster.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
+        return path
+
+    def set(self, **settings: str) -> None:
+        """Add settings to the configuration of a server that does not run."""
+        with (self.cluster / "postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+    def tool(self, name: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's tools as the server's own user, connected as its superuser."""
+        connection = {
+            "PGHOST": ports.HOST,
+            "PGPORT": str(urlsplit(self.postgresql.url()).port),
+            "PGUSER": "postgres",
+            "PGPASSWORD": self.data.password("postgresql_superuser"),
+        }
+        command = [*self.postgresql._as_owner(), str(_binary(name)), *arguments]
+        done = subprocess.run(command, env=os.environ | connection, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    def ask(self, question: str) -> str:
+        """Return the one value that answers a question, as the superuser."""
+        with psycopg.connect(
+            host=ports.HOST,
+            port=urlsplit(self.postgresql.url()).port,
+            user="postgres",
+            password=self.data.password("postgresql_superuser"),
+            dbname="points",
+            autocommit=True,
+        ) as connection:
+            row = connection.execute(question.encode()).fetchone()
+            assert row is not None
+            return str(row[0])
+
+    @contextmanager
+    def running(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        """Run the server, and let this process be its service."""
+        self.postgresql.prepare()
+        self.postgresql.start_detached()
+        try:
+            self.postgresql.wait_until_ready()
+            monkeypatch.setenv("DATABASE_URL", self.postgresql.url())
+            forget_everything()
+            yield
+        finally:
+            forget_everything()
+            self.postgresql.stop()
