@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
 from app.api import create_app
@@ -84,3 +86,15 @@ def house(calling: Calling, monkeypatch: pytest.MonkeyPatch) -> House:
     monkeypatch.setattr("app.queue.submit", imagined.submit)
     monkeypatch.setattr("app.api.send.waiting", imagined)
     return imagined
+
+
+@pytest.fixture
+def redis(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
+    """Let the limits of a test be counted in one imagined Redis, whichever process counts."""
+    server = FakeServer()
+
+    def imagined(*_: object, **__: Any) -> FakeRedis:
+        return FakeRedis(server=server)
+
+    monkeypatch.setattr("app.api.limits.redis_client", imagined)
+    return server

@@ -1,13 +1,10 @@
 """The examples of `/openapi.json` that a healthy service does not answer: what they say is what is answered then."""
 
 import re
-from typing import Any
 
 import pytest
-from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
-from app.api import create_app
 from app.api.openapi.refusals import EXAMPLES, RESPONSES
 from tests.unit.answers import AUTHORIZED, envelope_of
 
@@ -37,16 +34,9 @@ def test_something_is_wrong_with_the_service(client: FlaskClient, monkeypatch: p
     assert envelope_of(response, 500) == EXAMPLES["fault"]
 
 
-@pytest.mark.usefixtures("calling")
-def test_a_key_makes_more_calls_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = FakeServer()
-
-    def from_url(*_: object, **__: Any) -> FakeRedis:
-        return FakeRedis(server=server)
-
-    monkeypatch.setattr("redis.from_url", from_url)
+@pytest.mark.usefixtures("calling", "redis")
+def test_a_key_makes_more_calls_than_it_may(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 1_000_000.0)
-    client = create_app().test_client()
     for _ in range(50):
         client.get(_PATH, headers=AUTHORIZED)
     response = client.get(_PATH, headers=AUTHORIZED)

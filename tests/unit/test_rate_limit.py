@@ -1,7 +1,5 @@
 """The rate limit: per key, before the body is read, and open when Redis is away."""
 
-from typing import Any
-
 import pytest
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
@@ -14,18 +12,6 @@ from tests.unit.bodies import body_with
 pytestmark = pytest.mark.usefixtures("calling")
 
 _PATH = "/v1/organization"
-
-
-@pytest.fixture
-def redis(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
-    """Let the limits of a test be counted in one imagined Redis, whichever process counts."""
-    server = FakeServer()
-
-    def imagined(*_: object, **__: Any) -> FakeRedis:
-        return FakeRedis(server=server)
-
-    monkeypatch.setattr("app.api.limits.redis_client", imagined)
-    return server
 
 
 @pytest.fixture
