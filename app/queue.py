@@ -5,6 +5,7 @@ lost, late or delivered twice costs time or nothing, because the sweep asks agai
 issues what it finds queued under the lock.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from celery import Celery
@@ -116,7 +117,7 @@ def submit(
         "request_id": request_id,
     }
     try:
-        celery.send_task(ISSUE, kwargs=arguments, confirm_timeout=_CONFIRMED_WITHIN_S)
+        celery.send_task(ISSUE, kwargs=arguments, kwargsrepr=_shown(arguments), confirm_timeout=_CONFIRMED_WITHIN_S)
     except OperationalError:
         # The sweep will bring it.
         _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
@@ -134,6 +135,18 @@ def messages_waiting() -> int | None:
             return None
         except connection.channel_errors:  # There is no such queue: on Redis an empty one, on RabbitMQ an unused one.
             return 0
+
+
+def _shown(arguments: Mapping[str, object]) -> str:
+    """Return the arguments as Flower shows them; what is unknown, as in a sweep's message, is left out."""
+    words = {
+        "organization": "organization_id",
+        "batch": "batch_id",
+        "recipients": "recipients",
+        "request": "request_id",
+    }
+    known = ((word, arguments[name]) for word, name in words.items() if arguments[name] is not None)
+    return ", ".join(f"{word} {value}" for word, value in known)
 
 
 def workers_answering(*, timeout_s: float) -> list[str]:

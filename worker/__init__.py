@@ -1,5 +1,6 @@
 """The worker process: `celery -A worker worker`. Exposes `celery` with its tasks registered."""
 
+import sys
 import warnings
 
 from celery.platforms import SecurityWarning
@@ -17,6 +18,9 @@ except SettingsError as error:
     # A worker that cannot run says why in a sentence, and not in a trace of Celery's loader.
     raise SystemExit(f"points: {error}") from None
 
-from worker import processes, tasks  # noqa: E402  # Only a process with good settings gets this far.
+from worker import flower, processes, tasks  # noqa: E402  # Only a process with good settings gets this far.
 
-__all__ = ["celery", "processes", "tasks"]
+if "flower" in sys.argv:  # `celery --app worker flower …`: there is no signal that comes before it starts.
+    flower.prepare(sys.argv)
+
+__all__ = ["celery", "flower", "processes", "tasks"]

@@ -78,7 +78,7 @@ def fold_credits() -> None:
                 return
 
 
-@celery.task(name=AUDIT)
+@celery.task(name=AUDIT, send_events=False)
 def audit() -> None:
     """Audit the books, and note the outcome where `/metrics` finds it."""
     began = time.monotonic()

@@ -69,7 +69,7 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
             supervisor.start(parts.worker(number))
         supervisor.start(parts.beat())
         supervisor.start(parts.web(choices.port))
-        supervisor.start(parts.flower(choices.flower_port, datadir.password("flower")))
+        supervisor.start(parts.flower(choices.flower_port, datadir.password("flower"), datadir.path / "flower"))
         web_url = f"http://{ports.HOST}:{choices.port}"
         flower_url = f"http://{ports.HOST}:{choices.flower_port}"
         datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)

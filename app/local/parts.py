@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 from app.local.ports import HOST
 from app.local.postgresql import PostgreSQL
@@ -61,12 +62,12 @@ def beat() -> Part:
     return Part(name="beat", environment=_LOGS, command=[*_celery(), "beat", "--pidfile="])
 
 
-def flower(port: int, password: str) -> Part:
-    """Flower on the loopback address, behind a password; its pages are open when none is set."""
+def flower(port: int, password: str, memory: Path) -> Part:
+    """Flower on the loopback address, behind a password; what it has seen is kept in the file `memory`."""
     return Part(
         name="flower",
         command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=error"],
-        environment={**_LOGS, "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
+        environment={**_LOGS, "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}", "FLOWER_DB": str(memory)},
         stop_timeout_s=10,
     )
 

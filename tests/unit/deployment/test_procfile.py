@@ -48,7 +48,7 @@ def test_beat_is_what_points_up_runs_and_answers_pings(tmp_path: Path) -> None:
 
 def test_flower_is_what_points_up_runs_on_the_loopback_address(tmp_path: Path) -> None:
     words = words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:password")
-    assert words == _words_of(parts.flower(5555, "password"))
+    assert words == _words_of(parts.flower(5555, "password", tmp_path / "flower"))
     assert "--address=127.0.0.1" in words
 
 

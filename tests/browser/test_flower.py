@@ -1,0 +1,102 @@
+"""Flower beside the running service: the job of a batch, over its interface and on its pages."""
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import Organization, Service, until
+
+SEEN_WITHIN_S = 60
+PATIENCE_MS = 60_000
+
+
+def flower(service: Service) -> httpx.Client:
+    """Return a client of Flower with the password that `points up` has made."""
+    password = json.loads((service.data_dir / "secrets.json").read_text())["flower"]
+    return httpx.Client(base_url=f"http://127.0.0.1:{service.flower_port}", auth=("points", password), timeout=30)
+
+
+def jobs(service: Service, caller: Organization) -> dict[str, dict[str, Any]]:
+    """Return what Flower knows of an organization's jobs, by their ids."""
+    with flower(service) as client:
+        tasks: dict[str, dict[str, Any]] = client.get("/api/tasks", params={"taskname": "points.issue"}).json()
+    return {name: task for name, task in tasks.items() if f"organization {caller.id}," in task["kwargs"]}
+
+
+@pytest.fixture(scope="module")
+def sent(service: Service) -> tuple[Organization, str, int]:
+    """Send a batch of three; return its sender, the mark in its addresses, and its id."""
+    caller, mark = service.organization(100), uuid.uuid4().hex
+    answer = service.send(caller.live, {"recipients": [f"{n}.{mark}@example.com" for n in range(3)], "amount": 5})
+    assert answer.status_code == 201
+    return caller, mark, answer.json()["additional_data"]["batch_id"]
+
+
+@pytest.fixture
+def page(browser: Browser, service: Service) -> Iterator[Page]:
+    with flower(service) as client:
+        base_url = str(client.base_url)
+    password = json.loads((service.data_dir / "secrets.json").read_text())["flower"]
+    context = browser.new_context(
+        base_url=base_url,
+        http_credentials={"username": "points", "password": password},
+        viewport={"width": 1280, "height": 844},
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    yield context.new_page()
+    context.close()
+
+
+def test_the_job_of_a_batch_names_its_organization_and_the_number_of_its_recipients_and_no_address(
+    service: Service, sent: tuple[Organization, str, int]
+) -> None:
+    caller, mark, batch_id = sent
+    until(lambda: any(job["state"] == "SUCCESS" for job in jobs(service, caller).values()), within_s=SEEN_WITHIN_S)
+    [job] = jobs(service, caller).values()
+    assert job["kwargs"].startswith(f"organization {caller.id}, batch {batch_id}, recipients 3, request ")
+    assert mark not in json.dumps(job)
+    assert "@example.com" not in json.dumps(job)
+
+
+def test_nobody_looks_without_the_password(service: Service) -> None:
+    for path in ("/", "/tasks", "/api/tasks", "/api/workers"):
+        assert httpx.get(f"http://127.0.0.1:{service.flower_port}{path}").status_code == 401
+
+
+def test_it_is_for_looking_only(service: Service) -> None:
+    with flower(service) as client:
+        assert client.post("/api/worker/shutdown/worker1@nowhere").status_code in (403, 405)
+
+
+def test_the_sweeps_do_not_bury_the_jobs(service: Service, sent: tuple[Organization, str, int]) -> None:
+    with flower(service) as client:
+        names = {task["name"] for task in client.get("/api/tasks").json().values()}
+    assert names == {"points.issue"}
+
+
+def test_the_page_of_tasks_shows_the_job_with_its_organization_and_recipients(
+    service: Service, sent: tuple[Organization, str, int], page: Page
+) -> None:
+    caller, mark, batch_id = sent
+    until(lambda: bool(jobs(service, caller)), within_s=SEEN_WITHIN_S)
+    page.goto("/tasks")
+    row = page.locator("#tasks-table tbody tr", has_text=f"batch {batch_id},")
+    expect(row).to_contain_text(f"organization {caller.id}, batch {batch_id}, recipients 3", timeout=PATIENCE_MS)
+    _keep_picture(page, "flower-tasks")
+    page.goto(f"/task/{next(iter(jobs(service, caller)))}")
+    expect(page.locator("body")).to_contain_text(f"organization {caller.id}, batch {batch_id}, recipients 3")
+    assert not re.search(rf"{mark}|@example\.com|pts_", page.content())
+    _keep_picture(page, "flower-task")
+
+
+def _keep_picture(page: Page, name: str) -> None:
+    """Leave a picture for a person to look at, where one is asked for."""
+    if folder := os.environ.get("PICTURES"):
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)

@@ -1,0 +1,49 @@
+"""Flower starts only where a password, or the loopback address, keeps strangers from its pages."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+_ADDRESS = "--address=0.0.0.0"
+
+
+@pytest.fixture
+def require_password() -> Callable[..., Any]:
+    """Import it only now: importing the worker ends a process that has no settings yet."""
+    guard: Callable[..., Any] = import_module("worker.flower")._require_password
+    return guard
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables"),
+    [
+        ([], {}),
+        ([_ADDRESS], {}),
+        (["--address=0.0.0.0", "--port=1"], {"FLOWER_BASIC_AUTH": ""}),
+        ([], {"FLOWER_ADDRESS": "192.0.2.1"}),
+        ([_ADDRESS], {"FLOWER_ADDRESS": "127.0.0.1"}),  # Its arguments win over the environment.
+    ],
+)
+def test_should_not_start_where_anybody_could_look(
+    require_password: Callable[..., Any], arguments: list[str], variables: dict[str, str]
+) -> None:
+    with pytest.raises(SystemExit, match="FLOWER_BASIC_AUTH"):
+        require_password(["celery", "flower", *arguments], variables)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables"),
+    [
+        ([_ADDRESS], {"FLOWER_BASIC_AUTH": "user:password"}),
+        ([_ADDRESS, "--basic-auth=user:password"], {}),
+        ([_ADDRESS, "--basic_auth=user:password"], {}),
+        (["--address=127.0.0.1"], {}),
+        ([], {"FLOWER_ADDRESS": "::1"}),
+    ],
+)
+def test_a_password_or_the_loopback_address_lets_it_start(
+    require_password: Callable[..., Any], arguments: list[str], variables: dict[str, str]
+) -> None:
+    require_password(["celery", "flower", *arguments], variables)

@@ -1,0 +1,55 @@
+"""Flower, as this service runs it: for looking only, behind a password, and remembering what it has seen.
+
+Celery loads the `worker` package before Flower reads its options, so what is set here are defaults:
+Flower's own FLOWER_… variables and its arguments still win.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from app import logs
+from app.settings import settings
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# A job is a few kilobytes of memory, and all of them are saved at once.
+_JOBS_KEPT = 10_000
+_SAVE_EVERY_MS = 60_000
+
+
+def prepare(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> None:
+    """Set Flower's defaults in the process that is about to run it.
+
+    Raises:
+        SystemExit: it would show its pages to everybody.
+    """
+    _require_password(arguments, environment)
+    logs.configure("flower", log_format=settings().log_format)
+    from flower.options import options  # noqa: PLC0415  # Only in its own process: it reads settings when imported.
+
+    options.read_only = True
+    options.natural_time = False
+    # The arguments say for which organization a job is, and for how many recipients. Every job shown is an
+    # issue, so its name is left out, and the rest fits on a screen.
+    options.tasks_columns = "state,kwargs,received,runtime,uuid"
+    options.max_tasks = _JOBS_KEPT
+    if "FLOWER_DB" in environment:
+        options.persistent = True
+        options.state_save_interval = _SAVE_EVERY_MS
+        Path(environment["FLOWER_DB"]).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _require_password(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    given = {
+        name.lstrip("-").replace("-", "_"): value for name, _, value in (word.partition("=") for word in arguments)
+    }
+
+    def option(name: str) -> str:
+        return given.get(name) or environment.get(f"FLOWER_{name.upper()}", "")
+
+    if option("basic_auth") or option("auth") or option("unix_socket") or option("address") in _LOOPBACK:
+        return
+    raise SystemExit(
+        "points: Flower would show its pages to whoever reaches it. Set FLOWER_BASIC_AUTH to user:password,"
+        " or FLOWER_ADDRESS to 127.0.0.1."
+    )
