@@ -45,7 +45,10 @@ export class Description {
     }
     if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(", ");
     if (schema.const !== undefined) return JSON.stringify(schema.const);
-    if (schema.type === "array") return `array of ${this.words(schema.items ?? {})}${limits(schema, "minItems", "maxItems")}`;
+    if (schema.type === "array") {
+      const of = this.words(schema.items ?? {}).replace(/address$/, "addresses");
+      return `array of ${of}${limits(schema, "minItems", "maxItems")}`;
+    }
     if (schema.type === "object") return schema.name ?? "object";
     if (schema.type === "null") return "null";
     const kind = schema.format === "idn-email" ? "e-mail address" : schema.format === "date-time" ? "time" : schema.type;
@@ -55,7 +58,9 @@ export class Description {
 }
 
 function limits(schema, lowest, highest, unit = "") {
-  const [low, high] = [schema[lowest], schema[highest]].map((limit) => limit?.toLocaleString("en"));
+  // What JavaScript cannot count to is no limit that anybody meets.
+  const [low, high] = [schema[lowest], schema[highest]]
+    .map((limit) => (limit <= Number.MAX_SAFE_INTEGER ? limit.toLocaleString("en") : undefined));
   if (low !== undefined && high !== undefined) return `, ${low} to ${high}${unit}`;
   if (high !== undefined) return `, up to ${high}${unit}`;
   if (low !== undefined && low !== "0") return `, from ${low}${unit}`;

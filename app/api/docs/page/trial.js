@@ -18,8 +18,8 @@ export function trial(description, call) {
   const request = () => made(call, fields.map(([parameter, field]) => [parameter, field.value]), body?.value);
   const form = element("form", { class: "trial", "aria-label": `Try: ${operation.summary}` },
     element("h3", {}, "Try it"),
-    ...fields.map(([parameter, field]) => element("div", { class: "field" },
-      element("label", { for: field.id }, parameter.name, parameter.required ? "" : element("small", {}, " optional")), field)),
+    element("div", { class: "fields" }, ...fields.map(([parameter, field]) => element("div", { class: "field" },
+      element("label", { for: field.id }, parameter.name, parameter.required ? "" : element("small", {}, " optional")), field))),
     body ? bodyField(description, content, body, () => refresh()) : null,
     element("details", { class: "terminal" }, element("summary", {}, "The same with curl"), curl),
     element("div", { class: "go" }, button, warning), element("div", { class: "answer" }, outcome, details));
@@ -46,13 +46,13 @@ export function trial(description, call) {
 
 function input(id, parameter) {
   const names = { "Idempotency-Key": "one of your own for each batch", "X-Request-Id": "made for you" };
-  const { type, minimum, default: usual } = parameter.schema;
+  const { type, format, minimum, default: usual } = parameter.schema;
   const named = { id: `${id}-${parameter.name}`, required: parameter.required };
   if (type === "boolean") return element("select", named, ...["", "true", "false"].map((value) => element("option", { value }, value || "any")));
   return element("input", {
     ...named, autocomplete: "off", autocapitalize: "off", spellcheck: "false",
     inputmode: type === "integer" ? "numeric" : null, pattern: type === "integer" && minimum > 0 ? "[0-9]+" : null,
-    placeholder: names[parameter.name] ?? parameter.example ?? usual ?? "",
+    placeholder: names[parameter.name] ?? parameter.example ?? usual ?? (format === "date-time" ? "2026-01-31T09:30:00Z" : ""),
   });
 }
 
