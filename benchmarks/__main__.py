@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks import body, busy, cpu, floor, idle, results, rivalry, send, several, tables
+from benchmarks import body, busy, cost, cpu, floor, growth, idle, results, rivalry, send, several, tables
 from benchmarks.options import Options
 from benchmarks.rows import Row
 
@@ -18,6 +18,8 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "idle": idle.measure,
     "several": several.measure,
     "rival": rivalry.measure,
+    "growth": growth.measure,
+    "cost": cost.measure,
     "cpu": cpu.measure,
 }
 

@@ -42,6 +42,9 @@ class Caller:
             pass
         return status, time.perf_counter() - self.sent_at
 
+    def close(self) -> None:
+        self.socket.close()
+
     def _send(self, request: bytes) -> None:
         self._head = b""
         self._missing: int | None = None

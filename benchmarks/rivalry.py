@@ -37,7 +37,7 @@ def measure(options: Options) -> list[Row]:
 def _once(port: int, request: bytes) -> dict[str, float]:
     caller = Caller(HOST, port, [request], 0)
     seconds = answered_s(caller, request, expect=201)
-    caller.socket.close()
+    caller.close()
     return {"time_s": seconds}
 
 

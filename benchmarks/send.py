@@ -54,7 +54,7 @@ class _Send:
         batch_id = self._newest_batch_id()
         http = answered_s(caller, get("/v1/organization", key=key), expect=200)
         shown = answered_s(caller, get(f"/v1/batches/{batch_id}", key=key), expect=200)
-        caller.socket.close()
+        caller.close()
         parse = _seconds(partial(parse_issue_request, self._body, settings()))
         accept, write = accept_and_drain(organization_id, self._emails)
         read = _seconds(partial(_read, organization_id, batch_id))

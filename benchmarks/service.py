@@ -52,6 +52,13 @@ class Service:
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.database_url, autocommit=True)
 
+    def checkpoint(self) -> None:
+        """Put every changed page on disk, so that what was stored before does not disturb what is measured next."""
+        with psycopg.connect(
+            self.database_url, user="postgres", password=self._datadir.password("postgresql_superuser"), autocommit=True
+        ) as connection:
+            connection.execute("CHECKPOINT")
+
     def sender(self) -> Sender:
         """Make an organization of its own for a measure."""
         with self._begin() as connection:

@@ -1,0 +1,74 @@
+"""Section `growth`: the worker's body and reads of lists at 0, 1 million and 10 million stored transactions.
+
+A service for each, all running, so that the looks can take turns. The stored rows are those of the
+organization that is measured.
+"""
+
+import contextlib
+from functools import partial
+
+from app.local.ports import HOST
+from benchmarks.body import accept_and_drain
+from benchmarks.caller import Caller
+from benchmarks.load import answered_s, get
+from benchmarks.options import Options
+from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
+from benchmarks.service import Sender, Service, in_this_process, running
+from benchmarks.stored import store
+
+MILLIONS = (0, 1, 10)
+RECIPIENTS = 10_000
+_BATCHES_A_STEP = 100
+_BODIES_A_LOOK = 3
+_READS_A_LOOK = 20
+_LISTS = ("/v1/batches?limit=100", "/v1/transactions?limit=100", "/v1/transactions?email=growth.7@example.com")
+
+
+def measure(options: Options) -> list[Row]:
+    """Store the rows, and measure each service in turn; `quick` leaves out the largest."""
+    looks: dict[Named, Look] = {}
+    with contextlib.ExitStack() as stack:
+        for millions in MILLIONS[:-1] if options.quick else MILLIONS:
+            service = stack.enter_context(running())
+            emails = service.accounts("growth", RECIPIENTS)
+            sender = service.sender()
+            _store_millions(service, sender, millions)
+            looks[named("worker body", millions=millions)] = partial(_body, service, sender, emails)
+            for path in _LISTS:
+                if _exists(service, sender, path):
+                    looks[named(f"GET {path}", millions=millions)] = repeated(
+                        partial(_read, service, sender, path), times=_READS_A_LOOK
+                    )
+        return take_turns(looks, rounds=options.rounds)
+
+
+def _store_millions(service: Service, sender: Sender, millions: int) -> None:
+    """Store rows, and bring the database to rest as time would: vacuumed, and its pages on disk."""
+    with service.connect() as connection:
+        for _ in range(millions * 1_000_000 // (_BATCHES_A_STEP * RECIPIENTS)):
+            store(connection, sender.organization_id, batches=_BATCHES_A_STEP)
+        connection.execute("VACUUM ANALYZE")
+    service.checkpoint()
+
+
+def _body(service: Service, sender: Sender, emails: list[str]) -> dict[str, float]:
+    with in_this_process(service):
+        look = repeated(partial(_drain, sender.organization_id, emails), times=_BODIES_A_LOOK)
+        return dict(look())
+
+
+def _drain(organization_id: int, emails: list[str]) -> dict[str, float]:
+    accept_s, drain_s = accept_and_drain(organization_id, emails)
+    return {"accept_s": accept_s, "time_s": drain_s}
+
+
+def _read(service: Service, sender: Sender, path: str) -> dict[str, float]:
+    request = get(path, key=sender.key)
+    with contextlib.closing(Caller(HOST, service.port, [request], 0)) as caller:
+        return {"time_s": answered_s(caller, request, expect=200)}
+
+
+def _exists(service: Service, sender: Sender, path: str) -> bool:
+    request = get(path, key=sender.key)
+    with contextlib.closing(Caller(HOST, service.port, [request], 0)) as caller:
+        return caller.exchange(request)[0] == 200
