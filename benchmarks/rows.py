@@ -1,8 +1,9 @@
 """What a section gives: rows of figures, one value a round, and the few statistics made of them."""
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 # A measure's name: what it measures, and of which variant.
@@ -69,10 +70,18 @@ def find(rows: Sequence[Row], what: str, figure: str, **of: int | str) -> Row | 
     return None
 
 
-def ratio(row: Row, ground: Row) -> Row:
-    """Divide a row by another of the same run, round by round: what stood side by side is compared."""
-    values = [value / beside for value, beside in zip(row.values, ground.values, strict=True)]
-    return Row(what=row.what, of=row.of, figure=f"{row.figure} / {ground.what}", values=values)
+def joined(make: Callable[..., float], *rows: Row | None) -> Row | None:
+    """Make one row of several, round by round: what stood side by side is put together. None if one is missing."""
+    there = [row for row in rows if row is not None]
+    if len(there) < len(rows):
+        return None
+    values = [make(*beside) for beside in zip(*(row.values for row in there), strict=True)]
+    return replace(there[0], values=values)
+
+
+def over(row: Row | None, ground: Row | None) -> Row | None:
+    """Divide a row by another of the same run, round by round; over nothing it is infinite."""
+    return joined(lambda value, beside: value / beside if beside else math.inf, row, ground)
 
 
 def percentile(sorted_values: Sequence[float], share: float) -> float:

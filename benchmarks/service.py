@@ -23,6 +23,7 @@ from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.settings import settings
+from benchmarks.options import NotMeasured
 
 _STARTED_IN_S = 180.0
 _BALANCE = 10**15
@@ -104,10 +105,21 @@ def running(*, worker_events: bool = False) -> Iterator[Service]:
             )
         try:
             _wait_until_it_runs(process, folder / "output")
-            yield Service(folder, port)
+            service = Service(folder, port)
+            _require_durability(service)
+            yield service
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(90)
+
+
+def _require_durability(service: Service) -> None:
+    """See that a commit is on disk when it returns: without that, every figure would be a lie."""
+    with service.connect() as connection:
+        for name in ("fsync", "synchronous_commit", "full_page_writes"):
+            row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
+            if row != ("on",):
+                raise NotMeasured(f"PostgreSQL's {name} is not on.")
 
 
 @contextlib.contextmanager
@@ -133,5 +145,5 @@ def _wait_until_it_runs(process: subprocess.Popen[bytes], output: Path) -> None:
     deadline = time.monotonic() + _STARTED_IN_S
     while "Ctrl-C stops everything" not in (said := output.read_text(errors="replace")):
         if process.poll() is not None or time.monotonic() > deadline:
-            raise SystemExit(f"The service did not come up:\n{said}")
+            raise NotMeasured(f"The service did not come up:\n{said}")
         time.sleep(0.1)

@@ -1,27 +1,73 @@
-"""Tables of figures, for the terminal."""
+"""Tables of figures: made once, printed on a terminal or written as Markdown."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 
-from benchmarks.rows import Row
+from benchmarks.aims import AIMS, Sections
+from benchmarks.rows import Row, find, over
+
+_WIDTH = 180
 
 
-def show(section: str, rows: Sequence[Row]) -> None:
-    """Print the figures of a section: a line a measure, a column a figure, as median (minimum – maximum)."""
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A heading a column, and lines of as many cells; the first cell of a line names it."""
+
+    title: str
+    headings: Sequence[str]
+    lines: Sequence[Sequence[str]]
+
+    def print(self) -> None:
+        table = RichTable(title=self.title, title_justify="left")
+        for place, heading in enumerate(self.headings):
+            table.add_column(heading, justify="left" if place == 0 else "right")
+        for line in self.lines:
+            table.add_row(*line)
+        Console(width=_WIDTH).print(table)
+
+    def as_markdown(self) -> str:
+        marks = ["---"] + ["---:"] * (len(self.headings) - 1)
+        return "".join(f"| {' | '.join(line)} |\n" for line in (self.headings, marks, *self.lines))
+
+
+def of_section(section: str, rows: Sequence[Row]) -> Table:
+    """Put a section's figures together: a line a measure, a column a figure, or turned where figures are many."""
+    rows = [*rows, *_beside_floor(rows)]
     figures = list(dict.fromkeys(row.figure for row in rows))
-    table = Table(title=section, title_justify="left")
-    table.add_column("what")
-    for figure in figures:
-        table.add_column(heading(figure), justify="right")
-    lines: dict[str, dict[str, str]] = {}
-    for row in rows:
-        name = ", ".join([row.what, *(f"{value} {key}" for key, value in row.of.items())])
-        lines.setdefault(name, {})[row.figure] = spread(row)
-    for name, cells in lines.items():
-        table.add_row(name, *(cells.get(figure, "") for figure in figures))
-    Console(width=200).print(table)
+    names = list(dict.fromkeys(_name(row) for row in rows))
+    cells = {(_name(row), row.figure): spread(row) for row in rows}
+    if len(names) < len(figures):
+        lines = [[heading(figure), *(cells.get((name, figure), "") for name in names)] for figure in figures]
+        return Table(title=section, headings=["", *names], lines=lines)
+    lines = [[name, *(cells.get((name, figure), "") for figure in figures)] for name in names]
+    return Table(title=section, headings=["", *map(heading, figures)], lines=lines)
+
+
+def of_aims(sections: Sections) -> Table:
+    """Put every figure that speed is judged by beside its aims."""
+    lines = []
+    for aim in AIMS:
+        row, sign = aim.of(sections), "≤" if aim.at_most else "≥"
+        measured = "" if row is None else spread(row) + aim.unit
+        aims = [f"{sign} {number(value)}{aim.unit}" for value in (aim.first, aim.final)]
+        lines.append([aim.name, measured, *aims, aim.verdict(row)])
+    return Table(title="aims", headings=["figure", "measured", "first aim", "final aim", ""], lines=lines)
+
+
+def _beside_floor(rows: Sequence[Row]) -> list[Row]:
+    """Return each time as a multiple of the floor of its size, where that was measured beside it."""
+    times = [row for row in rows if row.figure == "time_s" and "recipients" in row.of]
+    found = (over(row, find(rows, "floor", "time_s", recipients=row.of["recipients"])) for row in times)
+    return [Row(what=row.what, of=row.of, figure="× floor", values=row.values) for row in found if row is not None]
+
+
+def _name(row: Row) -> str:
+    """Name a measure in one line: `send of one, 32 callers, events off`."""
+    words = (f"{value:,} {key}" if isinstance(value, int) else f"{key} {value}" for key, value in row.of.items())
+    return ", ".join([row.what, *words])
 
 
 def spread(row: Row) -> str:
@@ -34,7 +80,7 @@ def spread(row: Row) -> str:
 def heading(figure: str) -> str:
     """Write a figure's name with its unit; times, kept in seconds, are shown in milliseconds."""
     name = figure.removesuffix("_s") + "_ms" if _is_time(figure) else figure
-    return name.replace("_per_s", " per s").replace("_ms", " ms").replace("_bytes", " bytes")
+    return name.replace("_per_s", " per s").replace("_ms", ", ms").replace("_bytes", ", bytes")
 
 
 def _is_time(figure: str) -> bool:
@@ -42,7 +88,7 @@ def _is_time(figure: str) -> bool:
 
 
 def number(value: float) -> str:
-    """Write a number with three digits that count."""
+    """Write a number with the three digits that count."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:.3g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"

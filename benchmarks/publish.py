@@ -1,0 +1,99 @@
+"""`--publish`: the plots under docs/plots, and the tables between their markers in docs/performance.md."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks import tables
+from benchmarks.aims import Sections
+from benchmarks.busy import CALLERS
+from benchmarks.floor import SIZES
+from benchmarks.growth import MILLIONS
+from benchmarks.rows import Row, find, over
+from benchmarks.svg import Bars
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def publish(documents: Mapping[str, Any], sections: Sections, *, docs: Path = DOCS) -> None:
+    """Write the plots, and each table in the place of its former one; a section without markers is left out."""
+    (docs / "plots").mkdir(exist_ok=True)
+    for name, bars in {"beside-the-floor": _beside_floor, "busy": _busy, "growth": _growth}.items():
+        (docs / "plots" / f"{name}.svg").write_text(bars(sections).as_svg())
+    page = docs / "performance.md"
+    text = put(page.read_text(), "aims", tables.of_aims(sections).as_markdown())
+    for section, rows in sections.items():
+        table = tables.of_section(section, rows).as_markdown()
+        text = put(text, section, f"{circumstances(documents[section])}\n\n{table}")
+    page.write_text(text)
+
+
+def put(text: str, name: str, table: str) -> str:
+    """Put a table between the markers `<!-- bench: name -->` and `<!-- /bench -->`, if they are there."""
+    marked = re.compile(rf"(<!-- bench: {re.escape(name)} -->\n).*?(<!-- /bench -->)", re.DOTALL)
+    return marked.sub(lambda match: f"{match[1]}{table}{match[2]}", text)
+
+
+def circumstances(document: Mapping[str, Any]) -> str:
+    """Say in a line when, of which commit and on what a section was measured."""
+    return (
+        f"{document['date']}, commit {document['commit']}, {document['machine']}, {document['cores']} cores,"
+        f" PostgreSQL {document['postgresql']}, {document['durability']}, load average {document['load_average']}"
+        f" before, rounds {document['rounds']}, callers for {document['seconds']:g} s at a time."
+    )
+
+
+def _beside_floor(sections: Sections) -> Bars:
+    def times(section: str, what: str, **of: int | str) -> Sequence[Row | None]:
+        rows = sections.get(section, ())
+        return [
+            over(
+                find(rows, what, "time_s", recipients=size, **of),
+                find(rows, "floor", "time_s", recipients=size),
+            )
+            for size in SIZES
+        ]
+
+    return Bars(
+        title="A send beside what PostgreSQL needs to COPY its rows",
+        unit="times the floor, by recipients",
+        groups=[f"{size:,}" for size in SIZES],
+        series=[
+            ("worker body, all with accounts", times("body", "worker body", accounts="all")),
+            ("whole send, HTTP in, 201 out", times("send", "whole send")),
+        ],
+    )
+
+
+def _busy(sections: Sections) -> Bars:
+    rows = sections.get("busy", ())
+
+    def rates(what: str, **of: int | str) -> Sequence[Row | None]:
+        return [find(rows, what, "rate_per_s", callers=callers, **of) for callers in CALLERS]
+
+    return Bars(
+        title="One busy organization: sends of one recipient",
+        unit="per second, by callers",
+        groups=[f"{callers} caller{'s' * (callers > 1)}" for callers in CALLERS],
+        series=[
+            ("send", rates("send of one", events="off")),
+            ("send, worker events on", rates("send of one", events="on")),
+            ("empty view", rates("/healthz", events="off")),
+            ("pgbench: transaction per send", rates("pgbench, transaction per send")),
+            ("UPDATE of one row", rates("pgbench, UPDATE of one row")),
+        ],
+    )
+
+
+def _growth(sections: Sections) -> Bars:
+    rows = sections.get("growth", ())
+    found = [find(rows, "worker body", "time_s", millions=millions) for millions in MILLIONS]
+    in_ms = [None if row is None else replace(row, values=[1e3 * value for value in row.values]) for row in found]
+    return Bars(
+        title="Growth: issuing 10,000 on top of what is stored",
+        unit="milliseconds, by transactions stored",
+        groups=[f"{millions} million" if millions else "none" for millions in MILLIONS],
+        series=[("worker body", in_ms)],
+    )

@@ -1,0 +1,33 @@
+"""The bench on a real PostgreSQL: stored transactions whose books balance, and looks at the worker's body."""
+
+import psycopg
+import pytest
+
+from app.settings import settings
+from benchmarks.body import accept_and_drain
+from benchmarks.stored import store
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+_EMAILS = ("ann@example.com", "bob@example.com", "eve@example.com")
+
+
+def test_transactions_stored_in_bulk_are_ones_that_the_audit_accepts() -> None:
+    organization_id = books.make_organization(100)
+    books.make_users(*_EMAILS)
+    with psycopg.connect(settings().database_url, autocommit=True) as connection:
+        store(connection, organization_id, batches=2)
+        store(connection, organization_id, batches=1)
+    assert books.balance_of(organization_id) == 91
+    assert [books.balance_of_user(email) for email in _EMAILS] == [3, 3, 3]
+    assert books.breaches() == []
+
+
+def test_a_look_at_the_workers_body_issues_its_batch() -> None:
+    organization_id = books.make_organization(100)
+    accept_s, drain_s = accept_and_drain(organization_id, _EMAILS)
+    assert accept_s > 0
+    assert drain_s > 0
+    assert books.balance_of(organization_id) == 97
+    assert books.breaches() == []

@@ -1,0 +1,71 @@
+"""The statistics of the bench: percentiles, turns, and figures put together round by round."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from benchmarks.rows import Row, find, joined, named, over, percentile, repeated, take_turns
+
+
+def row(*values: float, what: str = "send", figure: str = "time_s") -> Row:
+    return Row(what=what, of={"recipients": 1}, figure=figure, values=values)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.0, 1), (0.5, 50), (0.99, 99), (0.991, 100), (1.0, 100)])
+def test_a_percentile_is_the_smallest_value_that_the_share_does_not_exceed(share: float, expected: float) -> None:
+    assert percentile(list(range(1, 101)), share) == expected
+
+
+def test_a_percentile_of_few_values_is_one_of_them() -> None:
+    assert [percentile([], 0.5), percentile([7], 0.99), percentile([1, 2], 0.5), percentile([1, 2], 0.99)] == [
+        0,
+        7,
+        1,
+        2,
+    ]
+
+
+def test_measures_take_turns_and_the_first_round_is_not_counted() -> None:
+    order: list[str] = []
+
+    def look(name: str) -> Callable[[], dict[str, float]]:
+        def measure() -> dict[str, float]:
+            order.append(name)
+            return {"time_s": float(len(order))}
+
+        return measure
+
+    rows = take_turns({named("floor"): look("floor"), named("send", recipients=1): look("send")}, rounds=2)
+    assert order == ["floor", "send"] * 3
+    assert rows == [
+        Row(what="floor", of={}, figure="time_s", values=[3, 5]),
+        Row(what="send", of={"recipients": 1}, figure="time_s", values=[4, 6]),
+    ]
+
+
+def test_a_repeated_look_gives_the_median_of_each_figure() -> None:
+    values = iter([(1, 10), (9, 30), (2, 20)])
+    assert repeated(lambda: dict(zip(("a", "b"), next(values), strict=True)), times=3)() == {"a": 2, "b": 20}
+
+
+def test_a_ratio_compares_what_stood_side_by_side() -> None:
+    ratio = over(row(2, 30, 8), row(1, 10, 2))
+    assert ratio is not None
+    assert list(ratio.values) == [2, 3, 4]
+    assert ratio.median == 3
+
+
+def test_a_ratio_over_nothing_is_infinite_and_one_of_nothing_is_missing() -> None:
+    assert over(row(1), None) is None
+    assert joined(min, None, row(1)) is None
+    infinite = over(row(1), row(0))
+    assert infinite is not None
+    assert infinite.median == math.inf
+
+
+def test_a_row_is_found_by_all_that_names_it() -> None:
+    rows = [row(1), row(2, figure="p50_s")]
+    assert find(rows, "send", "p50_s", recipients=1) == rows[1]
+    assert find(rows, "send", "p50_s", recipients=10) is None
+    assert find(rows, "send", "p50_s") is None
