@@ -1,7 +1,9 @@
 """How a migration runs: on one connection, limited in time, and never beside another one."""
 
+import time
+
 from alembic import context
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from app import models
 from app.database import Base, new_engine, wait_without_end
@@ -11,6 +13,7 @@ assert models.Batch.metadata is Base.metadata, "importing the models is what put
 
 # Two deployments may start at once: the second waits here, and then finds nothing left to do.
 _MIGRATION_LOCK = 0x5054_4D49_4752_4154
+_ASK_AGAIN_AFTER_S = 0.2
 
 
 def write() -> None:
@@ -24,12 +27,8 @@ def run() -> None:
     engine = new_engine(context.config.attributes.get("url") or settings().database_url, pool_size=1)
     try:
         with engine.connect() as connection:
-            # A migration waits for its turn as long as it takes …
-            connection.execute(text("SET lock_timeout = 0"))
-            connection.execute(text("SET statement_timeout = 0"))
-            wait_without_end(connection)
-            connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK})
-            # … but not for a lock on a table: it would hold up every query behind it. Better to fail and come again.
+            _wait_for_our_turn(connection)
+            # A lock on a table is not waited for long: it would hold up every query behind it. Better to come again.
             connection.execute(text("SET lock_timeout = '5s'"))
             connection.execute(text("SET statement_timeout = '60s'"))
             connection.commit()
@@ -38,6 +37,20 @@ def run() -> None:
                 context.run_migrations()
     finally:
         engine.dispose()  # Closing the connection releases the advisory lock.
+
+
+def _wait_for_our_turn(connection: Connection) -> None:
+    """Wait until no other deployment migrates, as long as that takes.
+
+    By asking again, and not in the queue of the lock: who stands there keeps a snapshot, and CREATE INDEX
+    CONCURRENTLY waits until nobody has an old one. The two would wait for each other.
+    """
+    wait_without_end(connection)
+    connection.execution_options(isolation_level="AUTOCOMMIT")
+    while not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK}).scalar_one():
+        time.sleep(_ASK_AGAIN_AFTER_S)
+    connection.commit()
+    connection.execution_options(isolation_level="READ COMMITTED")
 
 
 if context.is_offline_mode():

@@ -11,6 +11,9 @@ import migrations
 from app.models import Organization
 from tests.integration import races
 
+# The key of the lock under which one deployment at a time migrates (migrations/env.py).
+_LOCK = int.from_bytes(b"PTMIGRAT")
+
 
 def _is_migrated(scratch: Engine) -> bool:
     return set(Organization.metadata.tables) <= set(inspect(scratch).get_table_names())
@@ -27,13 +30,20 @@ def _awaited(scratch: Engine) -> list[str]:
         return list(connection.exec_driver_sql("SELECT locktype FROM pg_locks WHERE NOT granted ORDER BY 1").scalars())
 
 
+def _asking(scratch: Engine) -> int:
+    """Return how many upgrades ask again and again whether it is their turn."""
+    with scratch.connect() as connection:
+        asking = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' AND query LIKE '%%pg_try_advisory_lock%%'"
+        return int(connection.exec_driver_sql(asking).scalar_one())
+
+
 def test_of_two_upgrades_at_once_one_waits_and_both_succeed(server_url: str, scratch: Engine) -> None:
     with scratch.connect() as connection:
         # A table of the same name, not committed yet, holds up whichever upgrade comes to make its own.
         connection.exec_driver_sql("CREATE TABLE alembic_version ()")
         upgrades = [_upgrade_in_a_process(server_url) for _ in range(2)]
-        races.until(lambda: len(_awaited(scratch)) == 2, what="both upgrades wait")
-        assert _awaited(scratch) == ["advisory", "transactionid"]
+        races.until(lambda: _asking(scratch) == 1, what="one of the upgrades waits for its turn")
+        races.until(lambda: _awaited(scratch) == ["transactionid"], what="the other waits for the table")
         connection.rollback()
     assert [upgrade.wait(races.PATIENCE_S) for upgrade in upgrades] == [0, 0]
     assert _is_migrated(scratch)
@@ -50,10 +60,25 @@ def test_an_upgrade_waits_for_one_that_takes_longer_than_any_lock_may(server_url
         assert first.wait(races.PATIENCE_S) == 0
         other.exec_driver_sql("SELECT pg_advisory_xact_lock((%s::bigint << 32) | %s)", tuple(lock))
         second = _upgrade_in_a_process(server_url)
-        races.until(lambda: _awaited(scratch) == ["advisory"], what="the second upgrade waits")
+        races.until(lambda: _asking(scratch) == 1, what="the second upgrade waits")
         with pytest.raises(subprocess.TimeoutExpired):  # It ends within this time if it gives up.
             second.wait(timeout=6)
     assert second.wait(races.PATIENCE_S) == 0
+
+
+def test_an_index_is_built_concurrently_while_another_upgrade_waits_for_its_turn(
+    server_url: str, scratch: Engine
+) -> None:
+    # It ends once nobody has a snapshot older than it; whoever waited with one would wait for its end in turn.
+    with scratch.connect().execution_options(isolation_level="AUTOCOMMIT") as building:
+        building.exec_driver_sql("CREATE TABLE large (n bigint)")
+        building.exec_driver_sql("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        waiting = _upgrade_in_a_process(server_url)
+        races.until(lambda: _asking(scratch) == 1, what="the other upgrade waits")
+        building.exec_driver_sql("CREATE INDEX CONCURRENTLY ix_large_n ON large (n)")
+        assert waiting.poll() is None, "it still waits"
+        building.exec_driver_sql("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+    assert waiting.wait(races.PATIENCE_S) == 0
 
 
 def test_an_upgrade_that_failed_lets_the_next_one_in(server_url: str, scratch: Engine) -> None:
@@ -63,7 +88,8 @@ def test_an_upgrade_that_failed_lets_the_next_one_in(server_url: str, scratch: E
         migrations.upgrade(server_url)
     with scratch.begin() as connection:
         connection.exec_driver_sql("DROP TABLE organizations")
-        held = connection.exec_driver_sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
-        assert held.scalar_one() == 0
+        # PostgreSQL lets go of it when it sees that the connection is closed.
+        held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+        races.until(lambda: connection.exec_driver_sql(held).scalar_one() == 0, what="the lock is let go of")
     migrations.upgrade(server_url)
     assert _is_migrated(scratch)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import psycopg
 import pytest
 
 from app.local import ports
@@ -51,14 +50,7 @@ class Server:
 
     def ask(self, question: str) -> str:
         """Return the one value that answers a question, as the superuser."""
-        with psycopg.connect(
-            host=ports.HOST,
-            port=urlsplit(self.postgresql.url()).port,
-            user="postgres",
-            password=self.data.password("postgresql_superuser"),
-            dbname="points",
-            autocommit=True,
-        ) as connection:
+        with self.postgresql._connect_as_superuser() as connection:
             row = connection.execute(question.encode()).fetchone()
             assert row is not None
             return str(row[0])
