@@ -26,6 +26,8 @@ def broker_settings(url: str) -> dict[str, Any]:
         "socket_timeout": _REDIS_TIMEOUT_S,
         "socket_connect_timeout": _REDIS_TIMEOUT_S,
         "socket_keepalive": True,
+        # A connection that fell silent, as one behind a proxy may, is given up within twice this and a second.
+        "health_check_interval": 5,
     }
     if kind == "sentinel":
         sentinels = Sentinels.of(url)

@@ -24,12 +24,12 @@ NAMING_CONVENTION = {
 }
 
 # Nothing waits for ever. A drain of 20,000 recipients takes about a second and a half of this.
-STATEMENT_TIMEOUT_MS = 30_000
+STATEMENT_TIMEOUT_MS = 20_000
 LOCK_TIMEOUT_MS = 10_000
-IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000
+IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000
 CONNECT_TIMEOUT_S = 3
 # A server that is frozen ends nothing any more: then we give up, when it would long have ended the statement.
-ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_MS / 1_000 + 5
+ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_MS / 1_000 + 2
 # How soon a server notices that whoever asked is gone, and lets go of the locks that a killed process wanted.
 CLIENT_CHECK_INTERVAL_MS = 2_000
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from app import logs
@@ -20,6 +21,9 @@ _CHANNEL = "points:final"
 _SWEPT_AT = "points:swept_at"
 _AUDIT = "points:audit"
 _TIMEOUT_S = 1.0
+# A connection that was idle for so long is asked whether Redis is still there: about once a second, until it answers.
+_HEALTH_CHECK_INTERVAL_S = 5
+_UNANSWERED_MAX = 3
 
 _log = logs.logger()
 
@@ -30,7 +34,7 @@ def redis() -> Redis:
     return redis_client(
         settings().redis_url,
         timeout_s=_TIMEOUT_S,
-        health_check_interval=30,
+        health_check_interval=_HEALTH_CHECK_INTERVAL_S,
         decode_responses=True,
     )
 
@@ -47,12 +51,15 @@ def listen() -> Iterator[list[int]]:
     """Yield the batch ids of each hint, and an empty list about once a second when there is none.
 
     Raises:
-        RedisError: Redis went away; call again to listen anew.
+        RedisError: Redis went away or fell silent; call again to listen anew.
     """
     with redis().pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
         channel.subscribe(_CHANNEL)
         while True:
             message = channel.get_message(timeout=_TIMEOUT_S)
+            # A frozen server, or a proxy whose far side is gone, says nothing, and its connection looks well.
+            if channel.health_check_response_counter > _UNANSWERED_MAX:
+                raise RedisConnectionError("Redis has fallen silent")
             yield [] if message is None else [int(word) for word in message["data"].split()]
 
 

@@ -5,10 +5,14 @@ lost, late or delivered twice costs time or nothing, because the sweep asks agai
 issues what it finds queued under the lock.
 """
 
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from celery import Celery
+from celery.app.amqp import AMQP
+from celery.schedules import schedule
 from kombu.exceptions import OperationalError
 
 from app import logs
@@ -22,18 +26,16 @@ FOLD = "points.fold"
 AUDIT = "points.audit"
 FORGET_IDEMPOTENCY_KEYS = "points.forget_idempotency_keys"
 
-# The name of the Celery queue, which on Redis is a list of messages.
+# The names of the Celery queues, which on Redis are lists of messages.
 QUEUE = "points"
+# Another one, so that scheduled messages neither wait behind the sends nor pile up before them.
+SCHEDULED_QUEUE = "points.scheduled"
 
 SWEEP_EVERY_S = 2.0
 CLAIM_CROSSED_EVERY_S = 5.0
 FOLD_EVERY_S = 5.0
 CLAIM_ALL_CROSSED_EVERY_S = 3_600.0
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
-
-# Beat's clock says when a scheduled message expires, and a worker's clock whether it has: with a short
-# time, two clocks a few seconds apart would drop every sweep. This outlasts a clock that is merely wrong.
-SCHEDULED_EXPIRES_S = 7_200.0
 
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 3.0
@@ -42,6 +44,9 @@ QUEUED_TOO_LONG_S = 3.0
 TASK_TIME_LIMIT_S = 300
 # How long RabbitMQ may take to say that it has a message.
 _CONFIRMED_WITHIN_S = 2.0
+
+# While the broker is away, workers and beat try again after so long at the most; Celery's own is half a minute.
+_CONNECTS_AGAIN_AFTER_S = 2.0
 
 _log = logs.logger()
 
@@ -58,6 +63,7 @@ def _configuration() -> dict[str, Any]:
             "interval_max": 0.1,
         },
         "task_default_queue": QUEUE,
+        "task_queues": {QUEUE: {}, SCHEDULED_QUEUE: {}},
         "task_serializer": "json",
         "accept_content": ["json"],
         # The answer is the batch's row. A result backend would be a second, weaker truth.
@@ -74,9 +80,7 @@ def _configuration() -> dict[str, Any]:
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "timezone": "UTC",
-        # In memory: a schedule on disk remembers when it last ran, and after its clock was set back by an
-        # hour, beat would wait that hour for the next sweep.
-        "beat_scheduler": "celery.beat:Scheduler",
+        "beat_scheduler": "worker.schedule:SteadyScheduler",
         "beat_schedule": {
             "sweep": _every(SWEEP, SWEEP_EVERY_S),
             "claim-crossed": _every(CLAIM_CROSSED, CLAIM_CROSSED_EVERY_S),
@@ -89,11 +93,28 @@ def _configuration() -> dict[str, Any]:
 
 
 def _every(task: str, seconds: float, **arguments: object) -> dict[str, Any]:
-    """Schedule a task; one that found no worker for hours is dropped, so that no more than that pile up."""
-    return {"task": task, "schedule": seconds, "kwargs": arguments, "options": {"expires": SCHEDULED_EXPIRES_S}}
+    """Schedule a task by a clock that nobody sets: beat must not wait for an hour when its wall clock is put back."""
+    when = schedule(seconds, nowfun=_steady_now)
+    return {"task": task, "schedule": when, "kwargs": arguments, "options": {"queue": SCHEDULED_QUEUE}}
 
 
-celery = Celery("points")
+def _steady_now() -> datetime:
+    """Return a moment of no calendar: only the time between two of them means anything."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time.monotonic())
+
+
+class _Connection(AMQP.Connection):  # type: ignore[misc]  # Celery ships no types.
+    def ensure_connection(self, *arguments: Any, **named: Any) -> Any:
+        """Try again soon, and no later than that after an hour: workers and beat wait here for a broker."""
+        intervals = {"interval_start": 0.5, "interval_step": 0.5, "interval_max": _CONNECTS_AGAIN_AFTER_S}
+        return super().ensure_connection(*arguments, **intervals | named)
+
+
+class _Protocol(AMQP):  # type: ignore[misc]
+    Connection = _Connection
+
+
+celery = Celery("points", amqp=_Protocol)
 celery.add_defaults(_configuration)  # Read when first needed, so that importing this needs no settings.
 
 

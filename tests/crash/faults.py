@@ -31,6 +31,8 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_networks.the_connections_are_slow,
     faults_of_networks.postgresql_is_a_black_hole,
     faults_of_networks.redis_is_a_black_hole,
+    faults_of_networks.connections_to_postgresql_fall_silent_for_good,
+    faults_of_networks.connections_to_redis_fall_silent_for_good,
     faults_of_networks.postgresql_refuses_connections,
     faults_of_networks.redis_refuses_connections,
     faults_of_delivery.each_task_is_delivered_three_times_late_and_in_disorder,

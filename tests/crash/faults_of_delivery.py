@@ -8,13 +8,12 @@ from celery import Celery
 
 from app.queue import ISSUE, QUEUE
 from tests.crash import planted_places as places
+from tests.crash import poison
 from tests.crash.intents import Known
 from tests.crash.parties import REGISTERED
 from tests.crash.scene import Scene
 
 _RECENT = "SELECT id, organization_id, recipient_count FROM batches ORDER BY id DESC LIMIT 30"
-_LAST_REGISTERED = REGISTERED[-1]
-_INT64_MAX = 2**63 - 1
 _HOUR_S = 3_600
 
 
@@ -53,13 +52,10 @@ def _given_twice(scene: Scene) -> bool:
 
 
 def a_batch_is_poisonous(scene: Scene) -> None:
-    """Crediting one user would leave 64 bits, until somebody mends it: that batch waits, the others do not."""
-    add = "UPDATE users SET balance = balance + %(points)s WHERE email = %(email)s RETURNING balance"
+    """PostgreSQL refuses one of its rows, until somebody mends it: that batch waits, the others do not."""
     with scene.service.connection() as connection:
-        row = connection.exec_driver_sql(add, {"points": 0, "email": _LAST_REGISTERED}).one()
-        points = _INT64_MAX - row.balance
-        connection.exec_driver_sql(add, {"points": points, "email": _LAST_REGISTERED})
-    poisonous = scene.new_intent(recipients=[REGISTERED[0], _LAST_REGISTERED])
+        poison.begin(connection)
+    poisonous = scene.new_intent(recipients=[REGISTERED[0], poison.RECIPIENT])
     caller = threading.Thread(target=scene.send, args=(poisonous,), daemon=True)
     try:
         caller.start()
@@ -67,10 +63,10 @@ def a_batch_is_poisonous(scene: Scene) -> None:
             scene.send(scene.new_intent())  # Of the same organization, behind the poisonous one.
         scene.wait_for("the poisonous batch is put aside", lambda: _is_postponed(scene, poisonous.label))
         if poisonous.known is Known.ISSUED:
-            scene.intents.violation("a batch that overflows a user's balance was issued")
+            scene.intents.violation("a batch was issued that PostgreSQL refused")
     finally:
         with scene.service.connection() as connection:
-            connection.exec_driver_sql(add, {"points": -points, "email": _LAST_REGISTERED})
+            poison.cure(connection)
     caller.join()
 
 

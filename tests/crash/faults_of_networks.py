@@ -61,6 +61,16 @@ def redis_refuses_connections(scene: Scene) -> None:
     proxy.tell("forward")
 
 
+def connections_to_postgresql_fall_silent_for_good(scene: Scene) -> None:
+    """What is connected now is never answered again and never closed; who connects anew finds all well."""
+    _to_postgresql(scene).tell("silence")
+
+
+def connections_to_redis_fall_silent_for_good(scene: Scene) -> None:
+    _to_redis(scene).tell("silence")
+    scene.send_is_taken()
+
+
 def _end(scene: Scene, proxy: Proxy) -> None:
     """A black hole ends in one of two ways: what it has swallowed arrives after all, or every connection breaks."""
     if scene.random.random() < 0.5:

@@ -14,8 +14,8 @@ from tests.crash import planted_places as places
 from tests.crash.planted import FOLDER, plant_after, plant_before, reach
 from worker import celery, tasks
 
-# The organization's row is locked, and nothing has been read or written under the lock.
-plant_before(issuing, "take", partial(reach, places.WORKER_AFTER_LOCK))
+# The organization's row is locked and its batches are taken, and nothing has been written under the lock.
+plant_before(issuing, "_write", partial(reach, places.WORKER_AFTER_LOCK))
 # Everything is written, and nothing committed.
 plant_after(drain, "issue", partial(reach, places.WORKER_BEFORE_COMMIT))
 # The round is committed, and nobody has been told.

@@ -1,7 +1,8 @@
 """A TCP proxy in a process of its own, which delays, cuts, refuses or says nothing when it is told to.
 
-It is told by lines on its standard input: `forward`, `delay SECONDS`, `hole`, `refuse`, `drop`, `cut_commit N`
-and `cut_answer N` (each Nth COMMIT is lost, or its answer is). Each line is answered by the number of cuts so far.
+It is told by lines on its standard input: `forward`, `delay SECONDS`, `hole`, `silence` (what is connected now is
+never answered again), `refuse`, `drop`, `cut_commit N` and `cut_answer N` (each Nth COMMIT is lost, or its answer
+is). Each line is answered by the number of cuts so far.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ class _Proxy:
         self._port, self._target = port, target
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
+        self._silenced: set[asyncio.StreamWriter] = set()
         self._open = asyncio.Event()
         self._open.set()
         self._delay_s = 0.0
@@ -46,6 +48,9 @@ class _Proxy:
         if word == "drop":
             for writer in list(self._writers):
                 writer.transport.abort()
+            return
+        if word == "silence":
+            self._silenced |= self._writers
             return
         self._delay_s = number if word == "delay" else 0.0
         self._cut_commit = int(number) if word == "cut_commit" else 0
@@ -74,7 +79,7 @@ class _Proxy:
             return
         losing = asyncio.Event()  # Set once the next answer of this connection is to be lost.
         pumps = [
-            asyncio.create_task(self._to_server(reader, back, losing)),
+            asyncio.create_task(self._to_server(reader, writer, back, losing)),
             asyncio.create_task(self._to_client(there, writer, losing)),
         ]
         await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
@@ -83,13 +88,20 @@ class _Proxy:
         for end in (writer, back):
             end.transport.abort()
         self._writers.discard(writer)
+        self._silenced.discard(writer)
 
     async def _to_server(
-        self, reader: asyncio.StreamReader, server: asyncio.StreamWriter, losing: asyncio.Event
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        server: asyncio.StreamWriter,
+        losing: asyncio.Event,
     ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(_CHUNK_BYTES):
                 await self._hold_up()
+                if writer in self._silenced:
+                    continue
                 if _COMMIT in data:
                     self._commits += 1
                     if self._cut_commit and self._commits % self._cut_commit == 0:
@@ -109,8 +121,12 @@ class _Proxy:
                     self._cuts += 1
                     return
                 await self._hold_up()
+                if writer in self._silenced:
+                    break
                 writer.write(data)
                 await writer.drain()
+            if writer in self._silenced:  # Nor is it told that the server has closed its end.
+                await asyncio.Event().wait()
 
     async def _hold_up(self) -> None:
         if self._delay_s:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from tests.crash import parties
+from tests.crash import parties, poison
 from tests.crash.callers import Caller
 from tests.crash.faults import KINDS, Planned
 from tests.crash.intents import Intents
@@ -51,6 +51,7 @@ class Run:
         """Start the service, wait until it issues, and let the callers come."""
         self.service.start()
         with self.service.connection() as connection:
+            poison.install(connection)
             made = parties.make(connection)
         self.scene = Scene(self.service, made, self.intents)
         self._snapshot = Snapshot(self.service.engine, self.intents)

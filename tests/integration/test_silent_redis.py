@@ -1,0 +1,57 @@
+"""A Redis that falls silent while TCP still acknowledges: every use of it ends, and finds it again when it is back."""
+
+import time
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import pytest
+from redis.exceptions import RedisError
+
+from app import hints
+from app.local import ports
+from tests.conftest import Servers, forget_everything
+from tests.crash.proxy import Proxy
+
+
+@pytest.fixture
+def proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Put a proxy before the real Valkey, and have the service reach it there."""
+    before, _, rest = servers.redis_url.rpartition(":")
+    port, _, path = rest.partition("/")
+    proxy = Proxy(ports.any_free(), int(port))
+    monkeypatch.setenv("REDIS_URL", f"{before}:{proxy.port}/{path}")
+    monkeypatch.setattr(hints, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(hints, "_HEALTH_CHECK_INTERVAL_S", 0.2)
+    forget_everything()
+    yield proxy
+    proxy.stop()
+
+
+def test_who_listens_on_a_connection_that_fell_silent_is_told_and_hears_again_on_another(proxy: Proxy) -> None:
+    listening = hints.listen()
+    assert next(listening) == []
+    proxy.tell("silence")  # For good; but whoever connects anew finds all well.
+    deadline = time.monotonic() + 30
+    with pytest.raises(RedisError, match="silent"):
+        all(time.monotonic() < deadline for _ in listening)
+    again = hints.listen()
+    assert next(again) == []
+    hints.publish([5])
+    assert next(batch_ids for batch_ids in again if batch_ids) == [5]
+
+
+def test_a_listener_with_nothing_to_hear_for_long_is_not_taken_for_deaf(proxy: Proxy) -> None:
+    listening = hints.listen()
+    assert [next(listening) for _ in range(12)] == [[]] * 12
+    hints.publish([7])
+    assert next(batch_ids for batch_ids in listening if batch_ids) == [7]
+
+
+def test_to_tell_a_silent_redis_something_ends(proxy: Proxy, events: list[MutableMapping[str, Any]]) -> None:
+    hints.publish([1])
+    proxy.tell("hole")
+    began = time.monotonic()
+    hints.publish([2])
+    hints.note_sweep()
+    assert time.monotonic() - began < 10
+    assert [event["event"] for event in events] == ["hint_lost", "sweep_not_noted"]

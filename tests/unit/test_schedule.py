@@ -1,0 +1,112 @@
+"""Beat's schedule: each task as often as it says, whatever becomes of the wall clock, and never a pile of messages."""
+
+from collections import Counter
+from collections.abc import Iterator, MutableMapping
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.beat import ScheduleEntry
+
+from app import queue
+
+
+class Clocks:
+    """The two clocks of a machine: the wall's, which anybody may set, and the one that only runs forward."""
+
+    def __init__(self) -> None:
+        self.monotonic_s = 1_000.0
+        self.wall = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+    def advance(self, seconds: float) -> None:
+        self.monotonic_s += seconds
+        self.wall += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    clocks = Clocks()
+    monkeypatch.setattr("time.monotonic", lambda: clocks.monotonic_s)
+    # What Celery's own schedules go by.
+    monkeypatch.setattr(Celery, "now", lambda _: clocks.wall)
+    return clocks
+
+
+class Beat:
+    """Beat with its real scheduler, from which it writes down what would be sent."""
+
+    def __init__(self, app: Celery, clocks: Clocks) -> None:
+        # Imported only now: importing the worker ends a process that has no settings yet.
+        self.scheduler = import_module("worker.schedule").SteadyScheduler(app, Producer=object)
+        self.scheduler.producer = None
+        self.scheduler.apply_async = self._note
+        self._clocks = clocks
+        self._sent: Counter[str] = Counter()
+
+    def _note(self, entry: ScheduleEntry, **_: object) -> None:
+        self._sent[entry.name] += 1
+
+    def run(self, seconds: float) -> Counter[str]:
+        """Let beat run for a while: after each tick it sleeps as long as the tick says. Return what it sent."""
+        self._sent = Counter()
+        until_s = self._clocks.monotonic_s + seconds
+        while self._clocks.monotonic_s < until_s:
+            self._clocks.advance(max(self.scheduler.tick(), 0.001))  # Going round takes time too.
+        return self._sent
+
+
+@pytest.fixture
+def app() -> Iterator[Celery]:
+    """Make an app like the service's own, which keeps the broker that it was first used with in this process."""
+    with Celery(set_as_current=False) as app:
+        app.add_defaults(queue._configuration)
+        yield app
+
+
+@pytest.fixture
+def beat(app: Celery, clocks: Clocks, monkeypatch: pytest.MonkeyPatch) -> Beat:
+    beat = Beat(app, clocks)
+    monkeypatch.setattr(type(beat.scheduler), "_waiting", lambda _: 0)
+    return beat
+
+
+def test_each_task_is_sent_as_often_as_its_entry_says(beat: Beat) -> None:
+    sent = beat.run(3_630)
+    assert sent["sweep"] == pytest.approx(3_630 / queue.SWEEP_EVERY_S, rel=0.02)
+    assert sent["claim-crossed"] == pytest.approx(3_630 / queue.CLAIM_CROSSED_EVERY_S, rel=0.02)
+    assert sent["forget-idempotency-keys"] == 6
+    assert sent["claim-all-crossed"] == 1
+
+
+@pytest.mark.parametrize("jump", [timedelta(hours=-1), timedelta(days=-400), timedelta(hours=1), timedelta(days=400)])
+def test_a_wall_clock_that_is_set_while_beat_runs_changes_nothing(beat: Beat, clocks: Clocks, jump: timedelta) -> None:
+    before = beat.run(600)
+    clocks.wall += jump
+    after = beat.run(600)
+    assert before["sweep"] >= 290
+    assert all(abs(after[name] - before[name]) <= 1 for name in after | before)
+
+
+def test_no_scheduled_message_expires_by_anybodys_clock() -> None:
+    for entry in queue.celery.conf.beat_schedule.values():
+        assert entry["options"] == {"queue": queue.SCHEDULED_QUEUE}
+
+
+def test_nothing_is_sent_while_scheduled_messages_wait_for_a_worker(
+    beat: Beat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = import_module("worker.schedule").SCHEDULED_WAITING_MAX
+    monkeypatch.setattr(beat.scheduler, "_waiting", lambda: most)
+    assert beat.run(60) == Counter()
+    monkeypatch.setattr(beat.scheduler, "_waiting", lambda: most - 1)
+    assert beat.run(60)["sweep"] >= 29
+
+
+def test_a_broker_that_is_away_stops_nothing(
+    app: Celery, clocks: Clocks, events: list[MutableMapping[str, Any]]
+) -> None:
+    beat = Beat(app, clocks)  # At the address where nothing listens.
+    assert beat.run(2.1) == Counter()
+    assert [(event["event"], event["task"]) for event in events] == [("not_scheduled", queue.SWEEP)]
