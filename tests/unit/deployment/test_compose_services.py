@@ -99,6 +99,11 @@ def test_the_published_ports_can_be_others() -> None:
     assert service("flower", environment)["ports"] == ["127.0.0.1:2:5555"]
 
 
+def test_several_webs_take_a_port_each_of_a_range() -> None:
+    assert service("web", {**SECRETS, "WEB_PORT": "8000-8001"})["ports"] == ["127.0.0.1:8000-8001:8000"]
+    assert {"container_name", "hostname"}.isdisjoint(service("web"))
+
+
 @pytest.mark.parametrize("name", sorted({*OF_OURS, *RUNNING}))
 def test_a_container_is_not_root_gains_no_rights_and_writes_only_where_it_must(name: str) -> None:
     found = service(name)
@@ -109,6 +114,13 @@ def test_a_container_is_not_root_gains_no_rights_and_writes_only_where_it_must(n
     assert {"privileged", "cap_add", "network_mode", "pid"}.isdisjoint(found)
     # The image of ours has its user; those of the servers would start as root.
     assert found.get("user") == {"postgres": "postgres", "redis": "valkey"}.get(name)
+
+
+@pytest.mark.parametrize("name", sorted({*OF_OURS, *RUNNING}))
+def test_a_container_has_an_end_of_memory_and_processes_that_can_be_moved(name: str) -> None:
+    assert re.fullmatch(r"\d+[mg]", service(name)["mem_limit"])
+    assert service(name, {**SECRETS, f"{name.upper()}_MEMORY": "7g"})["mem_limit"] == "7g"
+    assert service(name)["pids_limit"] > 64, "web has that many threads a process"
 
 
 def test_what_must_last_lies_in_named_volumes() -> None:
