@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
 from app.local.datadir import DEFAULT
 from app.timestamps import timestamp
+
+if TYPE_CHECKING:
+    from app.cli.tables import Columns
 
 data_dir_option = click.option(
     "--data-dir",
@@ -32,7 +35,7 @@ class Answer:
         document: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
         sentence: str | None = None,
-        columns: Mapping[str, str] | None = None,
+        columns: "Columns | None" = None,
         exit_status: int = 0,
     ) -> None:
         self._document = document
@@ -46,7 +49,9 @@ class Answer:
             return
         if self._columns is not None:
             rows = [self._document] if isinstance(self._document, Mapping) else self._document
-            _print_table(rows, self._columns)
+            from app.cli.tables import print_table  # noqa: PLC0415  # Most answers are a sentence and need no table.
+
+            print_table(rows, self._columns)
         if self._sentence is not None:
             click.echo(self._sentence)
 
@@ -55,31 +60,3 @@ def _plain(value: object) -> str:
     if isinstance(value, datetime):
         return timestamp(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _print_table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
-    from rich.console import Console  # noqa: PLC0415  # Most answers are a sentence and need no table.
-    from rich.table import Table  # noqa: PLC0415
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, key in columns.items():
-        numbers = bool(rows) and all(isinstance(row[key], int) and not isinstance(row[key], bool) for row in rows)
-        table.add_column(heading, justify="right" if numbers else "left", overflow="fold", no_wrap="(UTC)" in heading)
-    for row in rows:
-        table.add_row(*(_cell(row[key]) for key in columns.values()))
-    console = Console()
-    if not console.is_terminal:  # A pipe has no width to fit into.
-        console = Console(width=1_000)
-    console.print(table)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", " ") if abs(value) >= 10_000 else str(value)
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
-    return str(value)

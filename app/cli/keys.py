@@ -11,9 +11,9 @@ _COLUMNS = {
     "ID": "id",
     "Mode": "mode",
     "Starts with": "start",
-    "Created (UTC)": "created_at",
-    "Last used (UTC)": "last_used_at",
-    "Revoked (UTC)": "revoked_at",
+    "Created": "created_at",
+    "Last used": "last_used_at",
+    "Revoked": "revoked_at",
 }
 
 

@@ -1,5 +1,8 @@
 """`points organizations`: make them, look at them, refill them, and stop them from issuing."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from app import organizations as rows
@@ -9,15 +12,24 @@ from app.database import transaction
 from app.ledger.refill import refill as refill_balance
 from app.settings import INT64_MAX, settings
 
-_COLUMNS = {
+if TYPE_CHECKING:
+    from app.cli.tables import Columns
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    """Say what keeps an organization from issuing, or that nothing does."""
+    states = [state for state in ("disabled", "suspended") if row[f"is_{state}"]]
+    return ", ".join(states) or "may issue"
+
+
+_COLUMNS: "Columns" = {
     "ID": "id",
     "Name": "name",
     "Balance": "balance",
     "Last refill": "last_refill",
     "Sandbox": "sandbox_balance",
-    "Disabled": "is_disabled",
-    "Suspended": "is_suspended",
-    "Created (UTC)": "created_at",
+    "State": _state,
+    "Created": "created_at",
 }
 _POINTS = click.IntRange(0, INT64_MAX)
 

@@ -89,6 +89,31 @@ def test_status_says_what_runs_and_where_and_its_addresses_work(service: Service
     assert found["database_url"] not in printed, "a password belongs on no screen"
 
 
+def test_every_command_prints_one_json_document_and_nothing_else(service: Service, tmp_path: Path) -> None:
+    number = str(service.organization(10).id)
+    key = str(service.points_json("keys", "create", number)["id"])
+    email = f"{uuid.uuid4().hex}@example.com"
+    file = tmp_path / "users.csv"
+    file.write_text(f"email,first_name,last_name\n{email},Ada,Lovelace\n")
+    for words in (
+        f"organizations create Acme-{number}",
+        "organizations list",
+        *(f"organizations {verb} {number}" for verb in ("show", "disable", "enable", "suspend", "resume")),
+        f"organizations refill {number} 5",
+        f"keys list {number}",
+        f"keys revoke {key}",
+        f"users import {file}",
+        f"users show {email}",
+        f"users create x{email} Ada Lovelace",
+        "audit",
+        "status",
+        "migrate",
+    ):
+        done = service.points(*words.split(), "--json")
+        assert isinstance(json.loads(done.stdout), dict | list), words
+        assert done.stderr == "", words
+
+
 def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
     made = service.points("organizations", "create", "Stark").stdout
     assert "Stark" in made

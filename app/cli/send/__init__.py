@@ -26,7 +26,7 @@ from app.local.datadir import RUNNING_FILE, DataDir
 @click.option("--again", metavar="NAME", help="Pay a file once more, on purpose, as a new campaign of this name.")
 @click.option("--result", type=click.Path(dir_okay=False, path_type=Path), help="[default: FILE.result.csv]")
 @click.option(
-    "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
+    "--patience", default=300.0, show_default=True, help="How long to wait for a service that is away or busy."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option

@@ -13,6 +13,7 @@ def report(run: Run) -> int:
     if run.choices.as_json:
         Answer(_document(run)).print(as_json=True)
     else:
+        run.out.print()
         words.outcome(
             run.out,
             tally=run.tally,

@@ -16,6 +16,7 @@ from app.cli.send.earlier import Earlier, Intent, read_earlier, require_no_secon
 from app.cli.send.recipients import Part, Recipients, campaign
 from app.cli.send.results import ResultFile, Tally
 from app.cli.send.service import Service
+from app.cli.tables import console
 from app.errors import Refused
 
 # The limit that the service has unless it says otherwise, in its answer to a verify.
@@ -77,7 +78,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
     Raises:
         PointsError: there is nothing to send, the service or the key is not right, or somebody would be paid twice.
     """
-    out, err = Console(stderr=choices.as_json), Console(stderr=True)
+    out, err = console(stderr=choices.as_json), console(stderr=True)
     with ExitStack() as stack:
         recipients, column = _read(choices, stack, err)
         words.bad_lines(err, recipients.bad, result_name=choices.result_path.name)
@@ -115,7 +116,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
 def _read(choices: Choices, stack: ExitStack, err: Console) -> tuple[Recipients, Column]:
     with closing(CsvFile(choices.file)) as file:
         column = find_column(file, choices.column)
-        with progress_bar(f"Reading {file.name}", total=file.size, console=err) as advance_to:
+        with progress_bar(f"Reading {file.name}", total=file.size, err=err) as advance_to:
             recipients = Recipients.read(file, column, advance_to)
     stack.callback(recipients.close)
     return recipients, column

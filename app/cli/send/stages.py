@@ -25,7 +25,7 @@ def verify(run: Run) -> None:
     """
     while True:
         try:
-            with progress_bar("Verifying", total=run.recipients.count, console=run.err) as advance_to:
+            with progress_bar("Verifying", total=run.recipients.count, err=run.err) as advance_to:
                 for part in run.recipients.parts(run.size):
                     verdict = _verdict(run, part)
                     if verdict["code"] not in (None, "insufficient_balance"):
@@ -64,6 +64,7 @@ def ask(run: Run) -> None:
     if not run.choices.yes:
         if not sys.stdin.isatty():
             raise Refused("Nothing was sent: there is no terminal to ask in. Say --yes to send without being asked.")
+        run.out.print()
         click.confirm("Send?", abort=True, err=run.choices.as_json)
 
 
@@ -71,7 +72,7 @@ def send(run: Run) -> None:
     """Send the parts in order; whatever ends it, the result file says how far it came."""
     run.results.begin(run.recipients.bad)
     try:
-        with progress_bar("Sending", total=run.recipients.count, console=run.err) as advance_to:
+        with progress_bar("Sending", total=run.recipients.count, err=run.err) as advance_to:
             for part in run.recipients.parts(run.size):
                 key = idempotency_key(run.intent.campaign, part.number)
                 issued = run.service.send(run.choices.body(part), key)

@@ -4,19 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from app.cli.send.earlier import Intent
 from app.cli.send.recipients import BadLine, Recipients
 from app.cli.send.results import Tally
+from app.cli.tables import counted, points, print_pairs
 
 _BAD_LINES_SHOWN_MAX = 20
-
-
-def points(number: int) -> str:
-    """Write a number with its thousands apart."""
-    return f"{number:,}".replace(",", " ")
 
 
 def bad_lines(console: Console, bad: Sequence[BadLine], *, result_name: str) -> None:
@@ -42,7 +37,7 @@ def plan(
     rows = {
         "Organization": f"{organization['name']} ({organization['id']}{', sandbox' if intent.sandbox else ''})",
         "Recipients": f"{points(recipients.count)} in {column}",
-        "Left out": f"{points(len(recipients.bad))} bad lines" if recipients.bad else None,
+        "Left out": _bad(recipients),
         "Settled before": f"{points(settled)}; they are not paid again" if settled else None,
         "Batches": points(parts),
         "Label": intent.label,
@@ -53,7 +48,7 @@ def plan(
         if cost <= balance
         else f"The balance pays only the first {points(balance // intent.amount)}; the others are not debited.",
     }
-    _print(console, rows)
+    print_pairs(console, rows)
 
 
 def outcome(console: Console, *, tally: Tally, recipients: Recipients, sent: int, result: str) -> None:
@@ -66,19 +61,13 @@ def outcome(console: Console, *, tally: Tally, recipients: Recipients, sent: int
         "Credited": points(tally.credited),
         "Held": f"{points(tally.held)}, until an account is registered" if tally.held else "0",
         "Not debited": f"{points(sent - tally.debited)}: the balance was too low" if sent > tally.debited else None,
-        "Left out": f"{points(len(recipients.bad))} bad lines" if recipients.bad else None,
+        "Left out": _bad(recipients),
         "Not sent": points(unsent) if unsent else None,
         "Left after": None if tally.current_balance is None else points(tally.current_balance),
         "Each line": result,
     }
-    _print(console, rows)
+    print_pairs(console, rows)
 
 
-def _print(console: Console, rows: Mapping[str, str | None]) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows.items():
-        if value is not None:
-            table.add_row(name, Text(value))
-    console.print(table)
+def _bad(recipients: Recipients) -> str | None:
+    return counted(len(recipients.bad), "bad line") if recipients.bad else None

@@ -1,0 +1,81 @@
+"""Tables on a terminal of any width, and without one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# A heading, to the key of a row or to a function that makes the cell of it.
+Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
+
+# What is piped has no width to fit into, and a line of it is one for the program that reads it.
+_WIDTH_OF_A_PIPE = 1_000
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Make what prints to standard output or error: coloured only on a terminal, and not with NO_COLOR."""
+    made = Console(stderr=stderr, highlight=False)
+    return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=_WIDTH_OF_A_PIPE)
+
+
+def print_table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> None:
+    """Print a table; where it is too wide for the terminal, a block of lines for each row."""
+    out = console()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, source in columns.items():
+        numbers = bool(rows) and all(_is_number(_value(row, source)) for row in rows)
+        table.add_column(heading, justify="right" if numbers else "left", no_wrap=True)
+    cells = [[_cell(_value(row, source)) for source in columns.values()] for row in rows]
+    for row in cells:
+        table.add_row(*map(Text, row))
+    if out.measure(table, options=out.options.update_width(_WIDTH_OF_A_PIPE)).maximum <= out.width:
+        out.print(table)
+        return
+    for place, row in enumerate(cells):
+        if place:
+            out.print()
+        print_pairs(out, dict(zip(columns, row, strict=True)))
+
+
+def print_pairs(out: Console, pairs: Mapping[str, str | None]) -> None:
+    """Print a line for each name with its value; a None is left out, a long value wrapped."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs.items():
+        if value is not None:
+            table.add_row(name, Text(value))
+    out.print(table)
+
+
+def points(number: int) -> str:
+    """Write a number with its thousands apart."""
+    return f"{number:,}".replace(",", " ")
+
+
+def counted(number: int, noun: str) -> str:
+    """Write how many there are of something whose plural ends in s."""
+    return f"{points(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _value(row: Mapping[str, Any], source: str | Callable[[Mapping[str, Any]], str]) -> object:
+    return row[source] if isinstance(source, str) else source(row)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return points(value) if abs(value) >= 10_000 else str(value)
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}Z"
+    return str(value)
