@@ -8,6 +8,7 @@ The nouns are files in this folder; the edges call them and never each other.
     batches                              and what has been accepted
     logs, tally                          what is told and what is counted, by every process
     ledger/                              the only code that touches a balance
+    pages/                               lists of batches and transactions, page by page
     queue                                the Celery app, and how a batch is handed to a worker
     metrics/                             what `GET /metrics` shows, and where each figure comes from
     api/  cli/                           the edges of this package: HTTP, and a person's terminal

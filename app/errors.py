@@ -52,6 +52,16 @@ class InvalidKey(PointsError):
         super().__init__("A valid API key is required, sent as `Authorization: Bearer <key>`.")
 
 
+class DevelopmentKeyRequired(PointsError):
+    """A live key asks for what only the sandbox has."""
+
+    code = "development_key_required"
+    field = "authorization"
+
+    def __init__(self) -> None:
+        super().__init__("Only a development key may reset the sandbox, but this is a live key.")
+
+
 class MayNotIssue(PointsError):
     """The organization may not issue points at present."""
 

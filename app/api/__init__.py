@@ -7,7 +7,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException
 
 from app import logs
-from app.api import batches, docs, envelope, health, metrics, openapi, organization, send, verify
+from app.api import batches, docs, envelope, health, metrics, openapi, organization, sandbox, send, transactions, verify
 from app.api.limits import limit_rate, retry_after_s
 from app.api.record import record, record_requests
 from app.errors import PointsError
@@ -32,7 +32,7 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    for endpoint in (verify, send, batches, organization, health, metrics, openapi, docs):
+    for endpoint in (verify, send, batches, transactions, organization, sandbox, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
     record_requests(app)
     limiter = limit_rate(app)

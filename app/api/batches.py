@@ -1,15 +1,28 @@
-"""`GET /v1/batches/{id}`: a batch as it is now, also while it is still queued."""
+"""`GET /v1/batches` and `GET /v1/batches/{id}`: batches as they are now, also while they are still queued."""
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from app import batches
 from app.api import envelope
 from app.api.auth import caller
+from app.api.queries import next_cursor, parse_page_request
 from app.database import transaction
 from app.errors import NotFound
+from app.pages import batches as pages
 from app.settings import INT64_MAX
 
 blueprint = Blueprint("batches", __name__)
+
+
+@blueprint.get("/v1/batches")
+def list_batches() -> Response:
+    """Answer 200 with a page of the organization's batches in the key's mode, newest first."""
+    who = caller()
+    asked = parse_page_request("batches", request.args, who)
+    with transaction() as connection:
+        page = pages.page(connection, asked.filters, place=asked.place, limit=asked.limit)
+    bodies = [envelope.listed_batch_body(batch) for batch in page.rows]
+    return envelope.success({"batches": bodies, "next_cursor": next_cursor("batches", asked, page)})
 
 
 @blueprint.get("/v1/batches/<int:batch_id>")

@@ -1,6 +1,7 @@
 """The one way out: the envelope around every answer, the bodies in it, and the status of each error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import orjson
@@ -8,6 +9,7 @@ from flask import Response
 
 from app.batches import ISSUED, BatchRow, TransactionRow
 from app.errors import (
+    DevelopmentKeyRequired,
     Faults,
     IdempotencyKeyReused,
     InvalidKey,
@@ -25,6 +27,7 @@ INTERFACE_VERSION = "1.0"
 _STATUS_OF: dict[type[PointsError], int] = {
     InvalidRequest: 400,
     InvalidKey: 401,
+    DevelopmentKeyRequired: 403,
     MayNotIssue: 403,
     NotFound: 404,
     IdempotencyKeyReused: 422,
@@ -119,6 +122,28 @@ def batch_body(batch: BatchRow, transactions: Sequence[TransactionRow]) -> dict[
         "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
         **result,
     }
+
+
+def listed_batch_body(batch: BatchRow) -> dict[str, Any]:
+    """A batch as a list shows it: as it is now, without its transactions."""
+    return {
+        "batch_id": batch.id,
+        "status": batch.status,
+        "created_at": timestamp(batch.created_at),
+        "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
+        "amount": None if batch.debited_count is None else batch.debited_count * batch.amount,
+        "current_balance": batch.current_balance,
+    }
+
+
+def listed_transaction_bodies(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
+    """Transactions as they are now, each with the batch whose row it comes with; rows of one batch stand together."""
+    bodies = []
+    for _, group in groupby(rows, key=lambda row: row[0].id):
+        of_batch = list(group)
+        transactions = [transaction for _, transaction in of_batch]
+        bodies += _transaction_bodies(of_batch[0][0], transactions, as_issued=False)
+    return bodies
 
 
 def _transaction_bodies(

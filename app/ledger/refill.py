@@ -23,6 +23,22 @@ def refill(connection: Connection, organization_id: int, amount: int, *, sandbox
     return _write(connection, organization_id, balance=balance + amount, amount=amount, sandbox=sandbox)
 
 
+def reset_sandbox(connection: Connection, organization_id: int) -> int:
+    """Put the sandbox balance back to its start value and return it; the difference is kept as a refill.
+
+    A balance that is there already is left alone, and so is its last refill: nothing was put in or taken.
+
+    Raises:
+        NotFound: there is no such organization.
+    """
+    locked = _lock(connection, organization_id)
+    start: int = locked.sandbox_start_balance
+    balance: int = locked.sandbox_balance
+    if start != balance:
+        _write(connection, organization_id, balance=start, amount=start - balance, sandbox=True)
+    return start
+
+
 def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, int]]:
     """Lock the organization row, as every change of a balance does, so that none is lost to another.
 

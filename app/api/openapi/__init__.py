@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 from pydantic.json_schema import models_json_schema
 
 from app.api.envelope import INTERFACE_VERSION
-from app.api.openapi import envelopes, examples, headers, points, reads, refusals, requests, service
+from app.api.openapi import envelopes, examples, headers, lists, points, reads, refusals, requests, service
 from app.settings import Settings, settings
 
 blueprint = Blueprint("openapi", __name__)
@@ -47,7 +47,7 @@ def document(limits: Settings) -> dict[str, Any]:
             {"name": "Reads", "description": "What became of it."},
             {"name": "The service", "description": "Open to anybody, without a key."},
         ],
-        "paths": points.PATHS | reads.PATHS | service.PATHS,
+        "paths": points.PATHS | reads.PATHS | lists.PATHS | service.PATHS,
         "components": {
             "securitySchemes": {
                 "key": {

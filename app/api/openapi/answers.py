@@ -104,6 +104,34 @@ class Batch(Answer):
     current_balance: Points | None
 
 
+class ListedBatch(Answer):
+    """A batch as it is now, without its transactions."""
+
+    batch_id: Id
+    status: Literal["queued", "issued", "refused"]
+    created_at: Time
+    issued_at: Time | None
+    amount: Points | None = Field(description="The sum of the debited transactions; null until issued.")
+    current_balance: Points | None = Field(description="The balance right after this batch; null until issued.")
+
+
+_NextCursor = Annotated[str | None, Field(description="Leads to the next page; null at the end of the list.")]
+
+
+class BatchList(Answer):
+    """A page of batches, newest first."""
+
+    batches: list[ListedBatch]
+    next_cursor: _NextCursor
+
+
+class TransactionList(Answer):
+    """A page of transactions, newest first."""
+
+    transactions: list[Transaction]
+    next_cursor: _NextCursor
+
+
 class Health(Answer):
     """That the process answers."""
 

@@ -7,6 +7,7 @@ from pydantic import Field
 from app.api.openapi.answers import (
     Answer,
     Batch,
+    BatchList,
     Health,
     Id,
     Organization,
@@ -14,6 +15,8 @@ from app.api.openapi.answers import (
     QueuedBatch,
     Readiness,
     SendResult,
+    Transaction,
+    TransactionList,
     Verdict,
 )
 
@@ -75,6 +78,24 @@ class BatchAnswer(Success):
     data: Batch
 
 
+class BatchListAnswer(Success):
+    """A page of batches."""
+
+    data: BatchList
+
+
+class TransactionListAnswer(Success):
+    """A page of transactions."""
+
+    data: TransactionList
+
+
+class TransactionAnswer(Success):
+    """One transaction."""
+
+    data: Transaction
+
+
 class OrganizationAnswer(Success):
     """The caller's own organization."""
 
@@ -107,6 +128,9 @@ EVERY: tuple[type[Answer], ...] = (
     SendAnswer,
     QueuedAnswer,
     BatchAnswer,
+    BatchListAnswer,
+    TransactionListAnswer,
+    TransactionAnswer,
     OrganizationAnswer,
     HealthAnswer,
     ReadinessAnswer,

@@ -102,6 +102,24 @@ ANSWERS: dict[str, Any] = {
     ),
     "batch_queued": _success({"batch_id": 1, "status": "queued", "created_at": _ACCEPTED, **_NOT_ISSUED}),
     "batch_refused": _success({"batch_id": 1, "status": "refused", "created_at": _ACCEPTED, **_NOT_ISSUED}),
+    "batches": _success(
+        {
+            "batches": [
+                {
+                    "batch_id": 1,
+                    "status": "issued",
+                    "created_at": _ACCEPTED,
+                    "issued_at": _ISSUED,
+                    "amount": 100,
+                    "current_balance": 900,
+                }
+            ],
+            "next_cursor": None,
+        }
+    ),
+    "transactions": _success({"transactions": [_transaction(1, 900), _transaction(0, 950)], "next_cursor": None}),
+    "transaction": _success(_transaction(0, 950)),
+    "sandbox_reset": _success(_organization(1_000_000, last_refill=1_000_000)),
     "organization": _success(_organization(1_000)),
     "alive": _success({"status": "ok"}),
     "ready": _success({"status": "ready"}),

@@ -35,6 +35,13 @@ EXAMPLES: dict[str, Any] = {
         }
     ),
     "no_key": _failure(authorization=["A valid API key is required, sent as `Authorization: Bearer <key>`."]),
+    "bad_query": _failure(
+        limit=["The limit must be an integer from 1 to 1000."],
+        email=["The email must be an e-mail address: it has no @-sign."],
+        debited=["The debited must be true or false."],
+    ),
+    "live_key": _failure(authorization=["Only a development key may reset the sandbox, but this is a live key."]),
+    "no_transaction": _failure(transaction=["There is no transaction 131072."]),
     "suspended": _failure(
         organization=["The organization is suspended and cannot issue points until it is resumed."],
     ),
@@ -85,6 +92,11 @@ RESPONSES: dict[str, Any] = {
         "bad_entries",
         headers=answered() | _OF_A_400,
     ),
+    "BadQuery": _refusal(
+        "The query has faults; all of them are named, each under its parameter.",
+        "bad_query",
+        headers=answered() | _OF_A_400,
+    ),
     "NoRequest": _refusal("The bytes sent are no well-formed HTTP request.", headers=answered() | _OF_A_400),
     "Unauthorized": _refusal(
         "The key is missing, malformed, unknown or revoked; which of them is not told.",
@@ -96,6 +108,11 @@ RESPONSES: dict[str, Any] = {
         "There is no such batch, or it is another organization's, or the other mode's.",
         "no_batch",
     ),
+    "NoTransaction": _refusal(
+        "There is no such transaction, or it is another organization's, or the other mode's.",
+        "no_transaction",
+    ),
+    "LiveKey": _refusal("The key is a live one, and only the sandbox can be reset.", "live_key"),
     "WrongMethod": _refusal(
         "This path was called with a method that it does not take.", "wrong_method", headers=answered("Allow")
     ),

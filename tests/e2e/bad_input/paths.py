@@ -36,9 +36,12 @@ _NO_REQUEST = [
     raw("target: a port that is none", get(b"http://x:port/v1/organization"), (200, 400), "request"),
 ]
 
+_NUMBERED = {"batch": b"/v1/batches/", "transaction": b"/v1/transactions/"}
+
 # A number that no batch of the caller's has is a batch that is not there, however long the number is.
 _NO_BATCH = [
-    raw(f"batch: {number}"[:60], get(b"/v1/batches/" + number.encode()), 404, "batch")
+    raw(f"{noun}: {number}"[:60], get(path + number.encode()), 404, noun)
+    for noun, path in _NUMBERED.items()
     for number in (
         *("0", "00000", "2147483648", "4294967296", "9223372036854775807", "9223372036854775808"),
         *("18446744073709551616", "9" * 40, "1" + "0" * 4_000, "%30", "%39" * 30),
@@ -46,7 +49,8 @@ _NO_BATCH = [
 ]
 
 _NOT_EVEN_A_BATCH = [
-    raw(f"batch: {number}"[:60], get(b"/v1/batches/" + number.encode()), 404, "path")
+    raw(f"{noun}: {number}"[:60], get(path + number.encode()), 404, "path")
+    for noun, path in _NUMBERED.items()
     for number in (
         *(
             "-1",
@@ -83,7 +87,11 @@ _METHODS_OF = {
     VERIFY: "POST",
     SEND: "POST",
     ORGANIZATION: "GET",
+    b"/v1/batches": "GET",
     b"/v1/batches/1": "GET",
+    b"/v1/transactions": "GET",
+    b"/v1/transactions/1": "GET",
+    b"/v1/sandbox/reset": "POST",
     b"/healthz": "GET",
     b"/readyz": "GET",
 }

@@ -60,6 +60,19 @@ def _bad_entries(scene: Scene) -> httpx.Response:
     return scene.send(scene.acme().live, {"recipients": recipients, "amount": "50"})
 
 
+def _issued(scene: Scene, path: str) -> httpx.Response:
+    """Read a path after a batch to two; `{first}` in it stands for the id of its first transaction."""
+    key = scene.acme().live
+    first = scene.send(key, scene.body("to_two")).json()["data"]["transactions"][0]["id"]
+    return scene.get(path.format(first=first), key)
+
+
+def _sandbox_reset(scene: Scene) -> httpx.Response:
+    key = scene.acme().development
+    assert scene.send(key, scene.body("to_two")).status_code == 201
+    return scene.service.call("POST", "/v1/sandbox/reset", key=key)
+
+
 def _as_text(scene: Scene) -> httpx.Response:
     headers = {"Content-Type": "text/plain"}
     return scene.service.call("POST", "/v1/points/send", key=scene.acme().live, content=b"50", headers=headers)
@@ -75,6 +88,13 @@ SCENES: dict[str, Play] = {
     "batch_issued": _batch_issued,
     "batch_queued": _batch_queued,
     "batch_refused": _batch_refused,
+    "batches": lambda scene: _issued(scene, "/v1/batches"),
+    "transactions": lambda scene: _issued(scene, "/v1/transactions"),
+    "transaction": lambda scene: _issued(scene, "/v1/transactions/{first}"),
+    "sandbox_reset": _sandbox_reset,
+    "bad_query": lambda scene: scene.get("/v1/transactions?limit=0&email=ada&debited=yes", scene.acme().live),
+    "live_key": lambda scene: scene.service.call("POST", "/v1/sandbox/reset", key=scene.acme().live),
+    "no_transaction": lambda scene: scene.get("/v1/transactions/131072", scene.acme().live),
     "organization": lambda scene: scene.get("/v1/organization", scene.acme().live),
     "alive": lambda scene: scene.get("/healthz"),
     "ready": lambda scene: scene.get("/readyz"),

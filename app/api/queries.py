@@ -1,0 +1,141 @@
+"""What callers ask of a list: the query of `GET /v1/batches` and `GET /v1/transactions`, checked whole.
+
+Every fault is reported in one answer, under the name of its parameter. Other parameters are ignored.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from werkzeug.datastructures import MultiDict
+
+from app import addresses
+from app.api.schemas import Faults
+from app.api_keys import Caller
+from app.errors import InvalidAddress
+from app.pages import cursors
+from app.pages.filters import Filters, Page, Place
+from app.settings import INT64_MAX
+
+LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
+
+# The forms of two parameters, as a regular expression of JSON Schema has them.
+FORMS = {
+    "created_from": (
+        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})$"
+    ),
+    "cursor": r"^[A-Za-z0-9_-]{38}$",
+}
+
+_DIGITS = re.compile(r"[0-9]{1,19}")
+_MOMENT = re.compile(FORMS["created_from"])
+_NO_CURSOR = "must be the next_cursor of an earlier answer"
+
+_Value = TypeVar("_Value")
+
+
+class _Fault(Exception):
+    """A value is at fault; the text says what it must be, and completes “The <name> …”."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageRequest:
+    """A valid request for one page of a list."""
+
+    filters: Filters
+    place: Place | None
+    limit: int
+
+
+def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> PageRequest:
+    """Read the query of a list.
+
+    Args:
+        kind: which list, `batches` or `transactions`: a cursor of one is none of the other.
+        query: the parameters, each with all the values that it was given.
+
+    Raises:
+        InvalidRequest: with every fault of the query, each under its parameter.
+    """
+    faults = Faults()
+
+    def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
+        values = query.getlist(name)
+        if len(values) > 1:
+            faults.add(name, f"must be given once, but comes {len(values)} times.")
+        elif values:
+            try:
+                return parse(values[0])
+            except _Fault as fault:
+                faults.add(name, f"The {name} {fault}")
+        return None
+
+    limit = read("limit", _limit)
+    filters = Filters(
+        organization_id=who.organization.id,
+        sandbox=who.sandbox,
+        email_key=read("email", _email_key),
+        batch_id=read("batch", _batch_id),
+        created_from=read("created_from", _moment),
+        created_to=read("created_to", _moment),
+        debited=read("debited", _flag),
+        credited=read("credited", _flag),
+        allocated=read("allocated", _flag),
+    )
+    cursor = read("cursor", _cursor)
+    # Whether a cursor belongs to the filters can only be told of filters without a fault.
+    faults.raise_if_any()
+    place = None if cursor is None else cursors.decode(kind, filters, cursor)
+    if cursor is not None and place is None:
+        faults.add("cursor", f"The cursor {_NO_CURSOR} with the same filters.")
+    faults.raise_if_any()
+    return PageRequest(filters=filters, place=place, limit=LIMIT_DEFAULT if limit is None else limit)
+
+
+def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:
+    """Return the cursor of the page after this one; None at the end of the list."""
+    return None if page.next is None else cursors.encode(kind, asked.filters, page.next)
+
+
+def _limit(text: str) -> int:
+    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= LIMIT_MAX:
+        raise _Fault(f"must be an integer from 1 to {LIMIT_MAX}.")
+    return int(text)
+
+
+def _email_key(text: str) -> str:
+    try:
+        return addresses.parse(text).key
+    except InvalidAddress as error:
+        raise _Fault(error.sentence) from None
+
+
+def _batch_id(text: str) -> int:
+    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
+        raise _Fault("must be the id of a batch, an integer of at least 1.")
+    return int(text)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        if _MOMENT.fullmatch(text):
+            return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass  # A month 13, or a moment before the year 1.
+    raise _Fault(
+        "must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z; a + in an address is written %2B."
+    )
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise _Fault("must be true or false.")
+    return text == "true"
+
+
+def _cursor(text: str) -> str:
+    if not cursors.has_the_form(text):
+        raise _Fault(f"{_NO_CURSOR}.")
+    return text

@@ -1,0 +1,28 @@
+"""`POST /v1/sandbox/reset`: the sandbox balance back at its start value, for a development key."""
+
+from flask import Blueprint, Response
+
+from app import organizations
+from app.api import envelope
+from app.api.auth import caller
+from app.database import transaction
+from app.errors import DevelopmentKeyRequired
+from app.ledger.refill import reset_sandbox
+
+blueprint = Blueprint("sandbox", __name__)
+
+
+@blueprint.post("/v1/sandbox/reset")
+def reset() -> Response:
+    """Answer 200 with the organization as the sandbox then sees it, also when it may not issue: nothing is issued.
+
+    Raises:
+        DevelopmentKeyRequired: the key is a live one.
+    """
+    who = caller()
+    if not who.sandbox:
+        raise DevelopmentKeyRequired
+    with transaction() as connection:
+        reset_sandbox(connection, who.organization.id)
+        organization = organizations.find(connection, who.organization.id, sandbox=True)
+    return envelope.success(envelope.organization_body(organization))

@@ -1,0 +1,115 @@
+"""The pages of `GET /v1/batches`: newest first by the time they were accepted at, then by id."""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.batches import BatchRow
+from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
+from app.pages.filters import POSITIONS, Filters, Page, Place
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, walk
+
+_NEWEST_FIRST = "created_at DESC, id DESC"
+
+
+def page(connection: Connection, filters: Filters, *, place: Place | None, limit: int) -> Page[BatchRow]:
+    """Return the batches of a page.
+
+    Args:
+        place: where the page begins: the `next` of the page before; None for the first.
+        limit: how many rows at the most. A page may hold fewer, even none, and yet have a `next`.
+    """
+    if filters.contradict_themselves:
+        return Page([], None)
+    by_time = filters.email_key is None
+    parameters = filters.parameters() | {"rows": limit + 1}
+    if place is not None and by_time:
+        parameters |= {"place_moment": place.moment, "place_batch_id": place.id}
+    elif place is not None:
+        parameters |= {"place_id": place.id}
+    statement = _by_time(filters, place) if by_time else _of_address(filters, place)
+    rows: list[BatchRow] = []
+    for row in walk(connection, statement, parameters):
+        # The row that is one too many, or the last that was looked at, is where the next page begins.
+        if len(rows) == limit or row.place >= parameters["looked_at_max"]:
+            return Page(rows, Place(row.created_at, row.id) if by_time else _place_in_address(row))
+        rows.append(BatchRow(*row[: len(BatchRow._fields)]))
+    return Page(rows, None)
+
+
+def _by_time(filters: Filters, place: Place | None) -> str:
+    """Return the statement of a page of an organization's batches.
+
+    A batch counts as one row that is looked at, or as all of its transactions when these are asked
+    about their credits, because then they may all have to be read.
+    """
+    batches = ["organization_id = :organization_id", "sandbox = :sandbox"]
+    if place is not None:
+        batches.append("(created_at, id) <= (:place_moment, :place_batch_id)")
+    if filters.batch_id is not None:
+        batches.append("id = :batch_id")
+    if filters.created_from is not None:
+        batches.append("created_at >= :created_from")
+    if filters.created_to is not None:
+        batches.append("created_at <= :created_to")
+    if filters.debited is False:
+        batches.append("debited_count < recipient_count")
+    weight = "1" if filters.credit is None else "recipient_count"
+    lines = [
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, place FROM (",
+        f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS place",
+        f"FROM (SELECT {BATCH}, recipient_count FROM batches WHERE {' AND '.join(batches)}",
+        f"      ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max) b ORDER BY {_NEWEST_FIRST}",
+        f") looked_at WHERE place >= :looked_at_max OR ({_flags(filters)}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
+    ]
+    return "\n".join(lines)
+
+
+def _flags(filters: Filters) -> str:
+    """Return what a batch must fulfil: at least one of its transactions has all the flags asked for.
+
+    The balance pays the first `debited_count` recipients of a batch. Whether they were credited only
+    their rows can tell, since held points are claimed later; the LIMIT keeps PostgreSQL from reading
+    the whole table to know it of every batch at once.
+    """
+    if filters.credit is None:
+        return {None: "true", True: "debited_count > 0", False: "debited_count < recipient_count"}[filters.debited]
+    if filters.debited is False:  # What is not debited is never credited.
+        return "debited_count < recipient_count"
+    among_debited = "position < looked_at.debited_count"
+    found = f"""
+        coalesce((SELECT true FROM transactions WHERE batch_id = looked_at.id AND {among_debited}
+                  AND credited = :credited ORDER BY position LIMIT 1), false)
+    """
+    if filters.credit or filters.debited:
+        return found
+    return f"(debited_count < recipient_count OR {found})"
+
+
+def _of_address(filters: Filters, place: Place | None) -> str:
+    """Return the statement of a page of the batches in which an address has a transaction.
+
+    An address may come several times in a batch, if a setting allows repeats: only its first row that is
+    let through counts.
+    """
+    conditions = is_of_address(filters, moment="created_at")
+    if filters.debited is not None:
+        conditions.append("debited = :debited")
+    if filters.credit is not None:
+        conditions.append("credited = :credited")
+    lines = [
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, place, above FROM (",
+        f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",
+        rows_of_address(filters, place),
+        f") looked_at WHERE place = :looked_at_max OR ({' AND '.join(conditions)})",
+        ") found WHERE place = :looked_at_max OR above IS DISTINCT FROM id",
+        f"ORDER BY {NEWEST_FIRST} LIMIT :rows",
+    ]
+    return "\n".join(lines)
+
+
+def _place_in_address(row: Any) -> Place:
+    """Return where to go on; below the row's batch, if that is on this page already."""
+    if row.above == row.id:
+        return Place(None, row.id * POSITIONS - 1)
+    return Place(None, row.transaction_id)

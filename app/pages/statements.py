@@ -1,0 +1,32 @@
+"""What the statements of all pages have in common: how they are run, and the columns that they hand on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, CursorResult, text
+
+# PostgreSQL plans from what it guesses of the tables, and where it expects few rows it gathers and sorts them
+# all. For a page that must not be left to guesses: it walks an index in order, and stops when it is full.
+_WALK = text("""
+    SELECT set_config(name, 'off', true)
+    FROM unnest(ARRAY['enable_bitmapscan', 'enable_seqscan', 'enable_sort', 'jit']) AS name
+""")
+
+
+def walk(connection: Connection, statement: str, parameters: Mapping[str, Any]) -> CursorResult[Any]:
+    """Run the one statement of a page, in a transaction that does nothing else."""
+    connection.execute(_WALK)
+    return connection.execute(text(statement), parameters)
+
+
+# In the order of `app.batches.BatchRow`; its last field is the time the organization was created at.
+BATCH = """
+    id, organization_id, sandbox, status, amount, label, created_at, refusal, issued_at,
+    debited_count, current_balance, organization_name, last_refill
+"""
+ORGANIZATION_CREATED_AT = (
+    "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at"
+)
+
+# What the rows of a transaction are chosen by and made of.
+TRANSACTION = "position, email, email_key, balance, debited, credited, claimed_at, user_id"

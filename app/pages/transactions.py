@@ -1,0 +1,142 @@
+"""The pages of `GET /v1/transactions`: newest first by the time they were issued at, then by id."""
+
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from app.batches import BatchRow, TransactionRow
+from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
+from app.pages.filters import POSITIONS, Filters, Page, Place
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, walk
+
+Row = tuple[BatchRow, TransactionRow]
+
+_NEWEST_FIRST = "issued_at DESC, id DESC, position DESC"
+
+
+def page(connection: Connection, filters: Filters, *, place: Place | None, limit: int) -> Page[Row]:
+    """Return the transactions of a page, each with its batch.
+
+    Args:
+        place: where the page begins: the `next` of the page before; None for the first.
+        limit: how many rows at the most. A page may hold fewer, even none, and yet have a `next`.
+    """
+    if filters.contradict_themselves:
+        return Page([], None)
+    parameters = filters.parameters() | {"rows": limit + 1}
+    if place is not None:
+        batch_id, position = divmod(place.id, POSITIONS)
+        parameters |= {
+            "place_moment": place.moment,
+            "place_id": place.id,
+            "place_batch_id": batch_id,
+            "place_position": position,
+        }
+    rows: list[Row] = []
+    for row in walk(connection, _statement(filters, place), parameters):
+        # The row that is one too many, or the last that was looked at, is where the next page begins.
+        if len(rows) == limit or row.place == parameters["looked_at_max"]:
+            moment = None if filters.email_key is not None else row.issued_at
+            return Page(rows, Place(moment, row.transaction_id))
+        rows.append(_row(row))
+    return Page(rows, None)
+
+
+def find(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row | None:
+    """Return one transaction of an organization and mode; another's is None, like one that does not exist."""
+    batch_id, position = divmod(transaction_id, POSITIONS)
+    parameters = {"organization_id": organization_id, "sandbox": sandbox, "batch_id": batch_id, "position": position}
+    row = connection.execute(_FIND, parameters).one_or_none()
+    return None if row is None else _row(row)
+
+
+def _row(row: Any) -> Row:
+    columns = len(BatchRow._fields)
+    return BatchRow(*row[:columns]), TransactionRow(*row[columns : columns + len(TransactionRow._fields)])
+
+
+def _statement(filters: Filters, place: Place | None) -> str:
+    """Return the statement of a page: a source in the list's order, the rows let through, and their users.
+
+    The source is read only as far as the page needs. Its last row is returned whatever it is: the page
+    has looked at as much as it may, and the next one begins there.
+    """
+    if filters.email_key is None:
+        source, order, conditions = _rows_of_batches(filters, place), _NEWEST_FIRST, ["position IS NOT NULL"]
+    else:
+        source, order = rows_of_address(filters, place), NEWEST_FIRST
+        conditions = is_of_address(filters, moment="issued_at")
+    if filters.debited is not None:
+        conditions.append("debited = :debited")
+    if filters.credit is not None:
+        conditions.append("credited = :credited")
+    lines = [
+        _SHOWN,
+        "FROM (SELECT * FROM (",
+        source,
+        f") looked_at WHERE place = :looked_at_max OR ({' AND '.join(conditions)}) ORDER BY {order} LIMIT :rows) found",
+        _USER,
+        "ORDER BY place",
+    ]
+    return "\n".join(lines)
+
+
+def _rows_of_batches(filters: Filters, place: Place | None) -> str:
+    """Return the statement of an organization's transactions, batch by batch, newest first, numbered from 1.
+
+    The balance pays the first `debited_count` recipients of a batch, so either value of `debited` is a
+    range of its positions. A batch that has nothing there gives one row without a position: looking at
+    it counts as well.
+    """
+    batches = ["organization_id = :organization_id", "sandbox = :sandbox", "issued_at IS NOT NULL"]
+    rows = ["batch_id = b.id"]
+    if place is not None:
+        batches.append("(issued_at, id) <= (:place_moment, :place_batch_id)")
+        rows.append("position <= CASE b.id WHEN :place_batch_id THEN CAST(:place_position AS int) ELSE 131071 END")
+    if filters.batch_id is not None:
+        batches.append("id = :batch_id")
+    if filters.created_from is not None:
+        batches.append("issued_at >= :created_from")
+    if filters.created_to is not None:
+        batches.append("issued_at <= :created_to")
+    if filters.debited is False:
+        batches.append("debited_count < recipient_count")
+        rows.append("position >= b.debited_count")
+    elif filters.debited or filters.credit:
+        rows.append("position < b.debited_count")
+    # All that is found of a batch is read before it is put in order, so no more is found than a page can need.
+    at_most = ":rows" if filters.credit is None else ":looked_at_max"
+    lines = [
+        f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS place",
+        f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
+        "      ORDER BY issued_at DESC, id DESC LIMIT :looked_at_max) b",
+        f"LEFT JOIN LATERAL (SELECT {TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
+        f"                   ORDER BY position DESC LIMIT {at_most}) t ON true",
+        f"ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max",
+    ]
+    return "\n".join(lines)
+
+
+_SHOWN = "\n".join(
+    [
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT},",
+        "transaction_id(id, coalesce(position, 131071)) AS transaction_id, email, balance, debited, credited,",
+        "claimed_at IS NOT NULL, recipient_id, first_name, last_name, place",
+    ]
+)
+_USER = """
+    LEFT JOIN LATERAL (SELECT id AS recipient_id, first_name, last_name FROM users
+                       WHERE id = found.user_id LIMIT 1) u ON true
+"""
+_FIND = text(
+    "\n".join(
+        [
+            _SHOWN,
+            f"FROM (SELECT {BATCH}, {TRANSACTION}, 1 AS place FROM batches b",
+            f"CROSS JOIN LATERAL (SELECT {TRANSACTION} FROM transactions WHERE batch_id = b.id",
+            "                     AND position = :position) t",
+            "WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found",
+            _USER,
+        ]
+    )
+)

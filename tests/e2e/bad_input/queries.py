@@ -1,0 +1,77 @@
+"""Queries of the lists: each parameter with what it must not be, alone, twice, and all at once."""
+
+from urllib.parse import quote
+
+from tests.e2e.bad_input.cases import ADDRESS, CANARY, RawCase, get, raw
+
+BATCHES, TRANSACTIONS = b"/v1/batches", b"/v1/transactions"
+
+_BAD = {
+    "limit": ("", "0", "-1", "1.0", "1e2", "abc", "1001", "9" * 400, "0x10", "%D9%A3", "1%00", "1%0a", "NaN"),
+    "cursor": (
+        "",
+        CANARY,
+        "A" * 3_999,
+        "B" + "A" * 37,
+        "%00",
+        "%ff",
+        "null",
+        "eyJpZCI6MX0=",
+        "..%2f..",
+        "%27%20OR%201=1",
+    ),
+    "email": ("", CANARY, f"{CANARY}%00@example.com", f"{CANARY}@@example.com", "%ff", "a" * 255 + "@x.example"),
+    "batch": ("", "0", "-1", "1.0", CANARY, "9223372036854775808", "9" * 400, "1;DROP", "%D9%A3"),
+    "created_from": ("", CANARY, "2026-01-31", "2026-01-31T09:30:00", "2026-02-30T00:00:00Z", "0", "infinity", "now"),
+    "created_to": ("", "0001-01-01T00:00:00%2B23:59", "9999-12-31T23:59:59-23:59", "2026-01-31T09:30:00+02:00", "%00"),
+    "debited": ("", "1", "0", "True", "TRUE", "yes", CANARY, "%00", "true%00", "null"),
+    "credited": ("", "1", "False", "on"),
+    "allocated": ("", "f", "no", "[]"),
+}
+
+_FAULTS = [
+    raw(f"{path.decode()} {name}={value}"[:61], get(b"%b?%b=%b" % (path, name.encode(), value.encode())), 400, name)
+    for path in (BATCHES, TRANSACTIONS)
+    for name, values in _BAD.items()
+    for value in values
+]
+
+_TWICE = [
+    raw(f"twice {name}", get(b"%b?%b=1&%b=1" % (TRANSACTIONS, name.encode(), name.encode())), 400, name)
+    for name in _BAD
+]
+
+_ALL = b"&".join(name.encode() + b"=%3F" for name in _BAD)
+
+_STRANGE_AND_RIGHT = [
+    raw(f"right: {path.decode()} {query}"[:99], get(b"%b?%b" % (path, query.encode())), 200)
+    for path in (BATCHES, TRANSACTIONS)
+    for query in (
+        *(
+            "",
+            "&&&",
+            f"{CANARY}=1",
+            "%00=%00",
+            "%ff=1",
+            "Limit=0",
+            "limit%5B%5D=0",
+            "organization_id=1",
+        ),
+        *(
+            "limit=1",
+            "limit=0001",
+            f"batch=9223372036854775807&email={ADDRESS}",
+            f"email={quote(ADDRESS)}",
+            f"email=%20{ADDRESS}%20",
+        ),
+        *("created_from=0001-01-01T00:00:00Z", "created_to=9999-12-31T23:59:59.999999Z", "credited=true&debited=false"),
+        *("created_from=2030-01-01T00:00:00Z&created_to=2020-01-01T00:00:00Z", "email=%EF%BF%BD%40example.com"),
+    )
+]
+
+CASES: list[RawCase] = [
+    *_FAULTS,
+    *_TWICE,
+    raw("everything at once", get(b"%b?%b" % (BATCHES, _ALL)), 400, *_BAD),
+    *_STRANGE_AND_RIGHT,
+]

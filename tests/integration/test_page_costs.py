@@ -1,0 +1,114 @@
+"""What a page costs in a filled database: as PostgreSQL counts it, the same at any depth, for every filter."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Engine, TextClause, text
+
+from app.database import Base, new_engine
+from app.pages import batches as batch_pages
+from app.pages import transactions as transaction_pages
+from app.pages.filters import LOOKED_AT_MAX, POSITIONS, Filters, Page, Place
+from tests.conftest import Servers
+from tests.integration import filled
+
+LIMIT = 100
+
+# A row of a page is at the most a descent into an index and a row of its table, for the transaction, its batch
+# and its user each; a small table's index has three levels. A page that looks at all it may has no users.
+BUFFERS_A_ROW = 12
+PAGE_MAX = BUFFERS_A_ROW * (LIMIT + 1)
+LOOKED_AT_BUFFERS_MAX = 8 * LOOKED_AT_MAX
+
+_FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+_RANGE = (_FIRST + timedelta(days=3), _FIRST + timedelta(days=9))
+FLAGS = (None, True, False)
+LISTS: dict[str, Callable[..., Page[Any]]] = {"batches": batch_pages.page, "transactions": transaction_pages.page}
+
+
+@pytest.fixture(scope="module")
+def full(servers: Servers) -> Iterator[Engine]:
+    """Fill the database once for all tests of this file."""
+    engine = new_engine(servers.database_url, pool_size=1)
+    _empty(engine)
+    filled.fill(engine)
+    yield engine
+    _empty(engine)
+    engine.dispose()
+
+
+def _empty(engine: Engine) -> None:
+    names = ", ".join(table.name for table in Base.metadata.sorted_tables)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY")
+
+
+class Explained:
+    """A connection that has each statement explained as it runs: the `buffers` it touched, the tables it `scanned`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.buffers = 0
+        self.scanned: set[str] = set()
+
+    def execute(self, statement: TextClause, parameters: Any = None) -> Any:
+        if "set_config" in statement.text:
+            return self._connection.execute(statement)
+        explain = text(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement.text}")
+        [document] = self._connection.execute(explain, parameters).scalar_one()
+        self.buffers += document["Plan"]["Shared Hit Blocks"] + document["Plan"]["Shared Read Blocks"]
+        self._look_at(document["Plan"])
+        return self._connection.execute(statement, parameters)
+
+    def _look_at(self, plan: dict[str, Any]) -> None:
+        if plan["Node Type"] in ("Seq Scan", "Bitmap Heap Scan"):
+            self.scanned.add(plan["Relation Name"])
+        for part in plan.get("Plans", []):
+            self._look_at(part)
+
+
+def cost(engine: Engine, kind: str, filters: Filters, *, place: Place | None) -> tuple[int, int]:
+    """Return how many buffers a page touches and how many rows it holds."""
+    with engine.connect() as connection:
+        explained = Explained(connection)
+        page = LISTS[kind](explained, filters, place=place, limit=LIMIT)
+    assert explained.scanned == set(), "a page is found in indexes"
+    return explained.buffers, len(page.rows)
+
+
+def place_at(kind: str, filters: Filters, batch_id: int) -> Place:
+    """Return the place of a batch of `filled.fill` in a list."""
+    by_id = kind == "transactions" or filters.email_key is not None
+    row_id = batch_id * POSITIONS + POSITIONS - 1 if by_id else batch_id
+    return Place(None if filters.email_key is not None else _FIRST + timedelta(minutes=batch_id), row_id)
+
+
+def everything_asked() -> Iterator[Filters]:
+    """Yield every combination of flags, an address that is in all batches or in two or none, and times."""
+    for email_key, debited, credited, (created_from, created_to) in product(
+        (None, filled.BUSY, filled.RARE), FLAGS, FLAGS, ((None, None), _RANGE)
+    ):
+        yield Filters(
+            organization_id=1,
+            sandbox=False,
+            email_key=email_key,
+            debited=debited,
+            credited=credited,
+            created_from=created_from,
+            created_to=created_to,
+        )
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_whatever_is_asked_a_page_looks_at_a_bounded_number_of_rows_at_any_depth(full: Engine, kind: str) -> None:
+    worst = {}
+    for filters in everything_asked():
+        for batch_id in (None, 30_015, 25_000, 1_500, 3):
+            place = None if batch_id is None else place_at(kind, filters, batch_id)
+            buffers, rows = cost(full, kind, filters, place=place)
+            if buffers > (PAGE_MAX if rows == LIMIT else LOOKED_AT_BUFFERS_MAX):
+                worst[filters, batch_id] = buffers, rows
+    assert worst == {}

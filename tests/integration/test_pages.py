@@ -1,0 +1,198 @@
+"""Pages of the lists on a real PostgreSQL: each walk gives just the rows that a plain look at the tables gives."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from app.database import transaction
+from app.pages import batches as batch_pages
+from app.pages import transactions as transaction_pages
+from app.pages.filters import Filters, Page, Place
+from tests.integration import books
+
+ANN, BOB, CEM, DAN = "ann@example.com", "Bob@Example.com", "cem@example.com", "dan@example.com"
+FLAGS = (None, True, False)
+
+Walk = Callable[..., list[int]]
+
+
+def pages_of(read: Callable[..., Page[Any]], filters: Filters, *, limit: int) -> Iterator[Page[Any]]:
+    """Read page after page to the end of the list, each in a transaction of its own."""
+    place: Place | None = None
+    while True:
+        with transaction() as connection:
+            page = read(connection, filters, place=place, limit=limit)
+        assert len(page.rows) <= limit
+        assert page.next is None or page.next != place, "a page must lead on"
+        yield page
+        place = page.next
+        if place is None:
+            return
+
+
+def walk_transactions(filters: Filters, *, limit: int = 1_000) -> list[int]:
+    """Return the ids of all transactions of a list, in its order."""
+    pages = pages_of(transaction_pages.page, filters, limit=limit)
+    return [transaction_row.id for page in pages for _, transaction_row in page.rows]
+
+
+def walk_batches(filters: Filters, *, limit: int = 1_000) -> list[int]:
+    return [batch.id for page in pages_of(batch_pages.page, filters, limit=limit) for batch in page.rows]
+
+
+def _look(statement: str, filters: Filters) -> list[int]:
+    """Return ids by a statement that reads whole tables and compares every row with the filters."""
+    with transaction() as connection:
+        return list(connection.execute(text(statement), filters.parameters()).scalars())
+
+
+_MATCHES = """
+    t.organization_id = :organization_id AND t.sandbox = :sandbox
+    AND (CAST(:email_key AS text) IS NULL OR coalesce(t.email_key, t.email) = :email_key)
+    AND (CAST(:debited AS boolean) IS NULL OR t.debited = :debited)
+    AND (CAST(:credited AS boolean) IS NULL OR t.credited = :credited)
+"""
+_BATCH_IN_RANGE = """
+    (CAST(:batch_id AS bigint) IS NULL OR b.id = :batch_id)
+    AND (CAST(:created_from AS timestamptz) IS NULL OR {moment} >= :created_from)
+    AND (CAST(:created_to AS timestamptz) IS NULL OR {moment} <= :created_to)
+"""
+
+
+def look_at_transactions(filters: Filters) -> list[int]:
+    order = "" if filters.email_key is not None else "b.issued_at DESC, "
+    return _look(
+        f"""SELECT transaction_id(t.batch_id, t.position) FROM transactions t JOIN batches b ON b.id = t.batch_id
+            WHERE {_MATCHES} AND {_BATCH_IN_RANGE.format(moment="b.issued_at")}
+            ORDER BY {order}b.id DESC, t.position DESC""",
+        filters,
+    )
+
+
+def look_at_batches(filters: Filters) -> list[int]:
+    order = "" if filters.email_key is not None else "b.created_at DESC, "
+    asks_rows = filters.has_flags or filters.email_key is not None
+    rows = f"AND EXISTS (SELECT FROM transactions t WHERE t.batch_id = b.id AND {_MATCHES})" if asks_rows else ""
+    return _look(
+        f"""SELECT b.id FROM batches b
+            WHERE b.organization_id = :organization_id AND b.sandbox = :sandbox
+            AND {_BATCH_IN_RANGE.format(moment="b.created_at")} {rows}
+            ORDER BY {order}b.id DESC""",
+        filters,
+    )
+
+
+@pytest.fixture
+def organization(database: None) -> int:
+    """Make a little of everything: paid, partly paid and unpaid batches, held and claimed points, other modes."""
+    organization_id, other = (books.make_organization(100, sandbox_balance=40, name=name) for name in ("Acme", "Other"))
+    books.make_users(ANN)
+    for recipients, amount in (([ANN, BOB], 10), ([CEM], 5), ([ANN, CEM, DAN, ANN], 20), ([BOB, BOB, BOB], 1)):
+        for owner in (organization_id, other):
+            books.queue_batch(owner, recipients, amount)
+            books.queue_batch(owner, recipients, amount, sandbox=True)
+    books.drain_all(organization_id)
+    books.drain_all(other)
+    late = books.queue_batch(organization_id, [DAN, ANN], 3)
+    books.execute(f"UPDATE batches SET retry_at = clock_timestamp() + interval '1 day' WHERE id = {late}")
+    books.issue_now(organization_id, [CEM, BOB], 500)
+    books.issue_now(organization_id, [DAN], 1)
+    books.execute(f"UPDATE batches SET retry_at = NULL WHERE id = {late}")
+    books.drain_all(organization_id)
+    books.make_users(BOB)
+    books.queue_batch(organization_id, [ANN, DAN], 1)
+    return organization_id
+
+
+@pytest.mark.parametrize(("looked_at_max", "limit"), [(2, 1_000), (3, 2), (5_000, 1), (5_000, 1_000)])
+def test_a_walk_gives_each_row_that_the_filters_let_through_once_and_in_order(
+    organization: int, monkeypatch: pytest.MonkeyPatch, looked_at_max: int, limit: int
+) -> None:
+    monkeypatch.setattr("app.pages.filters.LOOKED_AT_MAX", looked_at_max)
+    seen = 0
+    emails = (None, ANN, "bob@example.com", "nobody@example.com")
+    for email_key, debited, credited in product(emails, FLAGS, FLAGS):
+        filters = Filters(
+            organization_id=organization, sandbox=False, email_key=email_key, debited=debited, allocated=credited
+        )
+        transactions = walk_transactions(filters, limit=limit)
+        assert transactions == look_at_transactions(filters), filters
+        assert walk_batches(filters, limit=limit) == look_at_batches(filters), filters
+        seen += len(transactions)
+    assert seen > 50
+
+
+@pytest.mark.parametrize("looked_at_max", [2, 5_000])
+def test_times_are_exact_and_inclusive_at_both_ends(
+    organization: int, monkeypatch: pytest.MonkeyPatch, looked_at_max: int
+) -> None:
+    monkeypatch.setattr("app.pages.filters.LOOKED_AT_MAX", looked_at_max)
+    for moment, walk, look in (
+        ("issued_at", walk_transactions, look_at_transactions),
+        ("created_at", walk_batches, look_at_batches),
+    ):
+        with transaction() as connection:
+            statement = text(f"SELECT DISTINCT {moment} FROM batches WHERE {moment} IS NOT NULL")
+            moments = [*connection.execute(statement).scalars(), None]
+        for created_from, created_to, email_key in product(moments[::2], moments[1::2], (None, ANN)):
+            filters = Filters(
+                organization_id=organization,
+                sandbox=False,
+                email_key=email_key,
+                created_from=created_from,
+                created_to=created_to,
+            )
+            assert walk(filters, limit=2) == look(filters), filters
+
+
+def test_the_rows_of_one_batch_are_listed_from_its_last_to_its_first(organization: int) -> None:
+    for batch_id in look_at_batches(Filters(organization_id=organization, sandbox=False)):
+        filters = Filters(organization_id=organization, sandbox=False, batch_id=batch_id)
+        with transaction() as connection:
+            positions = connection.execute(
+                text(
+                    "SELECT transaction_id(batch_id, position) FROM transactions WHERE batch_id = :id ORDER BY 1 DESC"
+                ),
+                {"id": batch_id},
+            )
+            ids = list(positions.scalars())
+        assert walk_transactions(filters, limit=2) == ids
+        assert walk_batches(filters) == [batch_id]
+        by_address = Filters(organization_id=organization, sandbox=False, batch_id=batch_id, email_key=ANN)
+        assert walk_transactions(by_address) == look_at_transactions(by_address)
+        stranger = Filters(organization_id=organization, sandbox=True, batch_id=batch_id)
+        assert walk_transactions(stranger) == walk_batches(stranger) == []
+
+
+def test_lists_hold_nothing_of_another_organization_or_mode(organization: int) -> None:
+    own = [Filters(organization_id=organization, sandbox=sandbox) for sandbox in (False, True)]
+    others = [Filters(organization_id=organization + 1, sandbox=sandbox) for sandbox in (False, True)]
+    for walk in (walk_transactions, walk_batches):
+        lists = [set(walk(filters)) for filters in (*own, *others)]
+        assert all(lists)
+        assert sum(map(len, lists)) == len(set.union(*lists))
+
+
+def test_flags_that_no_transaction_can_have_together_give_an_empty_list(organization: int) -> None:
+    for debited, credited, allocated in ((None, True, False), (False, True, None), (False, None, True)):
+        filters = Filters(
+            organization_id=organization, sandbox=False, debited=debited, credited=credited, allocated=allocated
+        )
+        assert walk_transactions(filters) == walk_batches(filters) == []
+
+
+def test_one_transaction_is_found_by_its_own_organization_and_mode_alone(organization: int) -> None:
+    filters = Filters(organization_id=organization, sandbox=False)
+    with transaction() as connection:
+        for batch, row in transaction_pages.page(connection, filters, place=None, limit=1_000).rows:
+            ours = transaction_pages.find(connection, row.id, organization_id=organization, sandbox=False)
+            assert ours == (batch, row)
+            for organization_id, sandbox in ((organization, True), (organization + 1, False)):
+                assert (
+                    transaction_pages.find(connection, row.id, organization_id=organization_id, sandbox=sandbox) is None
+                )
+        for nothing in (0, 1, 131_071, row.id + 100, 2**63 - 1):
+            assert transaction_pages.find(connection, nothing, organization_id=organization, sandbox=False) is None

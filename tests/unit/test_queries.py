@@ -1,0 +1,110 @@
+"""The query of a list: what is taken, and every fault of it in one answer, each under its parameter."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from werkzeug.datastructures import MultiDict
+
+from app.api.queries import PageRequest, parse_page_request
+from app.errors import InvalidRequest
+from app.pages import cursors
+from app.pages.filters import Filters, Place
+from tests.unit.conftest import CALLER
+
+NOTHING_ASKED = Filters(organization_id=7, sandbox=False)
+NAMES = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
+
+
+def parse(*pairs: tuple[str, str]) -> PageRequest:
+    return parse_page_request("transactions", MultiDict(pairs), CALLER)
+
+
+def faults_of(*pairs: tuple[str, str]) -> set[str]:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(*pairs)
+    assert all(len(sentences) == 1 for sentences in caught.value.faults.values())
+    return set(caught.value.faults)
+
+
+def test_nothing_asked_is_the_first_hundred_of_everything() -> None:
+    assert parse() == PageRequest(filters=NOTHING_ASKED, place=None, limit=100)
+
+
+def test_everything_asked_is_read() -> None:
+    asked = parse(
+        *(("limit", "1000"), ("email", " Ada@Example.com "), ("batch", "42"), ("debited", "true")),
+        *(("created_from", "2026-01-31T11:30:00+02:00"), ("created_to", "2026-02-01T00:00:00.000001Z")),
+        *(("credited", "false"), ("allocated", "false")),
+    )
+    assert asked.limit == 1_000
+    assert asked.filters == Filters(
+        organization_id=7,
+        sandbox=False,
+        email_key="ada@example.com",
+        batch_id=42,
+        created_from=datetime(2026, 1, 31, 9, 30, tzinfo=UTC),
+        created_to=datetime(2026, 2, 1, 0, 0, 0, 1, tzinfo=UTC),
+        debited=True,
+        credited=False,
+        allocated=False,
+    )
+
+
+def test_a_cursor_is_taken_with_the_filters_it_was_made_with_whatever_the_limit() -> None:
+    place = Place(None, 131_072)
+    filters = Filters(organization_id=7, sandbox=False, email_key="ada@example.com")
+    cursor = cursors.encode("transactions", filters, place)
+    assert parse(("email", "ADA@example.com"), ("cursor", cursor), ("limit", "3")).place == place
+    assert faults_of(("email", "bob@example.com"), ("cursor", cursor)) == {"cursor"}
+    assert faults_of(("cursor", cursor)) == {"cursor"}
+    with pytest.raises(InvalidRequest):
+        parse_page_request("batches", MultiDict([("email", "ada@example.com"), ("cursor", cursor)]), CALLER)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("limit", value) for value in ("", "0", "-1", "+1", " 1", "1 ", "1.0", "1e2", "abc", "1001", "9" * 30, "٣")),
+        *(("cursor", value) for value in ("", "x", "null", "é", "A" * 38, "A" * 37 + "=", "A" * 5_000)),
+        *(("email", value) for value in ("", " ", "ada", "a@b@c", "a..b@example.com", "a\0@example.com")),
+        *(("batch", value) for value in ("", "0", "-1", "abc", "1.0", str(2**63), "9" * 400)),
+        *(("created_from", value) for value in ("", "yesterday", "2026-01-31", "2026-01-31T09:30:00", "1769851800")),
+        *(
+            ("created_from", value)
+            for value in ("2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-01-01T24:01:00Z")
+        ),
+        *(("created_to", value) for value in ("0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59")),
+        *(
+            ("created_to", value)
+            for value in ("2026-01-31T09:30:00 02:00", "2026-01-31T09:30:00Z\n", "0000-01-01T00:00Z")
+        ),
+        *(("created_to", value) for value in ("2026-01-31T09:30:00+99:00", "2026-01-31T09:30:60Z")),
+        *((flag, value) for flag in ("debited", "credited", "allocated") for value in ("", "1", "True", "yes", "null")),
+    ],
+)
+def test_a_value_of_another_form_is_a_fault_of_its_parameter(name: str, value: str) -> None:
+    assert faults_of((name, value)) == {name}
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    assert faults_of(*((name, "?") for name in NAMES)) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_parameter_given_twice_is_a_fault_even_with_one_value(name: str) -> None:
+    assert faults_of((name, "1"), (name, "1")) == {name}
+
+
+def test_other_parameters_are_ignored() -> None:
+    assert parse(("sandbox", "true"), ("organization_id", "8"), ("Limit", "x"), ("", "")) == parse()
+
+
+@given(st.lists(st.tuples(st.sampled_from(NAMES), st.text())))
+def test_whatever_is_asked_is_read_or_refused(pairs: list[tuple[str, str]]) -> None:
+    try:
+        faults = set[str]() if parse(*pairs).limit <= 1_000 else {"limit"}
+    except InvalidRequest as error:
+        faults = set(error.faults)
+    assert faults <= {name for name, _ in pairs}
