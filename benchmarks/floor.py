@@ -8,9 +8,10 @@ from functools import partial
 
 import psycopg
 
+from benchmarks.in_process import in_this_process
 from benchmarks.options import Options
 from benchmarks.rows import Look, Row, named, repeated, take_turns
-from benchmarks.service import Service, in_this_process, running
+from benchmarks.service import Service, running
 
 SIZES = (1, 10, 100, 1_000, 10_000)
 

@@ -10,10 +10,11 @@ from functools import partial
 from app.local.ports import HOST
 from benchmarks.body import accept_and_drain
 from benchmarks.caller import Caller
+from benchmarks.in_process import in_this_process
 from benchmarks.load import answered_s, get
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
-from benchmarks.service import Sender, Service, in_this_process, running
+from benchmarks.service import Sender, Service, running
 from benchmarks.stored import store
 
 MILLIONS = (0, 1, 10)

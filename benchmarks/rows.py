@@ -81,7 +81,8 @@ def joined(make: Callable[..., float], *rows: Row | None) -> Row | None:
 
 def over(row: Row | None, ground: Row | None) -> Row | None:
     """Divide a row by another of the same run, round by round; over nothing it is infinite."""
-    return joined(lambda value, beside: value / beside if beside else math.inf, row, ground)
+    ratio = joined(lambda value, beside: value / beside if beside else math.inf, row, ground)
+    return None if ratio is None else replace(ratio, figure="ratio")
 
 
 def percentile(sorted_values: Sequence[float], share: float) -> float:

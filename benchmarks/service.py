@@ -15,14 +15,13 @@ import psycopg
 from sqlalchemy import Connection
 
 from app import api_keys, organizations, users
-from app.database import engine, forget_connections_of_the_parent, new_engine
+from app.database import new_engine
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import ports
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
-from app.settings import settings
 from benchmarks.options import NotMeasured
 
 _STARTED_IN_S = 180.0
@@ -120,25 +119,6 @@ def _require_durability(service: Service) -> None:
             row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
             if row != ("on",):
                 raise NotMeasured(f"PostgreSQL's {name} is not on.")
-
-
-@contextlib.contextmanager
-def in_this_process(service: Service) -> Iterator[None]:
-    """Let the application's own functions, called in this process, find the servers of a service."""
-    addresses = {"DATABASE_URL": service.database_url, "REDIS_URL": service.redis_url}
-    former = {name: os.environ.get(name) for name in addresses}
-    os.environ.update(addresses)
-    settings.cache_clear()
-    try:
-        yield
-    finally:
-        engine().dispose()
-        forget_connections_of_the_parent()
-        settings.cache_clear()
-        for name, address in former.items():
-            os.environ.pop(name)
-            if address is not None:
-                os.environ[name] = address
 
 
 def _wait_until_it_runs(process: subprocess.Popen[bytes], output: Path) -> None:

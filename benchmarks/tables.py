@@ -1,7 +1,7 @@
 """Tables of figures: made once, printed on a terminal or written as Markdown."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -10,6 +10,7 @@ from benchmarks.aims import AIMS, Sections
 from benchmarks.rows import Row, find, over
 
 _WIDTH = 180
+_COLUMNS_MAX = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +36,11 @@ class Table:
 
 def of_section(section: str, rows: Sequence[Row]) -> Table:
     """Put a section's figures together: a line a measure, a column a figure, or turned where figures are many."""
-    rows = [*rows, *_beside_floor(rows)]
+    rows = _beside_floor(rows)
     figures = list(dict.fromkeys(row.figure for row in rows))
     names = list(dict.fromkeys(_name(row) for row in rows))
     cells = {(_name(row), row.figure): spread(row) for row in rows}
-    if len(names) < len(figures):
+    if len(figures) > _COLUMNS_MAX:
         lines = [[heading(figure), *(cells.get((name, figure), "") for name in names)] for figure in figures]
         return Table(title=section, headings=["", *names], lines=lines)
     lines = [[name, *(cells.get((name, figure), "") for figure in figures)] for name in names]
@@ -58,10 +59,14 @@ def of_aims(sections: Sections) -> Table:
 
 
 def _beside_floor(rows: Sequence[Row]) -> list[Row]:
-    """Return each time as a multiple of the floor of its size, where that was measured beside it."""
-    times = [row for row in rows if row.figure == "time_s" and "recipients" in row.of]
-    found = (over(row, find(rows, "floor", "time_s", recipients=row.of["recipients"])) for row in times)
-    return [Row(what=row.what, of=row.of, figure="× floor", values=row.values) for row in found if row is not None]
+    """Put the floor of its size, and the multiple of it, beside each time that it was measured with."""
+    measures, beside = [row for row in rows if row.what != "floor"], []
+    for row in measures:
+        if row.figure == "time_s" and (floor := find(rows, "floor", "time_s", recipients=row.of.get("recipients", 1))):
+            multiple = over(row, floor)
+            assert multiple is not None, "both are there"
+            beside += [replace(floor, what=row.what, of=row.of, figure="floor_s"), replace(multiple, figure="× floor")]
+    return [*measures, *beside] if beside else list(rows)
 
 
 def _name(row: Row) -> str:

@@ -1,0 +1,42 @@
+"""Calling the application's own functions in this process, against the servers of a service."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from app.database import engine, forget_connections_of_the_parent
+from app.settings import settings
+from benchmarks.service import Service
+
+
+@contextlib.contextmanager
+def in_this_process(service: Service) -> Iterator[None]:
+    """Let the application's own functions, called in this process, find the servers of a service."""
+    addresses = {"DATABASE_URL": service.database_url, "REDIS_URL": service.redis_url}
+    former = {name: os.environ.get(name) for name in addresses}
+    os.environ.update(addresses)
+    settings.cache_clear()
+    try:
+        with _no_log():
+            yield
+    finally:
+        engine().dispose()
+        forget_connections_of_the_parent()
+        settings.cache_clear()
+        for name, address in former.items():
+            os.environ.pop(name)
+            if address is not None:
+                os.environ[name] = address
+
+
+@contextlib.contextmanager
+def _no_log() -> Iterator[None]:
+    """Send to nowhere what the functions log: it is written, as in a worker, and not among the tables."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:  # It is no path of ours.
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
