@@ -1,4 +1,4 @@
-"""`--publish`: the plots under docs/plots, and the tables between their markers in docs/performance.md."""
+"""`--publish`: the plots under docs/plots, and the tables between their markers in the documents."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,22 @@ DOCS = Path(__file__).parent.parent / "docs"
 def publish(documents: Mapping[str, Any], sections: Sections, *, docs: Path = DOCS) -> None:
     """Write the plots, and each table in the place of its former one; a section without markers is left out."""
     (docs / "plots").mkdir(exist_ok=True)
-    for name, bars in {"beside-the-floor": _beside_floor, "busy": _busy, "growth": _growth}.items():
+    for name, bars in _PLOTS.items():
         (docs / "plots" / f"{name}.svg").write_text(bars(sections).as_svg())
-    page = docs / "performance.md"
-    text = put(page.read_text(), "aims", tables.of_aims(sections).as_markdown())
+    inserts = {"aims": tables.of_aims(sections).as_markdown()}
     for section, rows in sections.items():
         table = tables.of_section(section, rows).as_markdown()
-        text = put(text, section, f"{circumstances(documents[section])}\n\n{table}")
+        inserts[section] = f"{circumstances(documents[section])}\n\n{table}"
+    for place, name in _PLOTTED.items():
+        inserts[place] = f"![{_PLOTS[name](sections).title}](plots/{name}.svg)\n\n{inserts.get(place, '')}"
+    _insert(docs / "performance.md", inserts)
+    _insert(docs.parent / "README.md", {"plot": f"![{_busy(sections).title}](docs/plots/busy.svg)\n"})
+
+
+def _insert(page: Path, inserts: Mapping[str, str]) -> None:
+    text = page.read_text()
+    for name, insert in inserts.items():
+        text = put(text, name, insert)
     page.write_text(text)
 
 
@@ -97,3 +106,8 @@ def _growth(sections: Sections) -> Bars:
         groups=[f"{millions} million" if millions else "none" for millions in MILLIONS],
         series=[("worker body", in_ms)],
     )
+
+
+_PLOTS = {"beside-the-floor": _beside_floor, "busy": _busy, "growth": _growth}
+# Under which marker of docs/performance.md each plot stands.
+_PLOTTED = {"send": "beside-the-floor", "busy": "busy", "growth": "growth"}

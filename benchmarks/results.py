@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks import service
 from benchmarks.options import Options
 from benchmarks.rows import Row
 
@@ -54,6 +55,8 @@ def _circumstances(options: Options) -> dict[str, Any]:
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 1),
+        # Settings given to the run; without any, the service runs with its defaults, but no rate limit.
+        "settings": service.given_settings(),
         "rounds": options.rounds,
         "seconds": options.seconds,
     }

@@ -26,6 +26,9 @@ from benchmarks.options import NotMeasured
 
 _STARTED_IN_S = 180.0
 _BALANCE = 10**15
+# The servers are the bench's own. Settings are passed on, to be tried, but for where other servers are.
+_NOT_PASSED_ON = ("DATABASE_URL", "REDIS_URL", "POINTS_")
+_ELSEWHERE = ("_URL", "_DIR", "_POOLER")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +88,23 @@ class Service:
             own.dispose()
 
 
+def given_settings() -> dict[str, str]:
+    """Return the settings that the bench was given, and that the service under test gets."""
+    given = {name: value for name, value in sorted(os.environ.items()) if name.startswith("POINTS_")}
+    return {name: value for name, value in given.items() if not name.endswith(_ELSEWHERE)}
+
+
 @contextlib.contextmanager
 def running(*, worker_events: bool = False) -> Iterator[Service]:
     """Start a service in a folder of its own; stop it, and leave nothing behind."""
     with tempfile.TemporaryDirectory(prefix="points-bench-") as name:
         folder, port = Path(name), ports.any_free()
         options = ["--port", str(port), "--flower-port", str(ports.any_free()), "--data-dir", name]
-        environment = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
-        environment |= {"POINTS_RATE_LIMIT": "off", "POINTS_WORKER_EVENTS": str(worker_events).lower()}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
+        environment |= given_settings() | {
+            "POINTS_RATE_LIMIT": "off",
+            "POINTS_WORKER_EVENTS": str(worker_events).lower(),
+        }
         with (folder / "output").open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-c", "from app.cli import main; main()", "up", *options],

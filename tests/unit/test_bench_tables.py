@@ -91,16 +91,15 @@ def test_a_table_goes_between_its_own_markers() -> None:
     assert put(page, "z", "new\n") == page
 
 
-def test_publishing_writes_the_plots_and_the_page(tmp_path: Path) -> None:
+def test_publishing_writes_the_plots_and_the_pages(tmp_path: Path) -> None:
     results.put("send", _SECTIONS["send"], Options(rounds=3, seconds=1), path=tmp_path / "results.json")
-    (tmp_path / "performance.md").write_text("<!-- bench: send -->\n<!-- /bench -->\n")
-    publish(results.read(tmp_path / "results.json"), _SECTIONS, docs=tmp_path)
-    assert (
-        "| whole send, 10,000 recipients | 180 (160 – 400) | 40 (30 – 50) | 6 (4 – 8) |"
-        in (tmp_path / "performance.md").read_text()
-    )
-    assert sorted(file.name for file in (tmp_path / "plots").iterdir()) == [
-        "beside-the-floor.svg",
-        "busy.svg",
-        "growth.svg",
-    ]
+    docs, readme = tmp_path / "docs", tmp_path / "README.md"
+    docs.mkdir()
+    (docs / "performance.md").write_text("<!-- bench: send -->\n<!-- /bench -->\n")
+    readme.write_text("before\n<!-- bench: plot -->\n<!-- /bench -->\nafter\n")
+    publish(results.read(tmp_path / "results.json"), _SECTIONS, docs=docs)
+    page = (docs / "performance.md").read_text()
+    assert "| whole send, 10,000 recipients | 180 (160 – 400) | 40 (30 – 50) | 6 (4 – 8) |" in page
+    assert "](plots/beside-the-floor.svg)" in page
+    assert "](docs/plots/busy.svg)" in readme.read_text()
+    assert sorted(plot.stem for plot in (docs / "plots").iterdir()) == ["beside-the-floor", "busy", "growth"]
