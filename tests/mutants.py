@@ -35,8 +35,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/issue.py",
-                "FROM organizations WHERE id = :id FOR NO KEY UPDATE",
-                "FROM organizations WHERE id = :id",
+                "pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE",
+                "pg_try_advisory_xact_lock(%(drain)s)",
             )
         ],
         tests=["tests/integration/test_locks.py", "tests/integration/test_concurrency.py"],
@@ -51,8 +51,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/issue.py",
-                "WHERE organization_id = :organization_id AND status = 'queued'",
-                "WHERE organization_id = :organization_id",
+                "WHERE organization_id = %(organization_id)s AND status = 'queued'",
+                "WHERE organization_id = %(organization_id)s",
             )
         ],
         tests=["tests/integration/test_drain.py", "tests/integration/test_issue.py"],
@@ -61,35 +61,49 @@ MUTANTS = (
         name="users are locked unordered",
         edits=[
             (
-                "app/ledger/issue.py",
-                "        ORDER BY u.id\n        FOR NO KEY UPDATE OF u",
-                "        ORDER BY md5(u.id::text || pg_backend_pid()::text)\n        FOR NO KEY UPDATE OF u",
+                "app/ledger/fold.py",
+                "ORDER BY id FOR NO KEY UPDATE",
+                "ORDER BY md5(id::text) FOR NO KEY UPDATE",
             )
         ],
-        tests=["tests/integration/test_deadlocks.py"],
+        tests=["tests/integration/test_lock_order.py"],
     ),
     Mutant(
         name="the debit stands in another transaction than the rows",
         edits=[
             (
                 "app/ledger/issue.py",
-                "    connection.execute(\n        _DEBIT_ORGANIZATION,",
-                "    _later(\n        _DEBIT_ORGANIZATION,",
+                "        WHERE id = %(organization_id)s\n    ), unfolded AS",
+                "        WHERE id = -%(organization_id)s\n    ), unfolded AS",
             ),
             (
                 "app/ledger/issue.py",
                 "def _debited(",
-                "LATER: list = []\n\n\ndef _later(*call):\n    LATER.append(call)\n\n\ndef _debited(",
+                (
+                    "LATER: list = []\n"
+                    "LATER_DEBIT = text('UPDATE organizations SET balance = balance - :live,'\n"
+                    "                   ' sandbox_balance = sandbox_balance - :sandbox WHERE id = :id')\n\n\n"
+                    "def _debited("
+                ),
+            ),
+            (
+                "app/ledger/issue.py",
+                "    expected = sum(",
+                (
+                    "    LATER.append({'id': organization.id, 'live': _debited(decisions, sandbox=False),\n"
+                    "                  'sandbox': _debited(decisions, sandbox=True)})\n"
+                    "    expected = sum("
+                ),
             ),
             (
                 "app/ledger/drain.py",
-                "                final = issue(connection, organization_id)\n",
+                "                final = issue(connection, organization_id, outcomes=outcomes)\n",
                 (
-                    "                final = issue(connection, organization_id)\n"
+                    "                final = issue(connection, organization_id, outcomes=outcomes)\n"
                     "            with transaction() as connection:\n"
-                    "                from app.ledger.issue import LATER\n"
+                    "                from app.ledger.issue import LATER, LATER_DEBIT\n"
                     "                while LATER:\n"
-                    "                    connection.execute(*LATER.pop(0))\n"
+                    "                    connection.execute(LATER_DEBIT, LATER.pop(0))\n"
                 ),
             ),
         ],
