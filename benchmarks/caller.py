@@ -76,47 +76,76 @@ class Caller:
         return self._status if self._tail == b"\r\n0\r\n\r\n" else 0
 
 
+class _Callers:
+    """All callers of a process, and what they saw: latencies of what ended after `counted_from`, and failures."""
+
+    def __init__(self, callers: list[Caller], *, expect: int, counted_from: float) -> None:
+        self._expect = expect
+        self._counted_from = counted_from
+        self._poll = select.poll()
+        self._by_number: dict[int, Caller] = {}
+        self.latencies_s: list[float] = []
+        self.failures: dict[str, int] = {}
+        self.calls_in_all = 0
+        for caller in callers:
+            self._begin(caller)
+
+    def _begin(self, caller: Caller) -> None:
+        number = caller.socket.fileno()
+        self._by_number[number] = caller
+        self._poll.register(number, select.POLLIN)
+        caller.send()
+
+    def look(self, seconds: float) -> None:
+        """Wait for answers for so long at the most, and send the next request for each that is whole."""
+        for number, _ in self._poll.poll(max(1, int(seconds * 1e3))):
+            caller = self._by_number[number]
+            try:
+                status = caller.receive()
+            except OSError as error:
+                self._failed(type(error).__name__)
+                self._poll.unregister(number)
+                del self._by_number[number]
+                caller.close()
+                caller.connect()
+                self._begin(caller)
+                continue
+            if status:
+                self._count(caller, status)
+                caller.send()
+
+    def _count(self, caller: Caller, status: int) -> None:
+        ended_at = time.perf_counter()
+        self.calls_in_all += 1
+        if status != self._expect:
+            self._failed(str(status))
+        elif ended_at >= self._counted_from:
+            self.latencies_s.append(ended_at - caller.sent_at)
+
+    def _failed(self, how: str) -> None:
+        self.failures[how] = self.failures.get(how, 0) + 1
+
+
 def run(plan: dict[str, Any]) -> dict[str, Any]:
     """Call from `start_at` for `warm_up_s` and then `seconds`; only what ended in the latter is counted."""
     requests = [request.encode("latin-1") for request in plan["requests"]]
     step = max(1, len(requests) // plan["callers"])
-    callers = [Caller(plan["host"], plan["port"], requests, place * step) for place in range(plan["callers"])]
+    connected = [Caller(plan["host"], plan["port"], requests, place * step) for place in range(plan["callers"])]
     time.sleep(max(0.0, plan["start_at"] - time.time()))
-    poll, by_number = select.poll(), {caller.socket.fileno(): caller for caller in callers}
-    for number, caller in by_number.items():
-        poll.register(number, select.POLLIN)
-        caller.send()
-    from_, until = (time.perf_counter() + plan["warm_up_s"] + more for more in (0, plan["seconds"]))
-    latencies: list[float] = []
-    calls_in_all = 0
-    failures: dict[str, int] = {}
-    cpu_from: float | None = None
+    counted_from = time.perf_counter() + plan["warm_up_s"]
+    until = counted_from + plan["seconds"]
+    callers = _Callers(connected, expect=plan["expect"], counted_from=counted_from)
+    while (now := time.perf_counter()) < counted_from:
+        callers.look(counted_from - now)
+    cpu_from_s = time.process_time()
     while (now := time.perf_counter()) < until:
-        if cpu_from is None and now >= from_:
-            cpu_from = time.process_time()
-        for number, _ in poll.poll(max(1, int((until - now) * 1e3))):
-            caller = by_number[number]
-            try:
-                status = caller.receive()
-            except OSError as error:
-                failures[type(error).__name__] = failures.get(type(error).__name__, 0) + 1
-                poll.unregister(number)
-                caller.connect()
-                del by_number[number]
-                by_number[caller.socket.fileno()] = caller
-                poll.register(caller.socket.fileno(), select.POLLIN)
-                caller.send()
-                continue
-            if status == 0:
-                continue
-            calls_in_all += 1
-            if status != plan["expect"]:
-                failures[str(status)] = failures.get(str(status), 0) + 1
-            elif (ended_at := time.perf_counter()) >= from_:
-                latencies.append(ended_at - caller.sent_at)
-            caller.send()
-    cpu_s = time.process_time() - (cpu_from or 0.0)
-    return {"latencies_s": latencies, "failures": failures, "cpu_s": cpu_s, "calls_in_all": calls_in_all}
+        callers.look(until - now)
+    return {
+        "latencies_s": callers.latencies_s,
+        "failures": callers.failures,
+        "calls_in_all": callers.calls_in_all,
+        "cpu_s": time.process_time() - cpu_from_s,
+    }
 
 
 if __name__ == "__main__":

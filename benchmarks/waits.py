@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-_LOOK_EVERY_S = 0.02
+# Seldom, because each look costs the cores that are measured a millisecond.
+_LOOK_EVERY_S = 0.1
 _KINDS = ("lock", "log flush")
 # Row and advisory locks; the flush of the log at a commit (spelled anew in PostgreSQL 17).
 _LOOK = """
@@ -28,7 +29,7 @@ class Waited:
 
 @contextlib.contextmanager
 def waits(database_url: str) -> Iterator[Waited]:
-    """Look 50 times a second, in a thread, until the block ends."""
+    """Look ten times a second, in a thread, until the block ends."""
     waited, ended = Waited(), threading.Event()
     looker = threading.Thread(target=_look, args=(database_url, waited, ended))
     looker.start()
