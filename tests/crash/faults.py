@@ -39,7 +39,8 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_delivery.the_visibility_timeout_is_shorter_than_a_drain,
     faults_of_delivery.a_batch_is_poisonous,
     faults_of_delivery.clocks_are_an_hour_apart,
-    faults_of_delivery.the_clock_of_beat_is_set_back_an_hour,
+    faults_of_delivery.the_clock_of_beat_is_set_back_while_it_runs,
+    faults_of_delivery.beat_is_killed,
 )
 KINDS: dict[str, Fault] = {fault.__name__: fault for fault in _FAULTS}
 NEEDS_A_VOLUME = faults_of_servers.the_disk_is_full.__name__

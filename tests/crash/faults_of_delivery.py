@@ -1,7 +1,6 @@
 """Faults of delivery and of time: tasks that come often, late and in disorder, a poisonous batch, wrong clocks."""
 
 import contextlib
-import signal
 import threading
 
 from celery import Celery
@@ -91,14 +90,19 @@ def clocks_are_an_hour_apart(scene: Scene) -> None:
     _restart_all(scene, right | {"web": service.web_command()}, {})
 
 
-def the_clock_of_beat_is_set_back_an_hour(scene: Scene) -> None:
-    """Beat must not wait until its clock is again where it was."""
+def the_clock_of_beat_is_set_back_while_it_runs(scene: Scene) -> None:
+    """Beat must not wait until its clock is again where it was, by an hour or by a year."""
     service = scene.service
-    service.restart("beat", service.beat_command(_HOUR_S))
-    scene.queue_without_a_message()
-    scene.wait_for("the sweep brings a batch without a message", lambda: not _is_queued(scene))
-    service.part("beat").hold_down(signal.SIGTERM)  # In good order, so that it writes down what it must remember.
-    service.restart("beat", service.beat_command())
+    for ahead_s in (scene.random.choice((_HOUR_S, 365 * 24 * _HOUR_S)), 0):
+        service.set_clock_of_beat(ahead_s)
+        scene.queue_without_a_message()
+        scene.wait_for("the sweep brings a batch without a message", lambda: not _is_queued(scene))
+
+
+def beat_is_killed(scene: Scene) -> None:
+    """Nobody sweeps until it is there again, and then it must not wait for anything it has missed."""
+    with scene.started_again(scene.service.part("beat")) as beat:
+        beat.kill_group()
     scene.queue_without_a_message()
 
 

@@ -48,6 +48,7 @@ class Service:
         self.volume = Volume(folder / "data")
         self.data = DataDir(folder / "data")
         self.pauses = Pauses(folder / "pauses")
+        self._clock_of_beat = folder / "clock-of-beat"
         self.supervisor = Supervisor()
         self.postgresql, self.valkey = PostgreSQL(self.data), Valkey(self.data)
         self.web_port = ports.any_free()
@@ -107,9 +108,16 @@ class Service:
         celery = ["celery", "--app", "tests.crash.planted_worker", "--quiet"]
         return [*_python(shift_s), *celery, "worker", "--hostname", f"{name}@%h", *options]
 
-    def beat_command(self, shift_s: int = 0) -> list[str]:
-        schedule = str(self.pauses.folder / "beat.schedule")
-        return [*_python(shift_s), "celery", "--app", "worker", "--quiet", "beat", "--schedule", schedule, "--pidfile="]
+    def beat_command(self) -> list[str]:
+        """Return how beat is started: with a clock that `set_clock_of_beat` sets while it runs."""
+        self.set_clock_of_beat(0)
+        clock = ["tests.crash.shifted", str(self._clock_of_beat)]
+        return [*_python(0), *clock, "celery", "--app", "worker", "--quiet", "beat", "--pidfile="]
+
+    def set_clock_of_beat(self, ahead_s: int) -> None:
+        written = self._clock_of_beat.with_suffix(".new")
+        written.write_text(str(ahead_s))
+        written.rename(self._clock_of_beat)  # At once: beat may be reading it.
 
     def restart(self, name: str, command: list[str], **environment: str) -> None:
         """End a part at once and start it with another command or environment."""

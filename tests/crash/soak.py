@@ -13,11 +13,26 @@ from typing import Any
 from tests.crash.faults import KINDS, NEEDS_A_VOLUME, plan
 from tests.crash.run import Run
 
+# What the last fault, the last look at everything and the callers' last retries may take after `--minutes`.
+_ENDS_WITHIN_S = 180
+
+
+class OutOfTime(Exception):
+    """The run should have ended by now."""
+
+
+def _out_of_time(*_: object) -> None:
+    raise OutOfTime
+
 
 def main() -> int:
     chosen = _arguments()
     # Asked to end, it still ends what it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if chosen.minutes:
+        # Whatever hangs, and with time to end: no later than this it is over, with what was found until then.
+        signal.signal(signal.SIGALRM, _out_of_time)
+        signal.setitimer(signal.ITIMER_REAL, chosen.minutes * 60 + _ENDS_WITHIN_S)
     say(f"seed {chosen.seed}")
     replay = f"python -m tests.crash.soak --seed {chosen.seed} --sends {chosen.sends} --faults {chosen.faults}"
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
@@ -27,10 +42,13 @@ def main() -> int:
             run.start()
             _faults(run, chosen, began)
             run.finish()
+        except OutOfTime:
+            run.figures.violations.append(f"the run did not end within {_ENDS_WITHIN_S} s of its time")
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             run.stop()
         figures = _figures(run, time.monotonic() - began)
-    _print_table(figures)
+    _print_summary(figures)
     say(json.dumps(figures, indent=2))
     if run.figures.violations:
         say(f"replay: {replay}" + (f" --kinds {chosen.kinds}" if chosen.kinds else ""))
@@ -43,7 +61,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument("--sends", type=int, default=10_000, help="acknowledged sends to reach")
     parser.add_argument("--faults", type=int, default=500, help="faults to inject")
-    parser.add_argument("--minutes", type=float, default=None, help="stop injecting after so long")
+    parser.add_argument(
+        "--minutes", type=float, default=None, help="stop injecting after so long; it all ends soon after"
+    )
     parser.add_argument("--kinds", default="", help="only these kinds of fault, with commas between them")
     parser.add_argument("--keep", default="", help="a new folder for the logs, which is not removed")
     return parser.parse_args()
@@ -101,15 +121,26 @@ def _figures(run: Run, lasted_s: float) -> dict[str, Any]:
     }
 
 
-def _print_table(figures: dict[str, Any]) -> None:
-    say("")
-    say(f"{'fault':<62} {'times':>5} {'recovery s, max':>16}")
+def _print_summary(figures: dict[str, Any]) -> None:
+    """Print what goes into docs/reliability.md as it stands there."""
+    answers = figures["answers"]
+    rows = {
+        "lasted": f"{figures['seconds'] / 60:.0f} min",
+        "faults injected": f"{figures['faults']:,}",
+        "sends acknowledged (201)": f"{figures['sends_acknowledged']:,}",
+        "answered 202 / 503 meanwhile": f"{answers.get('202', 0):,} / {answers.get('503', 0):,}",
+        "retries, of them of unknown outcome": f"{figures['retries']:,}, {figures['unknown_outcomes']:,}",
+        "longest recovery after a fault": f"{figures['recovery_s_max']} s",
+        "deadlocks": figures["deadlocks"],
+        "**violations**": f"**{len(figures['violations'])}**",
+    }
+    say(f"\n| | seed {figures['seed']} |\n|---|---|")
+    for name, value in rows.items():
+        say(f"| {name} | {value} |")
+    say("\n| fault | times | longest recovery, s |\n|---|---|---|")
     for kind, times in figures["faults_by_kind"].items():
-        say(f"{kind.replace('_', ' '):<62} {times:>5} {figures['recovery_s_max_by_kind'].get(kind, 0.0):>16}")
+        say(f"| {kind.replace('_', ' ')} | {times} | {figures['recovery_s_max_by_kind'].get(kind, 0.0)} |")
     say("")
-    for name in ("sends_acknowledged", "retries", "unknown_outcomes", "faults", "recovery_s_max", "deadlocks"):
-        say(f"{name.replace('_', ' '):<62} {figures[name]:>5}")
-    say(f"{'violations':<62} {len(figures['violations']):>5}")
 
 
 def say(line: str) -> None:
