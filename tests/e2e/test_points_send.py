@@ -183,6 +183,10 @@ def test_what_the_balance_does_not_pay_is_said_and_with_atomic_nothing_is_sent(s
     done = _send(service, path, caller)
     assert (done["debited"], done["not_debited"], done["current_balance"]) == (2, 2, 5)
     assert [row["reason"] for row in _results(path)] == ["", "", *["the balance was too low"] * 2]
+    service.points("organizations", "refill", str(caller.id), "100")
+    assert _send(service, path, caller)["not_debited"] == 2, "the same file is the same answer"
+    rest = _send(service, Path(done["undebited"]), caller)
+    assert (rest["debited"], rest["current_balance"]) == (2, 85)
 
 
 @pytest.mark.parametrize(("answer", "status", "left"), [("n", 1, 1_000), ("y", 0, 970)])
@@ -229,6 +233,7 @@ def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_
         (["--yes", "--url", "http://127.0.0.1:1"], 1, "cannot be reached"),
         (["--yes", "--url", "ftp://127.0.0.1"], 1, "must begin with http:// or https://"),
         (["--yes", "--label", "x" * 256], 1, "at most 255 characters"),
+        (["--yes", "--result", "FILE"], 1, "would replace the file itself"),
         (["--yes", "--column", "nonsense"], 1, "its columns are “E-mail” (1)"),
         (["--yes", "--amount", "0"], 2, "is not in the range"),
         (["--yes", "--amount", "many"], 2, "not a valid integer"),
@@ -238,6 +243,7 @@ def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(
     service: Service, path: Path, caller: Organization, arguments: Sequence[str], status: int, words: str
 ) -> None:
     _write(path, 2)
+    arguments = [str(path) if word == "FILE" else word for word in arguments]
     done = service.run(_arguments(path, caller, service.url, *arguments, "--json"))
     assert done.returncode == status, done.stderr
     assert words in done.stderr

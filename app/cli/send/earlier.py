@@ -1,7 +1,7 @@
 """What an earlier run of a file has written down, so that the next one neither pays twice nor asks in vain."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,31 +36,56 @@ class Earlier:
 
 def read_earlier(paths: Iterable[Path], intent: Intent, recipients: Recipients) -> Earlier:
     """Read the result files that there are. One that is no result file of ours says nothing."""
-    found = [_read(path, intent, recipients) for path in paths if path.exists()]
+    found = [_read(path, intent, recipients) for path in paths]
     # A run that was killed may have begun to write down once more what the one before it had.
     return max(found, key=lambda each: (each.paid_otherwise, each.settled), default=Earlier())
 
 
+def read_rows(path: Path) -> Iterator[Mapping[str, str]]:
+    """Yield the rows of a result file; nothing when there is none."""
+    if path.exists():
+        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
+            yield from csv.DictReader(file, restval="")
+
+
+class KnownRows:
+    """The rows of an earlier result file of the same campaign, asked for in the order of their lines."""
+
+    def __init__(self, path: Path, campaign: str) -> None:
+        self._rows = (row for row in read_rows(path) if _is_of(row, campaign))
+        self._next = next(self._rows, None)
+
+    def row(self, line: int, email: str) -> Sequence[str] | None:
+        while self._next is not None and int(self._next["line"]) < line:
+            self._next = next(self._rows, None)
+        found = self._next
+        is_this = found is not None and (found["line"], found["email"]) == (str(line), email)
+        return list(found.values()) if found is not None and is_this else None
+
+
+def _is_of(row: Mapping[str, str], campaign: str) -> bool:
+    return f"-{campaign}-" in row.get("idempotency_key", "")
+
+
 def _read(path: Path, intent: Intent, recipients: Recipients) -> Earlier:
     found = Earlier()
-    with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-        for row in csv.DictReader(file):
-            _add(found, row, intent, recipients)
+    for row in read_rows(path):
+        _add(found, row, intent, recipients)
     return found
 
 
-def _add(found: Earlier, row: Mapping[str, str | None], intent: Intent, recipients: Recipients) -> None:
+def _add(found: Earlier, row: Mapping[str, str], intent: Intent, recipients: Recipients) -> None:
     if (row.get("organization_id"), row.get("sandbox")) != (
         str(intent.organization_id),
         "yes" if intent.sandbox else "no",
     ):
         return
-    if f"-{intent.campaign}-" in (row.get("idempotency_key") or ""):
+    if _is_of(row, intent.campaign):
         found.settled += 1
-        settled_at = datetime.fromisoformat(row.get("created_at") or "")
+        settled_at = datetime.fromisoformat(row["created_at"])
         found.settled_at = max(settled_at, found.settled_at or settled_at)
     elif (row.get("debited"), row.get("amount"), row.get("label")) == ("yes", str(intent.amount), intent.label or ""):
-        found.paid_otherwise += _is_among(recipients, row.get("email") or "")
+        found.paid_otherwise += _is_among(recipients, row.get("email", ""))
 
 
 def _is_among(recipients: Recipients, email: str) -> bool:

@@ -20,6 +20,7 @@ def report(run: Run) -> int:
             recipients=run.recipients,
             sent=run.sent,
             result=str(run.results.path),
+            undebited=None if run.undebited is None else str(run.undebited),
         )
     if run.stopped is not None:
         sys.stderr.write(f"points: {run.stopped}\n")
@@ -49,4 +50,5 @@ def _document(run: Run) -> dict[str, Any]:
         "bad": len(run.recipients.bad),
         "bad_lines": [bad._asdict() for bad in run.recipients.bad],
         "result": str(run.results.path),
+        "undebited": None if run.undebited is None else str(run.undebited),
     }

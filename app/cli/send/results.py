@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
+from app.cli.send.earlier import KnownRows, read_rows
 from app.cli.send.recipients import BadLine, Part
 from app.cli.send.service import Issued
 from app.errors import Refused
@@ -105,7 +106,7 @@ class ResultFile:
 
         What an earlier run has written of such a line, of the same campaign, is kept.
         """
-        known = _Known(self.path, campaign)
+        known = KnownRows(self.path, campaign)
         for part in unsent:
             for line, email in zip(part.lines, part.emails, strict=True):
                 self._write_bad(before=line)
@@ -126,26 +127,16 @@ class ResultFile:
             self._next_bad = next(self._bad, None)
 
 
-class _Known:
-    """The rows of an earlier result file of the same campaign, asked for in the order of their lines."""
-
-    def __init__(self, path: Path, campaign: str) -> None:
-        self._rows = _rows_of(path, campaign)
-        self._next = next(self._rows, None)
-
-    def row(self, line: int, email: str) -> Sequence[str] | None:
-        while self._next is not None and int(self._next[0]) < line:
-            self._next = next(self._rows, None)
-        found = self._next
-        return found if found is not None and found[:2] == [str(line), email] else None
-
-
-def _rows_of(path: Path, campaign: str) -> Iterator[list[str]]:
-    if path.exists():
-        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-            for row in csv.reader(file):
-                if len(row) == len(COLUMNS) and f"-{campaign}-" in row[-1]:
-                    yield row
+def write_undebited(result: Path) -> Path:
+    """Write the recipients of a result file that the balance did not pay into a file that can be sent later."""
+    target = result.with_name(f"{result.name.removesuffix('.csv').removesuffix('.result')}.undebited.csv")
+    draft = target.with_name(f"{target.name}.unfinished")
+    with draft.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("email", "line"))
+        rows.writerows((row["email"], row["line"]) for row in read_rows(result) if row["reason"] == TOO_LOW)
+    draft.replace(target)
+    return target
 
 
 def _cells(line: int, transaction: Any, batch_id: int, idempotency_key: str) -> Sequence[object]:

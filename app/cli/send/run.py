@@ -69,6 +69,8 @@ class Run:
     parts_sent: int = 0
     sent: int = 0
     stopped: str | None = None
+    # Where those stand whom the balance did not pay.
+    undebited: Path | None = None
 
 
 @contextmanager
@@ -80,6 +82,8 @@ def prepared(choices: Choices) -> Iterator[Run]:
     """
     out, err = console(stderr=choices.as_json), console(stderr=True)
     with ExitStack() as stack:
+        if choices.result_path.resolve() == choices.file.resolve():
+            raise Refused("The result would replace the file itself: choose another --result FILE.")
         recipients, column = _read(choices, stack, err)
         words.bad_lines(err, recipients.bad, result_name=choices.result_path.name)
         if not recipients.count:
@@ -88,6 +92,8 @@ def prepared(choices: Choices) -> Iterator[Run]:
         say = _Sayer(err)
         service = Service(choices.url, choices.key, patience_s=choices.patience, say=say)
         stack.enter_context(closing(service))
+        if service.is_overheard:
+            say(f"The key travels to {service.url} unencrypted: prefer https://.")
         organization = service.organization()
         intent = Intent(
             campaign=campaign(recipients.fingerprint, amount=choices.amount, label=choices.label, again=choices.again),

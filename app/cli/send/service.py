@@ -15,6 +15,7 @@ from app.errors import PointsError, Refused
 # What a gateway or a busy service answers for a while. A 500 too: the idempotency key makes it safe.
 _PASSING = frozenset((429, 500, 502, 503, 504))
 _WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 
 
@@ -44,15 +45,22 @@ class Service:
         self._was_reached = False
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "User-Agent": "points-send"}
         try:
-            host = urlsplit(self.url).hostname
             # A proxy that the environment names is for the world outside, and not for this machine.
             self._client = httpx.Client(
-                base_url=self.url, headers=headers, timeout=_TIMEOUT, trust_env=host not in ("127.0.0.1", "localhost")
+                base_url=self.url,
+                headers=headers,
+                timeout=_TIMEOUT,
+                trust_env=urlsplit(self.url).hostname not in _THIS_MACHINE,
             )
         except (httpx.InvalidURL, UnicodeEncodeError, ValueError):
             raise Refused("The URL or the key cannot be read: a key holds letters, digits and _ only.") from None
         if self._client.base_url.scheme not in ("http", "https") or not self._client.base_url.host:
             raise Refused(f"The URL {self.url} must begin with http:// or https:// and name a host.")
+
+    @property
+    def is_overheard(self) -> bool:
+        """Tell whether the key travels to another machine unencrypted."""
+        return self._client.base_url.scheme == "http" and self._client.base_url.host not in _THIS_MACHINE
 
     def close(self) -> None:
         self._client.close()

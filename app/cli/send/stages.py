@@ -12,6 +12,7 @@ from app.cli.progress import progress_bar
 from app.cli.send import words
 from app.cli.send.recipients import Part, idempotency_key
 from app.cli.send.refusals import RefusedRecipients, TooManyRecipients
+from app.cli.send.results import write_undebited
 from app.cli.send.run import Run
 from app.cli.send.service import GaveUp
 from app.errors import PointsError, Refused
@@ -90,6 +91,8 @@ def send(run: Run) -> None:
     with _undisturbed():
         unsent = (part for part in run.recipients.parts(run.size) if part.number > run.parts_sent)
         run.results.finish(unsent, run.intent.campaign)
+        if run.sent > run.tally.debited:
+            run.undebited = write_undebited(run.results.path)
 
 
 def _verdict(run: Run, part: Part) -> Mapping[str, Any]:

@@ -51,7 +51,9 @@ def plan(
     print_pairs(console, rows)
 
 
-def outcome(console: Console, *, tally: Tally, recipients: Recipients, sent: int, result: str) -> None:
+def outcome(
+    console: Console, *, tally: Tally, recipients: Recipients, sent: int, result: str, undebited: str | None
+) -> None:
     """Show what the batches came to, and where each line's fate stands."""
     unsent = recipients.count - sent
     rows = {
@@ -60,7 +62,8 @@ def outcome(console: Console, *, tally: Tally, recipients: Recipients, sent: int
         "Points debited": points(tally.points),
         "Credited": points(tally.credited),
         "Held": f"{points(tally.held)}, until an account is registered" if tally.held else "0",
-        "Not debited": f"{points(sent - tally.debited)}: the balance was too low" if sent > tally.debited else None,
+        "Not debited": undebited
+        and f"{points(sent - tally.debited)}: the balance was too low. After a refill, send {undebited}",
         "Left out": _bad(recipients),
         "Not sent": points(unsent) if unsent else None,
         "Left after": None if tally.current_balance is None else points(tally.current_balance),
