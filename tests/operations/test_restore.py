@@ -1,6 +1,7 @@
 """Backup, and restore to a point in time, with PostgreSQL's own tools, in the steps of docs/backup.md."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,19 @@ from app.database import transaction
 from tests.crash.parts import until
 from tests.integration import books
 from tests.operations.server import Server
+from tests.unit.deployment.files import ROOT
 
 _PATIENCE_S = 60
+
+# What an operator is told to write, so that just that is tried.
+_PAGE = (ROOT / "docs" / "backup.md").read_text()
+
+
+def _told(form: str, archive: Path) -> str:
+    """Return what stands on the page in place of the group of a form, for an archive that is here."""
+    found = re.findall(form, _PAGE)
+    assert len(found) == 1, f"{form} stands once in docs/backup.md"
+    return str(found[0]).replace("/archive", str(archive))
 
 
 def _status_of(organization: int, batch: int) -> str | None:
@@ -31,7 +43,7 @@ def test_a_restore_has_exactly_what_was_there_at_its_moment_and_its_books_balanc
     server.postgresql.prepare()
     archive = server.folder(tmp_path / "archive")
     backup = server.folder(tmp_path / "backup")
-    server.set(archive_mode="on", archive_command=f"test ! -f {archive}/%f && cp %p {archive}/%f")
+    server.set(archive_mode="on", archive_command=_told(r"archive_command = '(.*)'", archive))
     with server.running(monkeypatch):
         migrations.upgrade(server.postgresql.url())
         acme = books.make_organization(1_000)
@@ -52,7 +64,7 @@ def test_a_restore_has_exactly_what_was_there_at_its_moment_and_its_books_balanc
     backup.rename(restored.cluster)
     restored.set(
         archive_mode="off",
-        restore_command=f"cp {archive}/%f %p",
+        restore_command=_told(r"restore_command = '(.*)'", archive),
         recovery_target_time=moment,
         recovery_target_action="promote",
     )
@@ -63,10 +75,12 @@ def test_a_restore_has_exactly_what_was_there_at_its_moment_and_its_books_balanc
         assert [_status_of(acme, batch) for batch in batches] == ["issued", "issued", "queued", None]
         assert (books.balance_of(acme), books.balance_of_user("ada@example.com")) == (960, 30)
         assert _audit()["balanced"] is True
-        # It goes on from there: what was accepted is issued, once.
+        # It goes on from there: what was accepted is issued, once, and no id is given a second time.
+        books.execute(_told(r"-c \"(SELECT setval.*)\"", archive))
         books.drain_all(acme)
         assert _status_of(acme, accepted) == "issued"
-        assert (books.balance_of(acme), _audit()["breaches"]) == (930, [])
+        assert books.issue_now(acme, ["ada@example.com"], 5) > too_late + 100_000
+        assert (books.balance_of(acme), _audit()["breaches"]) == (925, [])
 
 
 def _audit() -> dict[str, object]:
