@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import InvalidKey, NotFound
-from app.keys import hash_key, new_key
+from app.keys import new_key
 from app.models import ApiKey
 from app.organizations import OrganizationInMode
 
@@ -49,23 +49,28 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tu
         raise NotFound("organization", organization_id) from None
 
 
-def find_caller(connection: Connection, key: str) -> Caller:
-    """Return whom a well-formed key belongs to. It is looked up by its hash, so no comparison leaks time.
+def find_caller(connection: Connection, key_hash: bytes) -> Caller:
+    """Return whom a key belongs to. It is looked up by its hash, so no comparison leaks time.
 
     Raises:
         InvalidKey: unknown or revoked; the words tell neither from a malformed one.
     """
-    row = connection.execute(_CALLER, {"hash": hash_key(key)}).one_or_none()
+    row = connection.execute(_CALLER, {"hash": key_hash}).one_or_none()
     if row is None:
         raise InvalidKey
     api_key_id, sandbox, last_use_is_old, *organization = row
-    if last_use_is_old:  # Once a minute and not at every call: a row written is dearer than one read.
-        connection.execute(_NOTE_USE, {"id": api_key_id})
+    if last_use_is_old:
+        note_use(connection, api_key_id)
     return Caller(
         api_key_id=api_key_id,
         sandbox=sandbox,
         organization=OrganizationInMode(**dict(zip(OrganizationInMode.__slots__, organization, strict=True))),
     )
+
+
+def note_use(connection: Connection, api_key_id: int) -> None:
+    """Note that a key was used just now. Once a minute and not at every call: a row written is dearer than one read."""
+    connection.execute(_NOTE_USE, {"id": api_key_id})
 
 
 _CALLER = text("""

@@ -1,53 +1,18 @@
-"""Batches: writing one that is accepted, and reading back what became of it."""
+"""Batches: what is queued, what is due, and reading back what became of it."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select, text
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, text
 
-from app.errors import IdempotencyKeyReused
-from app.models import Batch
+from app.database import driver
 
 QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
 
 # The contract promises 30; a day more, so that no clock's hour makes it less.
 IDEMPOTENCY_KEY_KEPT_DAYS = 31
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IssueRequest:
-    """A valid request to issue points.
-
-    `emails` are the addresses as sent (trimmed), in order; `email_keys` their normalised forms at the
-    same places; `amount` is in points, for each recipient.
-    """
-
-    emails: Sequence[str]
-    email_keys: Sequence[str]
-    amount: int
-    atomic: bool
-    label: str | None
-
-    def meaning(self) -> bytes:
-        """Return the 32 bytes that are equal for two requests that mean the same, however they are written."""
-        digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
-        digest.update(b"-" if self.label is None else b"+" + self.label.encode())
-        for key in self.email_keys:
-            digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
-        return digest.digest()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Acceptance:
-    """What became of a send at the front: a batch of its own, or (`existed`) the one its key already names."""
-
-    batch_id: int
-    status: str
-    existed: bool
 
 
 class BatchRow(NamedTuple):
@@ -86,68 +51,6 @@ class TransactionRow(NamedTuple):
     last_name: str | None
 
 
-def find_by_idempotency_key(
-    connection: Connection,
-    organization_id: int,
-    request: IssueRequest,
-    *,
-    sandbox: bool,
-    idempotency_key: str,
-) -> Acceptance | None:
-    """Return the batch that an idempotency key names, or None while it is unused.
-
-    Raises:
-        IdempotencyKeyReused: the key was used with a request of another meaning.
-    """
-    row = connection.execute(
-        select(Batch.id, Batch.status, Batch.idempotency_hash).where(
-            Batch.organization_id == organization_id,
-            Batch.sandbox == sandbox,
-            Batch.idempotency_key == idempotency_key,
-        )
-    ).one_or_none()
-    if row is None:
-        return None
-    if row.idempotency_hash != request.meaning():
-        raise IdempotencyKeyReused
-    return Acceptance(batch_id=row.id, status=row.status, existed=True)
-
-
-def accept(
-    connection: Connection,
-    organization_id: int,
-    request: IssueRequest,
-    *,
-    sandbox: bool,
-    idempotency_key: str | None,
-) -> int | None:
-    """Write a queued batch and return its id. From the commit on it cannot be lost.
-
-    Returns None when another request took the idempotency key in the same moment: PostgreSQL made
-    this one wait for the other's commit, so the batch that now holds the key can be found.
-    """
-    statement = (
-        insert(Batch)
-        .values(
-            organization_id=organization_id,
-            sandbox=sandbox,
-            amount=request.amount,
-            atomic=request.atomic,
-            label=request.label,
-            recipient_count=len(request.emails),
-            emails=request.emails,
-            email_keys=None if request.email_keys == request.emails else request.email_keys,
-            idempotency_key=idempotency_key,
-            idempotency_hash=None if idempotency_key is None else request.meaning(),
-        )
-        .on_conflict_do_nothing(
-            index_elements=[Batch.organization_id, Batch.sandbox, Batch.idempotency_key],
-            index_where=Batch.idempotency_key.is_not(None),
-        )
-    )
-    return connection.execute(statement.returning(Batch.id)).scalar_one_or_none()
-
-
 def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow | None:
     """Return one batch of an organization and mode; another's is None, like one that does not exist."""
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
@@ -155,12 +58,20 @@ def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox
     return None if row is None else BatchRow(*row)
 
 
-_FIND = text("""
+def find_accepted(connection: Connection, batch_id: int) -> BatchRow:
+    """Return a batch that was accepted for whoever asks; it is never deleted."""
+    row: Any = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one()
+    return BatchRow(*row)
+
+
+_COLUMNS = """
     SELECT b.id, b.organization_id, b.sandbox, b.status, b.amount, b.label, b.created_at, b.refusal, b.issued_at,
            b.debited_count, b.current_balance, b.organization_name, b.last_refill, o.created_at
     FROM batches b JOIN organizations o ON o.id = b.organization_id
-    WHERE b.id = :id AND b.organization_id = :organization_id AND b.sandbox = :sandbox
-""")
+    WHERE b.id = :id
+"""
+_FIND_ACCEPTED = text(_COLUMNS)
+_FIND = text(f"{_COLUMNS} AND b.organization_id = :organization_id AND b.sandbox = :sandbox")
 
 
 def transactions_of(connection: Connection, batch_id: int) -> list[TransactionRow]:
@@ -175,6 +86,36 @@ _TRANSACTIONS = text("""
     WHERE t.batch_id = :batch_id
     ORDER BY t.position
 """)
+
+
+def find_issued(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
+    """Return those of the given batches that are final, each with its transactions, by one statement.
+
+    For a few small batches, whose callers the front has made sure of: here is asked for no organization.
+    """
+    found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
+    with driver(connection) as postgresql:
+        for row in postgresql.execute(_FIND_ISSUED, {"ids": list(batch_ids)}):
+            _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
+            if row[_BATCH_WIDTH] is not None:  # A refused batch has no transactions.
+                transactions.append(TransactionRow(*row[_BATCH_WIDTH:]))
+    return found
+
+
+_BATCH_WIDTH = len(BatchRow._fields)
+
+_FIND_ISSUED = b"""
+    SELECT b.id, b.organization_id, b.sandbox, b.status, b.amount, b.label, b.created_at, b.refusal, b.issued_at,
+           b.debited_count, b.current_balance, b.organization_name, b.last_refill, o.created_at,
+           transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited,
+           t.claimed_at IS NOT NULL, u.id, u.first_name, u.last_name
+    FROM batches b
+    JOIN organizations o ON o.id = b.organization_id
+    LEFT JOIN transactions t ON t.batch_id = b.id
+    LEFT JOIN users u ON u.id = t.user_id
+    WHERE b.id = ANY(%(ids)s) AND b.status <> 'queued'
+    ORDER BY b.id, t.position
+"""
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:

@@ -5,9 +5,10 @@ finds out from its own polling.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -39,16 +40,27 @@ def redis() -> Redis:
     )
 
 
-def publish(batch_ids: Sequence[int]) -> None:
-    """Tell every front that these batches are final. Never fails: an unheard hint is only a delay."""
+class Hint(NamedTuple):
+    """What a worker says of an organization's drain: which batches are final, and whether it has left.
+
+    A worker that has left found nothing more to issue, at a moment when it owned the drain no more.
+    """
+
+    organization_id: int
+    batch_ids: list[int]
+    has_left: bool
+
+
+def publish(hint: Hint) -> None:
+    """Tell every front. Never fails: an unheard hint is only a delay."""
     try:
-        redis().publish(_CHANNEL, " ".join(map(str, batch_ids)))
+        redis().publish(_CHANNEL, " ".join(map(str, (hint.organization_id, int(hint.has_left), *hint.batch_ids))))
     except RedisError as error:
-        _log.warning("hint_lost", batch_ids=list(batch_ids), **logs.kind_of(error))
+        _log.warning("hint_lost", batch_ids=hint.batch_ids, **logs.kind_of(error))
 
 
-def listen() -> Iterator[list[int]]:
-    """Yield the batch ids of each hint, and an empty list about once a second when there is none.
+def listen() -> Iterator[Hint | None]:
+    """Yield each hint, and None about once a second when there is none.
 
     Raises:
         RedisError: Redis went away or fell silent; call again to listen anew.
@@ -60,7 +72,12 @@ def listen() -> Iterator[list[int]]:
             # A frozen server, or a proxy whose far side is gone, says nothing, and its connection looks well.
             if channel.health_check_response_counter > _UNANSWERED_MAX:
                 raise RedisConnectionError("Redis has fallen silent")
-            yield [] if message is None else [int(word) for word in message["data"].split()]
+            yield None if message is None else _read(message["data"])
+
+
+def _read(words: str) -> Hint:
+    organization_id, has_left, *batch_ids = map(int, words.split())
+    return Hint(organization_id=organization_id, batch_ids=batch_ids, has_left=bool(has_left))
 
 
 def note_sweep() -> None:

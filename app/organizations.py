@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, select, update
 
-from app.errors import NotFound, Refused
+from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended, Refused
 from app.models import Organization
 
 NAME_LENGTH_MAX = 255
@@ -25,6 +25,15 @@ class OrganizationInMode:
     balance: int
     last_refill: int
     created_at: datetime
+
+
+def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | None:
+    """Return why an organization may not issue at all, or None. Disabled wins over suspended."""
+    if is_disabled:
+        return OrganizationDisabled()
+    if is_suspended:
+        return OrganizationSuspended()
+    return None
 
 
 def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> int:

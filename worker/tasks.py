@@ -1,6 +1,8 @@
 """The tasks. Each is thin: it calls one function of the ledger and says what came of it."""
 
 import time
+from collections.abc import Sequence
+from functools import partial
 
 from sqlalchemy.exc import OperationalError
 
@@ -39,8 +41,12 @@ def issue(
     organization_id: int, batch_id: int | None = None, recipients: int | None = None, request_id: str | None = None
 ) -> None:
     """Drain an organization's queue. The other arguments are there for those who watch the jobs and read the logs."""
-    if drain(organization_id, announce=hints.publish):
+    if drain(organization_id, announce=partial(_announce, organization_id)):
         submit(organization_id)
+
+
+def _announce(organization_id: int, batch_ids: Sequence[int], has_left: bool) -> None:
+    hints.publish(hints.Hint(organization_id=organization_id, batch_ids=list(batch_ids), has_left=has_left))
 
 
 @celery.task(name=SWEEP, send_events=False)  # Every two seconds: they would bury the jobs that Flower shows.

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from app.acceptance import IssueRequest
 from app.addresses import Address, is_costly, parse
-from app.batches import IssueRequest
 from app.errors import InvalidAddress, InvalidRequest
 from app.settings import INT64_MAX, Settings
 

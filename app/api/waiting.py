@@ -1,84 +1,140 @@
 """Waiting for batches: every request that waits is woken by a hint, or by one shared look at the rows.
 
-A waiting request holds a thread and no database connection. One thread listens for hints, another
-looks at all pending rows in one query about every 250 ms, only while something waits. The row is the
-truth: a hint that is lost costs a quarter of a second, and a hint that lies costs nothing.
+A waiting request holds a thread and no database connection. One thread listens for hints and reads the
+small batches among them in one go, for all who wait for them; another looks at all pending rows in one
+query about every 250 ms, only while something waits. The row is the truth: a hint that is lost costs a
+quarter of a second, and a hint that lies costs nothing.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import batches, hints, logs
-from app.database import transaction
+from app.api.submitting import Submitting
+from app.batches import BatchRow, TransactionRow
+from app.database import single_statement
 
 POLL_EVERY_S = 0.25
+_TICK_EVERY_S = 0.05
 _LISTEN_AGAIN_AFTER_S = 1.0
+# Batches up to this many recipients are read together; a larger one is read and rendered by its own request.
+_READ_TOGETHER_MAX = 100
 
 _log = logs.logger()
 
+Rows = tuple[BatchRow, list[TransactionRow]]
+
+
+class Waiter:
+    """One request that waits. Whoever wakes it has set before what it then finds: its batch is final, or more.
+
+    `rows` are read for it by the way when its batch is small (`recipients`).
+    """
+
+    __slots__ = ("_asleep", "is_final", "recipients", "rows")
+
+    def __init__(self, recipients: int) -> None:
+        self.recipients = recipients
+        self.is_final = False
+        self.rows: Rows | None = None
+        self._asleep = threading.Lock()  # An Event would cost ten times as much, and every send makes one.
+        self._asleep.acquire()
+
+    def wake(self) -> None:
+        """Let `sleep` return, at once or when it is next called. To wake it twice is to wake it once."""
+        with suppress(RuntimeError):  # It is awake already.
+            self._asleep.release()
+
+    def sleep(self, timeout_s: float) -> bool:
+        """Wait to be woken; tell whether that was in time."""
+        return self._asleep.acquire(timeout=max(0.0, timeout_s))
+
 
 class Waiting:
-    """The requests of one process that wait, by batch. Its two threads start with the first of them."""
+    """The requests of one process that wait, by batch. Its two threads start with the first send."""
 
-    def __init__(self) -> None:
+    def __init__(self, submitting: Submitting) -> None:
+        self._submitting = submitting
         self._lock = threading.Lock()
-        self._waiters: dict[int, list[threading.Event]] = {}
-        self._somebody_waits = threading.Event()
+        self._waiters: dict[int, list[Waiter]] = {}
+        self._something_to_do = threading.Event()
         self._started = False
+        self._looked_at = 0.0
 
-    @contextmanager
-    def expect(self, batch_id: int) -> Iterator[threading.Event]:
-        """Register a waiter; its event is set once the batch is final, or may be."""
-        final = threading.Event()
+    def expect(self, batch_id: int, waiter: Waiter) -> None:
+        """Have a waiter woken once the batch is final, or may be."""
         with self._lock:
-            self._waiters.setdefault(batch_id, []).append(final)
-            self._start()
-        self._somebody_waits.set()
-        try:
-            yield final
-        finally:
-            with self._lock:
-                self._waiters[batch_id].remove(final)
-                if not self._waiters[batch_id]:
-                    del self._waiters[batch_id]
+            self._waiters.setdefault(batch_id, []).append(waiter)
+        self.start()
 
-    def wake(self, batch_ids: Sequence[int]) -> None:
-        """Set the events of everyone who waits for one of these batches."""
+    def leave(self, batch_id: int, waiter: Waiter) -> None:
+        """Forget a waiter, whether it was woken or not."""
         with self._lock:
-            for batch_id in batch_ids:
-                for final in self._waiters.get(batch_id, ()):
-                    final.set()
+            waiters = self._waiters.get(batch_id, [])
+            if waiter in waiters:
+                waiters.remove(waiter)
+            if not waiters:
+                self._waiters.pop(batch_id, None)
 
-    def _start(self) -> None:
-        """Start the threads. At first use and not at import: a thread does not survive a fork."""
-        if not self._started:
-            self._started = True
-            for work in (self._listen, self._poll):
-                threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True).start()
+    def start(self) -> None:
+        """See that the threads run. At first use and not at import: a thread does not survive a fork."""
+        self._something_to_do.set()
+        with self._lock:
+            started, self._started = self._started, True
+        if started:
+            return
+        for work in (self._listen, self._look):
+            threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True).start()
 
     def _listen(self) -> None:
         try:
-            for batch_ids in hints.listen():
-                self.wake(batch_ids)
+            for hint in hints.listen():
+                if hint is not None:
+                    self.wake(hint.batch_ids)
+                    self._submitting.hear(hint)
         except RedisError as error:
             _log.warning("hints_out_of_reach", **logs.kind_of(error))
             time.sleep(_LISTEN_AGAIN_AFTER_S)
 
-    def _poll(self) -> None:
-        self._somebody_waits.wait()
-        time.sleep(POLL_EVERY_S)
+    def wake(self, batch_ids: Iterable[int]) -> None:
+        """Wake everyone who waits for one of these batches and whose batch is final indeed."""
+        with self._lock:
+            awaited = {batch_id: list(self._waiters[batch_id]) for batch_id in batch_ids if batch_id in self._waiters}
+        if not awaited:
+            return
+        small = [number for number, waiters in awaited.items() if waiters[0].recipients <= _READ_TOGETHER_MAX]
+        large = list(awaited.keys() - set(small))
+        try:
+            with single_statement() as connection:
+                rows = batches.find_issued(connection, small) if small else {}
+                final = batches.final_among(connection, large) if large else []
+        except SQLAlchemyError as error:  # The next look will find them.
+            _log.warning("final_batches_not_read", **logs.kind_of(error))
+            return
+        for batch_id in (*rows, *final):
+            for waiter in awaited[batch_id]:
+                waiter.rows, waiter.is_final = rows.get(batch_id), True
+                waiter.wake()
+
+    def _look(self) -> None:
+        self._something_to_do.wait()
+        time.sleep(_TICK_EVERY_S)
+        self._submitting.tick()
         with self._lock:
             pending = list(self._waiters)
-            if not pending:
-                self._somebody_waits.clear()
+            if not pending and self._submitting.is_idle:
+                self._something_to_do.clear()
                 return
+        if not pending or time.monotonic() - self._looked_at < POLL_EVERY_S:
+            return
+        self._looked_at = time.monotonic()
         try:
-            with transaction() as connection:
+            with single_statement() as connection:
                 final = batches.final_among(connection, pending)
         except SQLAlchemyError as error:
             _log.warning("pending_batches_not_read", **logs.kind_of(error))
@@ -96,6 +152,3 @@ def _for_ever(work: Callable[[], None]) -> None:
                 "thread_failed", thread=work.__name__, **logs.kind_of(error), places=logs.places_of(error.__traceback__)
             )
             time.sleep(_LISTEN_AGAIN_AFTER_S)
-
-
-waiting = Waiting()

@@ -17,10 +17,11 @@ ROUNDS_MAX = 10
 _log = logs.logger()
 
 
-def drain(organization_id: int, *, announce: Callable[[Sequence[int]], None]) -> bool:
+def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], None]) -> bool:
     """Issue an organization's queued batches until none is left; tell whether more may be waiting.
 
-    `announce` is given the ids of the batches that each round has committed.
+    `announce` is given the ids of the batches that each round has committed, and whether this was the
+    last round: whoever accepts a batch after that must ask for a drain again.
 
     The look that ends a drain is made while *not* owning it. Whoever found it owned has left, and
     counts on the owner to look again after releasing; a last look from inside would miss a batch
@@ -35,8 +36,6 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int]], None]) ->
         try:
             with transaction() as connection:
                 final = issue(connection, organization_id, outcomes=outcomes)
-            if final is None:
-                return False
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
@@ -44,13 +43,16 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int]], None]) ->
             tally.count(DRAINS, 1, "failed")
             outcomes.clear()
             final = _one_at_a_time(organization_id, outcomes)
-        if final:
-            seconds = time.perf_counter() - began
-            announce(final)
-            report(organization_id, outcomes, seconds=seconds)
+        if final is None:
+            return False
+        seconds = time.perf_counter() - began
         with single_statement() as connection:
-            if not batches.has_due(connection, organization_id):
-                return False
+            is_done = not batches.has_due(connection, organization_id)
+        announce(final, is_done)
+        if final:
+            report(organization_id, outcomes, seconds=seconds)
+        if is_done:
+            return False
     return True
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.errors import InsufficientBalance, MayNotIssue, OrganizationDisabled, OrganizationSuspended
-from app.organizations import OrganizationInMode
+from app.errors import InsufficientBalance, MayNotIssue
+from app.organizations import OrganizationInMode, may_not_issue
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -14,15 +14,6 @@ class Verdict:
     required: int
     available: int
     affordable_recipients: int
-
-
-def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | None:
-    """Return why an organization may not issue at all, or None. Disabled wins over suspended."""
-    if is_disabled:
-        return OrganizationDisabled()
-    if is_suspended:
-        return OrganizationSuspended()
-    return None
 
 
 def affordable(*, balance: int, amount: int, recipients: int, atomic: bool = False) -> int:

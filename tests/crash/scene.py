@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from app import batches
-from app.batches import IssueRequest
+from app.acceptance import IssueRequest
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import REGISTERED, Parties
 from tests.crash.parts import Part, until

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
-from app import batches, organizations, users
-from app.batches import BatchRow, IssueRequest, TransactionRow
+from app import api_keys, batches, organizations, users
+from app.acceptance import Acceptance, IssueRequest, Send, accept
+from app.batches import BatchRow, TransactionRow
 from app.database import engine, snapshot, transaction
+from app.keys import hash_key
 from app.ledger import fold as ledger_fold
 from app.ledger.audit import Breach, audit
 from app.ledger.claim import register
@@ -58,18 +60,29 @@ def queue_batch(
         label=label,
     )
     with transaction() as connection:
-        batch_id = batches.accept(
-            connection, organization_id, request, sandbox=sandbox, idempotency_key=idempotency_key
-        )
-    assert batch_id is not None
-    return batch_id
+        [accepted] = accept(connection, [Send(key_of(connection, organization_id, sandbox), request, idempotency_key)])
+    assert isinstance(accepted, Acceptance), accepted
+    assert not accepted.existed, "the idempotency key names another batch"
+    return accepted.batch_id
+
+
+def key_of(connection: Connection, organization_id: int, sandbox: bool = False) -> bytes:
+    """Return the hash of an API key of an organization and mode; make one if there is none."""
+    statement = text("SELECT hash FROM api_keys WHERE (organization_id, sandbox) = (:id, :sandbox) LIMIT 1")
+    known: bytes | None = connection.execute(statement, {"id": organization_id, "sandbox": sandbox}).scalar()
+    if known is not None:
+        return bytes(known)
+    _, key = api_keys.create(connection, organization_id, sandbox=sandbox)
+    return hash_key(key)
 
 
 def rounds_of(organization_id: int) -> list[list[int]]:
     """Drain an organization as a worker does and return the batch ids that each round announced."""
     rounds: list[list[int]] = []
     for _ in range(_DRAINS_MAX):
-        if not drain(organization_id, announce=lambda batch_ids: rounds.append(list(batch_ids))):
+        if not drain(
+            organization_id, announce=lambda batch_ids, _: rounds.append(list(batch_ids)) if batch_ids else None
+        ):
             return rounds
     raise AssertionError(f"something is always due and never issued; announced were {rounds}")
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from app import batches
-from app.batches import Acceptance, IssueRequest
+from app.acceptance import Acceptance, IssueRequest
 from app.database import transaction
 from app.errors import IdempotencyKeyReused
 from tests.integration import books, races

@@ -3,7 +3,7 @@
 import pytest
 
 from app import batches, organizations
-from app.batches import IssueRequest
+from app.acceptance import IssueRequest
 from app.database import transaction
 from app.ledger.issue import issue
 from tests.integration import books

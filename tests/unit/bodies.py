@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from app.acceptance import IssueRequest
 from app.api.schemas import parse_issue_request
-from app.batches import IssueRequest
 from app.errors import Faults, InvalidRequest
 from app.settings import settings
 

@@ -4,7 +4,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.batches import Acceptance, BatchRow, IssueRequest
+from app.acceptance import Acceptance, IssueRequest
+from app.batches import BatchRow
 from tests.unit import rows
 
 

@@ -4,7 +4,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app.batches import ISSUED, QUEUED, REFUSED, Acceptance
+from app.acceptance import Acceptance
+from app.batches import ISSUED, QUEUED, REFUSED
 from app.errors import IdempotencyKeyReused
 from tests.unit import rows
 from tests.unit.answers import AUTHORIZED, data_of, errors_of

@@ -1,0 +1,155 @@
+"""Acceptance: the one statement that knows who calls and writes their batches, for one send or for many at once."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from psycopg.rows import namedtuple_row
+from sqlalchemy import Connection
+
+from app.batches import QUEUED
+from app.database import driver
+from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
+from app.organizations import may_not_issue
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IssueRequest:
+    """A valid request to issue points.
+
+    `emails` are the addresses as sent (trimmed), in order; `email_keys` their normalised forms at the
+    same places; `amount` is in points, for each recipient.
+    """
+
+    emails: Sequence[str]
+    email_keys: Sequence[str]
+    amount: int
+    atomic: bool
+    label: str | None
+
+    def meaning(self) -> bytes:
+        """Return the 32 bytes that are equal for two requests that mean the same, however they are written."""
+        digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
+        digest.update(b"-" if self.label is None else b"+" + self.label.encode())
+        for key in self.email_keys:
+            digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
+        return digest.digest()
+
+
+class Send(NamedTuple):
+    """One send as the front has read it: the hash of its API key, what it asks for, how it may be repeated."""
+
+    key_hash: bytes
+    request: IssueRequest
+    idempotency_key: str | None
+
+
+class Acceptance(NamedTuple):
+    """What became of a send at the front: a batch of its own, or (`existed`) the one its key already names."""
+
+    api_key_id: int
+    key_use_is_old: bool
+    organization_id: int
+    batch_id: int
+    status: str
+    existed: bool
+
+
+def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
+    """Write a queued batch for each send that may have one; return what became of each, at its place.
+
+    One statement does it all: once it is committed, what it accepted cannot be lost. The errors are
+    returned, because one caller's are no other's: `InvalidKey`, `IdempotencyKeyReused`, `MayNotIssue`
+    (a batch that the idempotency key names is found before that is asked). None stands for a send whose
+    idempotency key another took in the same moment: the batch that holds it is there now, so ask again.
+    """
+    outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
+    with driver(connection) as postgresql, postgresql.cursor(row_factory=namedtuple_row) as cursor:
+        row: Any  # Its fields are the columns of the statement.
+        for row in cursor.execute(_ACCEPT, _columns(sends)):
+            outcomes[row.place] = _outcome(row)
+    return outcomes
+
+
+def _outcome(row: Any) -> Acceptance | PointsError | None:
+    if row.known_id is not None:
+        if not row.is_same:
+            return IdempotencyKeyReused()
+    elif (refusal := may_not_issue(is_disabled=row.is_disabled, is_suspended=row.is_suspended)) is not None:
+        return refusal
+    elif row.written_id is None:
+        return None
+    return Acceptance(
+        api_key_id=row.api_key_id,
+        key_use_is_old=row.key_use_is_old,
+        organization_id=row.organization_id,
+        batch_id=row.known_id or row.written_id,
+        status=row.known_status or QUEUED,
+        existed=row.known_id is not None,
+    )
+
+
+def _columns(sends: Sequence[Send]) -> dict[str, list[Any]]:
+    requests = [send.request for send in sends]
+    return {
+        "hashes": [send.key_hash for send in sends],
+        "amounts": [request.amount for request in requests],
+        "atomics": [request.atomic for request in requests],
+        "labels": [request.label for request in requests],
+        "counts": [len(request.emails) for request in requests],
+        "emails": [_array(request.emails) for request in requests],
+        "email_keys": [
+            None if request.email_keys == request.emails else _array(request.email_keys) for request in requests
+        ],
+        "idempotency_keys": [send.idempotency_key for send in sends],
+        "idempotency_hashes": [None if send.idempotency_key is None else send.request.meaning() for send in sends],
+    }
+
+
+def _array(texts: Sequence[str]) -> str:
+    """Write an array as PostgreSQL reads it: an array of arrays could not hold sends of different lengths."""
+    joined = '","'.join(texts)
+    if "\\" in joined or joined.count('"') > 2 * (len(texts) - 1):
+        joined = '","'.join(text.replace("\\", r"\\").replace('"', r"\"") for text in texts)
+    return f'{{"{joined}"}}'
+
+
+# The rows go in in the order of their idempotency keys: two groups that meet on the same keys wait for
+# each other one way round only. The id is drawn before the INSERT, because what an INSERT returns does not
+# say which source row it came from. The key's last use is noted apart, once a minute (`app.api_keys`).
+_ACCEPT = b"""
+    WITH asked AS MATERIALIZED (
+        SELECT a.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
+               k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old,
+               nextval('batches_id_seq') AS new_id
+        FROM unnest(%(hashes)s::bytea[], %(amounts)s::bigint[], %(atomics)s::boolean[], %(labels)s::text[],
+                    %(counts)s::int[], %(emails)s::text[], %(email_keys)s::text[], %(idempotency_keys)s::text[],
+                    %(idempotency_hashes)s::bytea[])
+             WITH ORDINALITY AS a (hash, amount, atomic, label, recipient_count, emails, email_keys, idempotency_key,
+                                   idempotency_hash, ordinality)
+        JOIN api_keys k ON k.hash = a.hash AND k.revoked_at IS NULL
+        JOIN organizations o ON o.id = k.organization_id
+    ), known AS MATERIALIZED (
+        SELECT a.ordinality, b.id, b.status, b.idempotency_hash = a.idempotency_hash AS is_same
+        FROM asked a
+        JOIN batches b ON b.organization_id = a.organization_id AND b.sandbox = a.sandbox
+                      AND b.idempotency_key = a.idempotency_key
+        WHERE a.idempotency_key IS NOT NULL
+    ), written AS (
+        INSERT INTO batches (id, organization_id, sandbox, amount, atomic, label, recipient_count, emails, email_keys,
+                             idempotency_key, idempotency_hash)
+        OVERRIDING SYSTEM VALUE
+        SELECT a.new_id, a.organization_id, a.sandbox, a.amount, a.atomic, a.label, a.recipient_count,
+               a.emails::text[], a.email_keys::text[], a.idempotency_key, a.idempotency_hash
+        FROM asked a
+        WHERE NOT a.is_disabled AND NOT a.is_suspended
+          AND NOT EXISTS (SELECT FROM known k WHERE k.ordinality = a.ordinality)
+        ORDER BY a.organization_id, a.sandbox, a.idempotency_key, a.ordinality
+        ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+        RETURNING id
+    )
+    SELECT (a.ordinality - 1)::int AS place, a.api_key_id, a.key_use_is_old, a.organization_id, a.is_disabled,
+           a.is_suspended, k.id AS known_id, k.status AS known_status, k.is_same, w.id AS written_id
+    FROM asked a LEFT JOIN known k ON k.ordinality = a.ordinality LEFT JOIN written w ON w.id = a.new_id
+"""

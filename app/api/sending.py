@@ -1,0 +1,186 @@
+"""Sending: the sends that come together are accepted together, and each waits for its own batch.
+
+The first send that comes becomes the leader: it has PostgreSQL accept whatever is there, in one
+statement and one commit. What comes meanwhile is the next group. Alone, a send leads itself and waits
+for nobody; among many, a group costs little more than one of them would.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app import acceptance, api_keys
+from app.acceptance import Acceptance, Send
+from app.api.submitting import Job, Submitting
+from app.api.waiting import Rows, Waiter, Waiting
+from app.batches import QUEUED
+from app.database import single_statement, transaction
+
+# One statement stays short, and one failure harms few.
+_TOGETHER_MAX = 64
+_RECIPIENTS_TOGETHER_MAX = 10_000
+# How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
+_ACCEPTED_WITHIN_S = 0.1
+
+
+class _Member(Waiter):
+    """A send in a group. Woken when it is its turn to lead, when it has failed, and when its batch is final."""
+
+    __slots__ = ("accepted_at", "leads", "outcome", "request_id", "send", "waits")
+
+    def __init__(self, send: Send, *, waits: bool, request_id: str) -> None:
+        super().__init__(len(send.request.emails))
+        self.send = send
+        self.request_id = request_id
+        self.accepted_at = 0.0
+        self.waits = waits
+        self.leads = False
+        self.outcome: Acceptance | Exception | None = None
+
+
+class Sent(NamedTuple):
+    """What became of a send: its acceptance, when that was (`perf_counter`), its rows if they were read by the way."""
+
+    acceptance: Acceptance
+    accepted_at: float
+    rows: Rows | None
+
+
+class Sending:
+    """The sends of one process."""
+
+    def __init__(self) -> None:
+        self._submitting = Submitting()
+        self._waiting = Waiting(self._submitting)
+        self._lock = threading.Lock()
+        self._queue: list[_Member] = []
+        self._is_led = False
+
+    def send(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
+        """Accept a send, have it issued, and wait for that, or not at all with `wait_s` 0.
+
+        `request_id` goes with the message, for those who read the logs.
+
+        Raises:
+            PointsError: it is not accepted: a bad key, a reused idempotency key, an organization that may not issue.
+            SQLAlchemyError: PostgreSQL is away. Whether the send was accepted may then be unknown.
+        """
+        member = _Member(send, waits=wait_s > 0, request_id=request_id)
+        deadline = time.monotonic() + wait_s
+        with self._lock:
+            self._queue.append(member)
+            member.leads = not self._is_led
+            self._is_led = True
+        try:
+            return self._follow(member, deadline)
+        finally:
+            if isinstance(member.outcome, Acceptance):
+                self._waiting.leave(member.outcome.batch_id, member)
+
+    def _follow(self, member: _Member, deadline: float) -> Sent:
+        while True:
+            if member.leads:
+                self._lead(member)
+            if isinstance(member.outcome, Exception):
+                raise member.outcome
+            if member.outcome is not None and (member.is_final or not member.waits or member.outcome.status != QUEUED):
+                return Sent(member.outcome, member.accepted_at, member.rows)
+            # Until it is accepted there is no deadline: the leader's waits all have an end.
+            in_time = member.sleep(_ACCEPTED_WITHIN_S if member.outcome is None else deadline - time.monotonic())
+            if not in_time and member.outcome is not None and time.monotonic() >= deadline:
+                return Sent(member.outcome, member.accepted_at, member.rows)
+
+    def _lead(self, leader: _Member) -> None:
+        """Have one group accepted, the leader's own; then the next in the queue leads."""
+        leader.leads = False
+        with self._lock:
+            group = self._next_group()
+        try:
+            _accept(group)
+        finally:
+            self._hand_over()
+            for member in group:
+                if member.outcome is None:  # Something nobody thought of ends the leader; nobody else shall hang.
+                    member.outcome = RuntimeError("The group's leader has failed.")
+            self._expect_and_wake(group, leader)
+        self._ask_for_drains(group)
+
+    def _next_group(self) -> list[_Member]:
+        recipients, count = 0, 0
+        for member in self._queue[:_TOGETHER_MAX]:
+            recipients += member.recipients
+            if count and recipients > _RECIPIENTS_TOGETHER_MAX:
+                break
+            count += 1
+        group, self._queue = self._queue[:count], self._queue[count:]
+        return group
+
+    def _hand_over(self) -> None:
+        with self._lock:
+            if not self._queue:
+                self._is_led = False
+                return
+            next_leader = self._queue[0]
+        next_leader.leads = True
+        next_leader.wake()
+
+    def _expect_and_wake(self, group: Sequence[_Member], leader: _Member) -> None:
+        """Register who waits for a batch, before it is asked for, so that no hint is missed; wake who does not."""
+        now = time.perf_counter()
+        for member in group:
+            outcome, member.accepted_at = member.outcome, now
+            if member.waits and isinstance(outcome, Acceptance) and outcome.status == QUEUED:
+                self._waiting.expect(outcome.batch_id, member)
+            elif member is not leader:
+                member.wake()
+
+    def _ask_for_drains(self, group: Sequence[_Member]) -> None:
+        asked: dict[int, dict[int, Job]] = {}
+        for member in group:
+            # A retry that joins a batch leaves the asking to whoever it belongs to.
+            if isinstance(member.outcome, Acceptance) and not member.outcome.existed:
+                asked.setdefault(member.outcome.organization_id, {})[member.outcome.batch_id] = Job(
+                    member.recipients, member.request_id
+                )
+        if asked:
+            self._waiting.start()
+        for organization_id, batches in asked.items():
+            self._submitting.ask(organization_id, batches)
+
+
+def _accept(group: Sequence[_Member]) -> None:
+    """Give every member of a group its outcome. Raises nothing that a database or a caller can bring about."""
+    try:
+        outcomes = _accept_at_once([member.send for member in group])
+    except (OperationalError, PoolTimeout) as error:  # PostgreSQL is away, for each of them.
+        outcomes = [error] * len(group)
+    except SQLAlchemyError as error:  # One of them is at fault: alone, each gets what it deserves.
+        if len(group) == 1:
+            outcomes = [error]
+        else:
+            for member in group:
+                _accept([member])
+            return
+    for member, outcome in zip(group, outcomes, strict=True):
+        if outcome is None:  # Its idempotency key was taken in this moment: the batch that holds it is there now.
+            _accept([member])
+        else:
+            member.outcome = outcome
+
+
+def _accept_at_once(sends: Sequence[Send]) -> list[Acceptance | Exception | None]:
+    with single_statement() as connection:
+        outcomes = acceptance.accept(connection, sends)
+    for api_key_id in {
+        outcome.api_key_id for outcome in outcomes if isinstance(outcome, Acceptance) and outcome.key_use_is_old
+    }:
+        with transaction() as connection:
+            api_keys.note_use(connection, api_key_id)
+    return list(outcomes)
+
+
+sending = Sending()

@@ -1,0 +1,101 @@
+"""Asking for drains: one message for all the sends of an organization that come while its drain runs.
+
+A drain takes whatever is queued, and looks again before it leaves. So while a message is on its way, or
+its drain at work, another one would find nothing to do: it is held back until the drain says that it has
+left, and then sent only for batches that it has not issued. A message or a hint that is lost costs the
+time of `_HELD_BACK_S`; if both are, and the process with them, the sweep brings the batches.
+"""
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from app import queue
+from app.hints import Hint
+
+# Far longer than a drain of small batches takes; a longer one is asked once more, and finds its owner.
+_HELD_BACK_S = 0.1
+# A broker that did not take a message is left alone for a while: each attempt costs its time limit.
+_BROKER_AWAY_S = 1.0
+
+
+class Job(NamedTuple):
+    """A batch as the people see it who watch the jobs: how many recipients, and whose request it was."""
+
+    recipients: int
+    request_id: str
+
+
+class _Asked:
+    """An organization whose drain was asked for: how long that counts, and the batches that have come since, by id."""
+
+    __slots__ = ("held", "until")
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+        self.held: dict[int, Job] = {}
+
+
+class Submitting:
+    """What one process has asked the workers for, and holds back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: dict[int, _Asked] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._asked
+
+    def ask(self, organization_id: int, batches: Mapping[int, Job]) -> None:
+        """Have these batches of an organization, by their ids, issued."""
+        with self._lock:
+            asked = self._asked.get(organization_id)
+            if asked is not None and time.monotonic() < asked.until:
+                asked.held.update(batches)
+                return
+            self._note(organization_id)
+        self._send(organization_id, batches)
+
+    def hear(self, hint: Hint) -> None:
+        """Take note of what a drain has issued, and ask again if it has left something of ours behind."""
+        with self._lock:
+            asked = self._asked.get(hint.organization_id)
+            if asked is None:
+                return
+            for batch_id in hint.batch_ids:
+                asked.held.pop(batch_id, None)
+            if not hint.has_left:
+                return
+            del self._asked[hint.organization_id]
+            if not asked.held:
+                return
+            self._note(hint.organization_id)
+        self._send(hint.organization_id, asked.held)
+
+    def tick(self) -> None:
+        """Ask again for what was held back too long: the message or the hint was lost, or the drain takes long."""
+        now = time.monotonic()
+        with self._lock:
+            late = {number: asked.held for number, asked in self._asked.items() if asked.until <= now}
+            for organization_id, held in late.items():
+                del self._asked[organization_id]
+                if held:
+                    self._note(organization_id)
+        for organization_id, held in late.items():
+            if held:
+                self._send(organization_id, held)
+
+    def _note(self, organization_id: int) -> None:
+        self._asked[organization_id] = _Asked(time.monotonic() + _HELD_BACK_S)
+
+    def _send(self, organization_id: int, batches: Mapping[int, Job]) -> None:
+        """Send one message for all; its batch and request are the first of them, its recipients everybody's."""
+        batch_id, first = next(iter(batches.items()))
+        recipients = sum(job.recipients for job in batches.values())
+        if not queue.submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=first.request_id):
+            with self._lock:
+                asked = self._asked.setdefault(organization_id, _Asked(0))
+                asked.until = time.monotonic() + _BROKER_AWAY_S
+                asked.held.update(batches)
