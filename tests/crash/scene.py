@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from app import batches
-from app.acceptance import IssueRequest
+from app.acceptance import Acceptance, IssueRequest, Send, accept
+from app.keys import hash_key
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import REGISTERED, Parties
 from tests.crash.parts import Part, until
@@ -87,9 +87,11 @@ class Scene:
         )
         self.intents.add(intent)
         with self.service.connection() as connection:
-            intent.batch_id = batches.accept(
-                connection, intent.organization_id, request, sandbox=intent.sandbox, idempotency_key=None
-            )
+            party = self.parties.probe
+            key = party.development if intent.sandbox else party.live
+            [accepted] = accept(connection, [Send(hash_key(key), request, None)])
+        assert isinstance(accepted, Acceptance)
+        intent.batch_id = accepted.batch_id
         intent.known = Known.ACCEPTED
 
     @contextmanager

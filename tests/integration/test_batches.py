@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
 from app import batches
-from app.acceptance import Acceptance, IssueRequest
+from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.database import transaction
-from app.errors import IdempotencyKeyReused
+from app.errors import IdempotencyKeyReused, PointsError
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -19,26 +20,25 @@ REQUEST = IssueRequest(emails=[ANN, BOB], email_keys=[ANN, BOB], amount=10, atom
 
 def _accept(
     organization_id: int, request: IssueRequest = REQUEST, *, sandbox: bool = False, key: str | None = "once"
-) -> int | None:
+) -> Acceptance | PointsError | None:
     with transaction() as connection:
-        return batches.accept(connection, organization_id, request, sandbox=sandbox, idempotency_key=key)
+        send = Send(books.key_of(connection, organization_id, sandbox), request, key)
+    with transaction() as connection:
+        [outcome] = accept(connection, [send])
+    return outcome
 
 
-def _find_by_key(
-    organization_id: int, request: IssueRequest = REQUEST, *, sandbox: bool = False, key: str = "once"
-) -> Acceptance | None:
-    with transaction() as connection:
-        return batches.find_by_idempotency_key(
-            connection, organization_id, request, sandbox=sandbox, idempotency_key=key
-        )
+def _accepted(organization_id: int, request: IssueRequest = REQUEST, **how: Any) -> Acceptance:
+    outcome = _accept(organization_id, request, **how)
+    assert isinstance(outcome, Acceptance), outcome
+    return outcome
 
 
 def test_an_accepted_batch_is_queued_as_it_was_asked_for() -> None:
     organization_id = books.make_organization()
     emails = ["Bob@Example.com", ANN]
     request = IssueRequest(emails=emails, email_keys=[BOB, ANN], amount=7, atomic=True, label=None)
-    batch_id = _accept(organization_id, request, key=None)
-    assert batch_id is not None
+    batch_id = _accepted(organization_id, request, key=None).batch_id
     batch, transactions = books.read_batch(organization_id, batch_id)
     assert (batch.status, batch.amount, batch.label, batch.issued_at) == ("queued", 7, None, None)
     assert transactions == []
@@ -49,8 +49,7 @@ def test_an_accepted_batch_is_queued_as_it_was_asked_for() -> None:
 @pytest.mark.parametrize("sandbox", [False, True], ids=["live", "sandbox"])
 def test_a_batch_is_found_by_its_own_organization_and_mode_alone(*, sandbox: bool) -> None:
     mine, other = books.make_organization(), books.make_organization()
-    batch_id = _accept(mine, sandbox=sandbox)
-    assert batch_id is not None
+    batch_id = _accepted(mine, sandbox=sandbox).batch_id
     with transaction() as connection:
         find = partial(batches.find, connection)
         found = find(batch_id, organization_id=mine, sandbox=sandbox)
@@ -63,11 +62,14 @@ def test_a_batch_is_found_by_its_own_organization_and_mode_alone(*, sandbox: boo
 
 def test_a_key_finds_the_batch_that_was_accepted_with_the_same_meaning() -> None:
     organization_id = books.make_organization(100)
-    batch_id = _accept(organization_id)
-    assert batch_id is not None
-    assert _find_by_key(organization_id) == Acceptance(batch_id=batch_id, status="queued", existed=True)
+    first = _accepted(organization_id)
+    assert (first.existed, first.status, first.organization_id) == (False, "queued", organization_id)
+    again = _accepted(organization_id)
+    assert (again.batch_id, again.status, again.existed) == (first.batch_id, "queued", True)
     books.drain_all(organization_id)
-    assert _find_by_key(organization_id) == Acceptance(batch_id=batch_id, status="issued", existed=True)
+    again = _accepted(organization_id)
+    assert (again.batch_id, again.status, again.existed) == (first.batch_id, "issued", True)
+    assert books.counts() == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -83,61 +85,52 @@ def test_a_key_finds_the_batch_that_was_accepted_with_the_same_meaning() -> None
 )
 def test_a_key_with_another_meaning_is_refused(other: IssueRequest) -> None:
     organization_id = books.make_organization()
-    _accept(organization_id)
-    with pytest.raises(IdempotencyKeyReused):
-        _find_by_key(organization_id, other)
+    _accepted(organization_id)
+    assert isinstance(_accept(organization_id, other), IdempotencyKeyReused)
+    assert books.counts() == (1, 0)
 
 
 def test_a_key_counts_for_its_organization_and_mode_alone() -> None:
     mine, other = books.make_organization(), books.make_organization()
-    accepted = [_accept(mine), _accept(mine, sandbox=True), _accept(other), _accept(mine, key="twice")]
-    assert len(set(accepted)) == 4
-    assert None not in accepted
-    assert _find_by_key(other, key="twice") is None
-    assert _find_by_key(mine, sandbox=True, key="twice") is None
-
-
-def test_a_key_that_is_taken_accepts_nothing() -> None:
-    organization_id = books.make_organization()
-    assert _accept(organization_id) is not None
-    assert _accept(organization_id) is None
-    assert _accept(organization_id, replace(REQUEST, amount=11)) is None
-    assert books.counts() == (1, 0)
+    accepted = [_accepted(mine), _accepted(mine, sandbox=True), _accepted(other), _accepted(mine, key="twice")]
+    assert len({one.batch_id for one in accepted}) == 4
+    assert not any(one.existed for one in accepted)
 
 
 def test_without_a_key_two_equal_sends_are_two_batches() -> None:
     organization_id = books.make_organization()
-    assert None not in {_accept(organization_id, key=None), _accept(organization_id, key=None)}
+    assert _accepted(organization_id, key=None).batch_id != _accepted(organization_id, key=None).batch_id
     assert books.counts() == (2, 0)
 
 
 def test_of_many_sends_with_one_key_at_once_one_is_accepted_and_the_others_find_it() -> None:
     organization_id = books.make_organization()
-    accepted = races.at_once(*[partial(_accept, organization_id)] * 8)
-    [batch_id] = [accepted_id for accepted_id in accepted if accepted_id is not None]
-    assert _find_by_key(organization_id) == Acceptance(batch_id=batch_id, status="queued", existed=True)
-    assert books.counts() == (1, 0)
+    _accepted(organization_id, key="another")  # So that the API key is there already.
+    outcomes = races.at_once(*[partial(_accept, organization_id)] * 8)
+    own = [one for one in outcomes if isinstance(one, Acceptance) and not one.existed]
+    assert len(own) == 1
+    # Who met the other's uncommitted row was told to ask again, and finds it.
+    again = [_accepted(organization_id) if one is None else one for one in outcomes]
+    assert {one.batch_id for one in again if isinstance(one, Acceptance)} == {own[0].batch_id}
+    assert books.counts() == (2, 0)
 
 
-def test_a_send_whose_key_is_being_taken_waits_and_then_finds_the_batch() -> None:
+@pytest.mark.parametrize("fails", [False, True], ids=["committed", "rolled back"])
+def test_a_send_whose_key_is_being_taken_waits_for_what_becomes_of_it(*, fails: bool) -> None:
     organization_id = books.make_organization()
+    _accepted(organization_id, key="another")
     with races.started() as start:
         with transaction() as connection:
-            first = batches.accept(connection, organization_id, REQUEST, sandbox=False, idempotency_key="once")
+            [first] = accept(connection, [Send(books.key_of(connection, organization_id), REQUEST, "once")])
             second = start(partial(_accept, organization_id))
             races.until_waiting()
-        assert second.result(races.PATIENCE_S) is None
-    found = _find_by_key(organization_id)
-    assert found is not None
-    assert found.batch_id == first
-
-
-def test_a_send_whose_key_was_being_taken_by_one_that_failed_is_accepted() -> None:
-    organization_id = books.make_organization()
-    with races.started() as start:
-        with transaction() as connection:
-            batches.accept(connection, organization_id, REQUEST, sandbox=False, idempotency_key="once")
-            second = start(partial(_accept, organization_id))
-            races.until_waiting()
-            connection.rollback()
-        assert second.result(races.PATIENCE_S) is not None
+            if fails:
+                connection.rollback()
+        outcome = second.result(races.PATIENCE_S)
+    assert isinstance(first, Acceptance)
+    if fails:
+        assert isinstance(outcome, Acceptance)
+        assert not outcome.existed
+    else:
+        assert outcome is None
+        assert _accepted(organization_id).batch_id == first.batch_id

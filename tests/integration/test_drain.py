@@ -116,10 +116,10 @@ def test_a_drain_that_reached_its_rounds_says_that_more_may_be_waiting(monkeypat
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
     announced: list[int] = []
-    assert drain.drain(organization_id, announce=announced.extend) is True
+    assert drain.drain(organization_id, announce=lambda batch_ids, _: announced.extend(batch_ids)) is True
     assert announced == queued[:2]
     assert books.read_batch(organization_id, queued[2])[0].status == "queued"
-    assert drain.drain(organization_id, announce=announced.extend) is False
+    assert drain.drain(organization_id, announce=lambda batch_ids, _: announced.extend(batch_ids)) is False
     assert announced == queued
 
 
@@ -128,7 +128,7 @@ def test_batches_are_announced_only_when_everybody_can_see_them_issued() -> None
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
     seen: list[list[int]] = []
 
-    def look(announced: object) -> None:
+    def look(announced: object, _: object) -> None:
         with transaction() as connection:
             seen.append(sorted(batches.final_among(connection, queued)))
         assert announced == queued

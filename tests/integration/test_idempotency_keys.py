@@ -3,8 +3,9 @@
 import pytest
 
 from app import batches
-from app.acceptance import IssueRequest
+from app.acceptance import IssueRequest, Send, accept
 from app.database import transaction
+from app.errors import IdempotencyKeyReused
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -20,12 +21,12 @@ def _forget(*, at_most: int = 100) -> int:
 
 
 def _is_known(organization_id: int, key: str) -> bool:
-    request = IssueRequest(emails=[ANN], email_keys=[ANN], amount=1, atomic=False, label=None)
+    """Ask with a request that nobody has made: only a key that names a batch refuses it. Nothing is kept."""
+    request = IssueRequest(emails=[ANN], email_keys=[ANN], amount=99, atomic=False, label=None)
     with transaction() as connection:
-        found = batches.find_by_idempotency_key(
-            connection, organization_id, request, sandbox=False, idempotency_key=key
-        )
-        return found is not None
+        [outcome] = accept(connection, [Send(books.key_of(connection, organization_id), request, key)])
+        connection.rollback()
+    return isinstance(outcome, IdempotencyKeyReused)
 
 
 def _age(interval: str) -> None:

@@ -1,0 +1,135 @@
+"""Accepting many sends in one statement: each gets what it would get alone, at its place."""
+
+from functools import partial
+
+import pytest
+
+from app import api_keys, organizations
+from app.acceptance import Acceptance, IssueRequest, Send, accept
+from app.database import transaction
+from app.errors import IdempotencyKeyReused, InvalidKey, OrganizationDisabled, OrganizationSuspended, PointsError
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+STRANGE = 'quote"back\\slash,{comma}null@example.com'
+
+
+def _request(*emails: str, amount: int = 1, label: str | None = None) -> IssueRequest:
+    keys = [email.lower() for email in emails]
+    return IssueRequest(emails=list(emails), email_keys=keys, amount=amount, atomic=False, label=label)
+
+
+def _key(organization_id: int, *, sandbox: bool = False) -> bytes:
+    with transaction() as connection:
+        return books.key_of(connection, organization_id, sandbox)
+
+
+def _accept(*sends: Send) -> list[Acceptance | PointsError | None]:
+    with transaction() as connection:
+        return accept(connection, sends)
+
+
+def test_a_group_is_accepted_each_send_with_its_own_recipients_mode_and_label() -> None:
+    one, other = books.make_organization(100, sandbox_balance=100), books.make_organization(100)
+    requests = [_request(ANN), _request("Bob@Example.com", ANN, label="L"), _request(BOB, amount=7), _request(ANN)]
+    keys = [(one, False), (one, True), (other, False), (one, False)]
+    outcomes = _accept(
+        *[Send(_key(number, sandbox=sandbox), request, None)
+          for (number, sandbox), request in zip(keys, requests, strict=True)]
+    )  # fmt: skip
+    ids = []
+    for outcome, (number, sandbox), request in zip(outcomes, keys, requests, strict=True):
+        assert isinstance(outcome, Acceptance)
+        assert (outcome.organization_id, outcome.status, outcome.existed) == (number, "queued", False)
+        ids.append(outcome.batch_id)
+        books.drain_all(number)
+        batch, transactions = books.read_batch(number, outcome.batch_id, sandbox=sandbox)
+        assert ([row.email for row in transactions], batch.amount) == (list(request.emails), request.amount)
+        assert batch.label == request.label
+    assert len(set(ids)) == 4
+    assert books.breaches() == []
+
+
+def test_nobody_is_refused_for_what_another_of_the_group_has_done() -> None:
+    good, disabled, suspended = (books.make_organization(100) for _ in range(3))
+    sends = [Send(_key(number), _request(ANN), None) for number in (good, disabled, suspended)]
+    sends[1:1] = [Send(b"x" * 32, _request(ANN), None)]
+    with transaction() as connection:
+        organizations.set_flags(connection, disabled, is_disabled=True, is_suspended=True)
+        organizations.set_flags(connection, suspended, is_suspended=True)
+    kinds = [type(outcome) for outcome in _accept(*sends)]
+    assert kinds == [Acceptance, InvalidKey, OrganizationDisabled, OrganizationSuspended]
+    assert books.counts() == (1, 0)
+
+
+def test_a_revoked_key_is_as_unknown_as_one_that_never_was() -> None:
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        key_hash = books.key_of(connection, organization_id)
+        api_keys.revoke(connection, 1)
+    [outcome] = _accept(Send(key_hash, _request(ANN), None))
+    assert isinstance(outcome, InvalidKey)
+    assert books.counts() == (0, 0)
+
+
+def test_one_idempotency_key_twice_in_a_group_is_one_batch() -> None:
+    organization_id = books.make_organization(100)
+    key = _key(organization_id)
+    first, second, other = _accept(
+        Send(key, _request(ANN), "once"), Send(key, _request(ANN), "once"), Send(key, _request(ANN), "twice")
+    )
+    assert isinstance(first, Acceptance)
+    assert isinstance(other, Acceptance)
+    assert second is None  # It is told to ask again,
+    [again, reused] = _accept(Send(key, _request(ANN), "once"), Send(key, _request(BOB), "once"))
+    assert isinstance(again, Acceptance)
+    assert (again.batch_id, again.existed) == (first.batch_id, True)  # and finds it.
+    assert isinstance(reused, IdempotencyKeyReused)
+    assert books.counts() == (2, 0)
+
+
+def test_a_batch_that_the_key_names_is_found_though_the_organization_may_not_issue_today() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 1, idempotency_key="once")
+    books.drain_all(organization_id)
+    with transaction() as connection:
+        organizations.set_flags(connection, organization_id, is_disabled=True)
+    [outcome] = _accept(Send(_key(organization_id), _request(ANN), "once"))
+    assert isinstance(outcome, Acceptance)
+    assert (outcome.batch_id, outcome.status, outcome.existed) == (batch_id, "issued", True)
+
+
+@pytest.mark.parametrize(
+    "emails", [(STRANGE,), (ANN, STRANGE), (STRANGE, STRANGE + "x"), ("NULL",), ("",), ("ü@é.org",)]
+)
+def test_every_address_is_kept_to_the_letter_however_an_array_is_written(emails: tuple[str, ...]) -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, emails, 1)
+    books.drain_all(organization_id)
+    assert tuple(row.email for row in books.read_batch(organization_id, batch_id)[1]) == emails
+    assert books.breaches() == []
+
+
+def test_groups_that_meet_on_the_same_keys_in_opposite_orders_never_deadlock() -> None:
+    organization_id = books.make_organization(100)
+    key = _key(organization_id)
+    before = books.deadlocks()
+    for attempt in range(10):
+        sends = [Send(key, _request(ANN), f"{attempt}-{number}") for number in range(40)]
+        races.at_once(partial(_accept, *sends), partial(_accept, *reversed(sends)), partial(_accept, *sends))
+    assert books.deadlocks() == before
+    assert books.counts() == (400, 0)
+
+
+def test_the_use_of_a_key_is_old_until_it_is_noted() -> None:
+    send = Send(_key(books.make_organization(100)), _request(ANN), None)
+    [first] = _accept(send)
+    assert isinstance(first, Acceptance)
+    assert first.key_use_is_old
+    with transaction() as connection:
+        api_keys.note_use(connection, first.api_key_id)
+    [second] = _accept(send)
+    assert isinstance(second, Acceptance)
+    assert not second.key_use_is_old
