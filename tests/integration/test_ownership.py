@@ -83,7 +83,7 @@ def test_a_batch_that_comes_while_batches_are_tried_one_at_a_time_is_not_strande
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def fail_once_and_come_late(connection: Connection, organization_id: int) -> None:
+    def fail_once_and_come_late(_connection: Connection, organization_id: int, **_: object) -> None:
         monkeypatch.undo()
         late.append(books.queue_batch(organization_id, [ANN], 2))
         raise RuntimeError
