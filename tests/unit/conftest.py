@@ -38,6 +38,13 @@ class _NoRows:
     def begin(self) -> Iterator["_NoRows"]:
         yield self
 
+    def connect(self) -> "_NoRows":
+        return self
+
+    @contextmanager
+    def execution_options(self, **_: object) -> Iterator["_NoRows"]:
+        yield self
+
     def execute(self, *_: object) -> "_NoRows":
         return self
 
@@ -72,19 +79,17 @@ def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 def calling(no_rows: None, monkeypatch: pytest.MonkeyPatch) -> Calling:
     """Let every key be known as the one of `CALLER`."""
     who = Calling()
-    monkeypatch.setattr("app.api.auth.find_caller", lambda _connection, _key: who.caller)
+    monkeypatch.setattr("app.api.auth.find_caller", lambda _connection, _hash: who.caller)
     return who
 
 
 @pytest.fixture
 def house(calling: Calling, monkeypatch: pytest.MonkeyPatch) -> House:
-    """Put imagined rows, an imagined queue and an imagined wait behind the view of send."""
-    imagined = House()
-    for name in ("find_by_idempotency_key", "accept", "find"):
-        monkeypatch.setattr(f"app.batches.{name}", getattr(imagined, name))
+    """Put an imagined sending, and imagined rows, behind the view of send."""
+    imagined = House(calling)
+    monkeypatch.setattr("app.api.send.sending", imagined)
+    monkeypatch.setattr("app.batches.find_accepted", imagined.find_accepted)
     monkeypatch.setattr("app.batches.transactions_of", lambda _connection, _id: rows.issue().transactions)
-    monkeypatch.setattr("app.queue.submit", imagined.submit)
-    monkeypatch.setattr("app.api.send.waiting", imagined)
     return imagined
 
 

@@ -1,65 +1,76 @@
-"""What lies behind the view of send, imagined: one batch, the queue and the wait, which write down what happens."""
+"""What lies behind the view of send, imagined: the sending of one batch, which writes down what was asked of it."""
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Protocol
 
-from app.acceptance import Acceptance, IssueRequest
-from app.batches import BatchRow
+from app.acceptance import Acceptance, IssueRequest, Send
+from app.api.waiting import Rows
+from app.api_keys import Caller
+from app.batches import QUEUED, BatchRow
+from app.errors import PointsError
+from app.keys import hash_key
+from app.organizations import may_not_issue
 from tests.unit import rows
+from tests.unit.answers import KEY
+
+
+class HasCaller(Protocol):
+    """Whoever calls at present; a test may change it."""
+
+    caller: Caller
+
+
+def acceptance(
+    batch_id: int = 42, *, organization_id: int = 7, status: str = QUEUED, existed: bool = False
+) -> Acceptance:
+    """Return what became of a send that the key 1 sent: a batch."""
+    return Acceptance(
+        api_key_id=1,
+        key_use_is_old=False,
+        organization_id=organization_id,
+        batch_id=batch_id,
+        status=status,
+        existed=existed,
+    )
 
 
 class House:
     """The batch 42 of the organization 7, for which nobody but the test does anything.
 
-    `after_the_wait` is what the batch has become once somebody has waited for it, `known` what the
-    idempotency keys name, and `taken_by` a request that takes the key in the very moment.
+    `after_the_wait` is what the batch has become once somebody has waited for it, read by the way when
+    `reads_by_the_way`; `known` is what the idempotency keys name, and `error` what a send ends with.
     """
 
-    def __init__(self) -> None:
-        self.events: list[str] = []
+    def __init__(self, calling: HasCaller) -> None:
+        self._calling = calling
         self.accepted: list[tuple[IssueRequest, str | None]] = []
         self.batch: BatchRow = rows.queued_batch()
         self.after_the_wait: BatchRow | None = None
+        self.reads_by_the_way = False
         self.known: dict[str, Acceptance] = {}
-        self.taken_by: Acceptance | None = None
+        self.error: PointsError | None = None
         self.waited_s: list[float] = []
 
-    def find_by_idempotency_key(
-        self, _connection: object, _organization_id: int, _request: object, *, sandbox: bool, idempotency_key: str
-    ) -> Acceptance | None:
-        assert not sandbox
-        return self.known.get(idempotency_key)
+    def send(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
+        assert send.key_hash == hash_key(KEY)
+        if self.error is not None:
+            raise self.error
+        known = self.known.get(send.idempotency_key or "")
+        if known is None:
+            self._accept(send)
+        outcome = known or acceptance()
+        if outcome.status != QUEUED or wait_s == 0:
+            return Sent(outcome, 0.0, None)
+        self.waited_s.append(wait_s)
+        self.batch = self.after_the_wait or self.batch
+        return Sent(outcome, 0.0, (self.batch, rows.issue().transactions) if self.reads_by_the_way else None)
 
-    def accept(
-        self, _connection: object, _id: int, request: IssueRequest, *, sandbox: bool, idempotency_key: str | None
-    ) -> int | None:
-        assert not sandbox
-        self.events.append("accept")
-        self.accepted.append((request, idempotency_key))
-        if self.taken_by is not None and idempotency_key is not None:
-            self.known[idempotency_key] = self.taken_by
-            return None
-        return 42
+    def _accept(self, send: Send) -> None:
+        flags = self._calling.caller.organization
+        refusal = may_not_issue(is_disabled=flags.is_disabled, is_suspended=flags.is_suspended)
+        if refusal is not None:
+            raise refusal
+        self.accepted.append((send.request, send.idempotency_key))
 
-    def submit(self, organization_id: int, *, batch_id: int, recipients: int, request_id: str) -> bool:
-        self.events.append(f"submit {organization_id} {batch_id} {recipients}")
-        return True
-
-    def find(self, _connection: object, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow:
-        assert (batch_id, organization_id, sandbox) == (42, 7, False)
+    def find_accepted(self, _connection: object, batch_id: int) -> BatchRow:
+        assert batch_id == 42
         return self.batch
-
-    @contextmanager
-    def expect(self, batch_id: int) -> Iterator[threading.Event]:
-        self.events.append(f"expect {batch_id}")
-        house = self
-
-        class Final(threading.Event):
-            def wait(self, timeout: float | None = None) -> bool:
-                assert timeout is not None, "nobody waits for ever"
-                house.waited_s.append(timeout)
-                house.batch = house.after_the_wait or house.batch
-                return house.after_the_wait is not None
-
-        yield Final()

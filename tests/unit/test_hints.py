@@ -8,6 +8,7 @@ from fakeredis import FakeRedis
 from redis.exceptions import RedisError
 
 from app import hints
+from app.hints import Hint
 
 
 @pytest.fixture
@@ -19,24 +20,28 @@ def redis() -> Iterator[FakeRedis]:
         yield client
 
 
-def heard(listening: Iterator[list[int]]) -> list[int]:
-    """Return the next hint; the empty ones between are the listener's own pulse."""
-    return next(batch_ids for batch_ids in listening if batch_ids)
+def heard(listening: Iterator[Hint | None]) -> Hint:
+    """Return the next hint; the moments between without one are the listener's own pulse."""
+    return next(hint for hint in listening if hint is not None)
 
 
 @pytest.mark.usefixtures("redis")
 def test_a_hint_reaches_every_front_that_listens() -> None:
     fronts = [hints.listen(), hints.listen()]
-    assert [next(front) for front in fronts] == [[], []]  # Nothing has been said yet, and nobody is stuck.
-    hints.publish([3, 1, 2])
-    hints.publish([9223372036854775807])
+    assert [next(front) for front in fronts] == [None, None]  # Nothing has been said yet, and nobody is stuck.
+    said = [
+        Hint(organization_id=7, batch_ids=[3, 1, 2], has_left=False),
+        Hint(organization_id=2**62, batch_ids=[2**63 - 1], has_left=True),
+        Hint(organization_id=8, batch_ids=[], has_left=True),  # A drain that found nothing has left as well.
+    ]
+    for hint in said:
+        hints.publish(hint)
     for front in fronts:
-        assert heard(front) == [3, 1, 2]
-        assert heard(front) == [9223372036854775807]
+        assert [heard(front) for _ in said] == said
 
 
 def test_an_unheard_hint_never_fails_the_worker(events: list[MutableMapping[str, Any]]) -> None:
-    hints.publish([1, 2])  # Redis is out of reach.
+    hints.publish(Hint(organization_id=7, batch_ids=[1, 2], has_left=True))  # Redis is out of reach.
     hints.note_sweep()
     hints.note_audit(seconds=1.0, breaches=0)
     assert [event["event"] for event in events] == ["hint_lost", "sweep_not_noted", "audit_not_noted"]

@@ -11,7 +11,7 @@ from tests.unit import rows
 from tests.unit.answers import AUTHORIZED, data_of, errors_of
 from tests.unit.bodies import body_with
 from tests.unit.conftest import Calling
-from tests.unit.house import House
+from tests.unit.house import House, acceptance
 
 VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -22,7 +22,7 @@ def send(client: FlaskClient, key: str = "k-1") -> TestResponse:
 
 
 def known(status: str) -> Acceptance:
-    return Acceptance(batch_id=42, status=status, existed=True)
+    return acceptance(status=status, existed=True)
 
 
 @pytest.mark.parametrize("key", ["k", "K" * 255, VISIBLE, "0d4b8a0e-27cb-4f6f-9fbd-6a2bd1c4cf1b"])
@@ -37,7 +37,7 @@ def test_a_key_of_1_to_255_visible_ascii_characters_goes_with_the_batch(
 def test_any_other_key_is_400_and_accepts_nothing(client: FlaskClient, house: House, key: str) -> None:
     [sentence] = errors_of(send(client, key), 400)["idempotency_key"]
     assert sentence.startswith("The Idempotency-Key must be 1 to 255 visible ASCII characters, but ")
-    assert house.events == []
+    assert house.accepted == []
 
 
 def test_the_same_key_after_the_batch_is_done_replays_its_answer(client: FlaskClient, house: House) -> None:
@@ -45,7 +45,7 @@ def test_the_same_key_after_the_batch_is_done_replays_its_answer(client: FlaskCl
     response = send(client)
     assert data_of(response, 201)["current_balance"] == 10
     assert response.headers["Idempotency-Replayed"] == "true"
-    assert house.events == []  # Nothing was accepted, submitted or waited for.
+    assert (house.accepted, house.waited_s) == ([], [])  # Nothing was accepted or waited for.
 
 
 @pytest.mark.parametrize("flag", ["is_disabled", "is_suspended"])
@@ -74,31 +74,27 @@ def test_the_same_key_while_the_batch_runs_joins_it_and_never_runs_it_twice(clie
     response = send(client)
     assert data_of(response, 201)["amount"] == 60
     assert "Idempotency-Replayed" not in response.headers  # It is the first answer, though two calls get it.
-    assert house.events == ["expect 42"]  # It waits, and neither accepts nor submits.
-
-
-def test_a_key_that_another_request_takes_in_the_same_moment_is_joined(client: FlaskClient, house: House) -> None:
-    house.taken_by, house.after_the_wait = known(QUEUED), rows.issued_batch()
-    assert data_of(send(client), 201)["amount"] == 60
-    assert house.events == ["accept", "expect 42"]
+    assert (house.accepted, house.waited_s) == ([], [25])
 
 
 def test_the_same_key_of_a_refused_batch_is_403_again(client: FlaskClient, house: House) -> None:
     house.known["k-1"] = known(REFUSED)
     house.batch = rows.queued_batch(status=REFUSED, refusal="organization_suspended")
     assert list(errors_of(send(client), 403)) == ["organization"]
-    assert house.events == []
+    assert house.accepted == []
 
 
-def test_the_same_key_with_another_body_is_422(
-    client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def reused(*_: object, **__: object) -> None:
-        raise IdempotencyKeyReused
-
-    monkeypatch.setattr("app.batches.find_by_idempotency_key", reused)
+def test_the_same_key_with_another_body_is_422(client: FlaskClient, house: House) -> None:
+    house.error = IdempotencyKeyReused()
     assert list(errors_of(send(client), 422)) == ["idempotency_key"]
-    assert house.events == []
+
+
+def test_who_prefers_not_to_wait_still_gets_the_answer_that_is_there(client: FlaskClient, house: House) -> None:
+    house.known["k-1"], house.batch = known(ISSUED), rows.issued_batch()
+    headers = AUTHORIZED | {"Idempotency-Key": "k-1", "Prefer": "respond-async"}
+    response = client.post("/v1/points/send", json=body_with(), headers=headers)
+    assert data_of(response, 201)["current_balance"] == 10
+    assert response.headers["Idempotency-Replayed"] == "true"
 
 
 def test_without_a_key_two_equal_sends_are_two_batches(client: FlaskClient, house: House) -> None:

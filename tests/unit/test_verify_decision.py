@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
-from app.ledger.verify import affordable, may_not_issue, verify
-from app.organizations import OrganizationInMode
+from app.ledger.verify import affordable, verify
+from app.organizations import OrganizationInMode, may_not_issue
 from tests.unit.conftest import CALLER
 
 _POINTS = st.integers(0, 2**63 - 1)

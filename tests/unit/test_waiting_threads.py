@@ -7,25 +7,32 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from app.api import waiting as module
-from app.api.waiting import Waiting
+from app.api.submitting import Submitting
+from app.api.waiting import Waiter, Waiting
+from app.hints import Hint
 from tests.unit.deadline import TIMEOUT_S
-from tests.unit.pending import Rows
+from tests.unit.pending import Pending
 
 
 class Process:
     """One process that waits: its rows, the hints it hears, and an end to its threads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.rows = Rows()
-        self.hints: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
-        self.waiting = Waiting()
+        self.pending = Pending()
+        self.hints: queue.SimpleQueue[Hint | None] = queue.SimpleQueue()
+        self.waiting = Waiting(Submitting())
         self._is_over = threading.Event()
         self._before = threading.enumerate()
-        self.rows.put_behind_waiting(monkeypatch)
+        self.pending.put_behind_waiting(monkeypatch)
         monkeypatch.setattr("app.hints.listen", self._listen)
         monkeypatch.setattr(module, "_for_ever", self._until_over)
 
-    def _listen(self) -> Iterator[list[int]]:
+    def come(self, batch_id: int) -> Waiter:
+        waiter = Waiter(recipients=1)
+        self.waiting.expect(batch_id, waiter)
+        return waiter
+
+    def _listen(self) -> Iterator[Hint | None]:
         while not self._is_over.is_set():
             yield self.hints.get(timeout=TIMEOUT_S)
 
@@ -35,8 +42,8 @@ class Process:
 
     def end(self) -> None:
         self._is_over.set()
-        self.hints.put([])
-        self.waiting._somebody_waits.set()
+        self.hints.put(None)
+        self.waiting._something_to_do.set()
         for thread in self.threads():
             thread.join(TIMEOUT_S)
         assert self.threads() == []
@@ -55,36 +62,46 @@ def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
 
 def test_the_two_threads_start_with_the_first_who_waits_and_only_once(process: Process) -> None:
     assert process.threads() == []  # A thread started before a fork would be missing after it.
-    with process.waiting.expect(1):
-        first = process.threads()
-        assert len(first) == 2
-        assert all(thread.daemon for thread in first)
-    with process.waiting.expect(1), process.waiting.expect(2):
-        assert process.threads() == first
+    waiter = process.come(1)
+    first = process.threads()
+    assert len(first) == 2
+    assert all(thread.daemon for thread in first)
+    process.waiting.leave(1, waiter)
+    process.come(1)
+    process.come(2)
+    process.waiting.start()
+    assert process.threads() == first
 
 
-def test_a_hint_wakes_who_waits_before_any_look_does(process: Process) -> None:
-    with process.waiting.expect(1) as final:
-        process.hints.put([1])
-        assert final.wait(TIMEOUT_S)
-    assert process.rows.final == set()  # No look can have done it.
+def test_a_hint_wakes_who_waits_before_any_look_does(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "POLL_EVERY_S", 3_600)
+    process.waiting._looked_at = float("inf")  # No look can do it.
+    waiter = process.come(1)
+    process.pending.final = {1}
+    process.hints.put(Hint(organization_id=7, batch_ids=[1], has_left=True))
+    assert waiter.sleep(TIMEOUT_S)
+    assert waiter.rows == process.pending.rows_of(1)
+    assert process.pending.asked == []
 
 
 def test_a_lost_hint_costs_only_the_time_to_the_next_look(process: Process) -> None:
-    with process.waiting.expect(1) as final:
-        process.rows.final = {1}
-        assert final.wait(TIMEOUT_S)
+    waiter = process.come(1)
+    process.pending.final = {1}
+    assert waiter.sleep(TIMEOUT_S)
+    assert waiter.is_final
 
 
 def test_many_who_come_and_go_at_once_are_each_woken_and_leave_nothing_behind(process: Process) -> None:
-    process.rows.final = set(range(20))
+    process.pending.final = set(range(20))
     woken: list[int] = []
 
     def come_and_go(first: int) -> None:
-        for batch_id in range(first, first + 10):
-            with process.waiting.expect(batch_id % 20) as final:
-                if final.wait(TIMEOUT_S):
-                    woken.append(batch_id)
+        for number in range(first, first + 10):
+            batch_id = number % 20
+            waiter = process.come(batch_id)
+            if waiter.sleep(TIMEOUT_S) and waiter.rows == process.pending.rows_of(batch_id):
+                woken.append(number)
+            process.waiting.leave(batch_id, waiter)
 
     waiters = [threading.Thread(target=come_and_go, args=(number,)) for number in range(30)]
     for waiter in waiters:
