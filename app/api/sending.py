@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app import acceptance, api_keys
+from app import acceptance, api_keys, logs
 from app.acceptance import Acceptance, Send
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
@@ -25,6 +25,10 @@ _TOGETHER_MAX = 64
 _RECIPIENTS_TOGETHER_MAX = 10_000
 # How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
 _ACCEPTED_WITHIN_S = 0.1
+# PostgreSQL cannot be reached, or has no connection for us.
+_AWAY = (OperationalError, PoolTimeout)
+
+_log = logs.logger()
 
 
 class _Member(Waiter):
@@ -100,14 +104,18 @@ class Sending:
         with self._lock:
             group = self._next_group()
         try:
-            _accept(group)
+            try:
+                outcomes = _accept([member.send for member in group])
+            finally:
+                self._hand_over()
+            self._tell(group, outcomes)
         finally:
-            self._hand_over()
             for member in group:
                 if member.outcome is None:  # Something nobody thought of ends the leader; nobody else shall hang.
                     member.outcome = RuntimeError("The group's leader has failed.")
-            self._expect_and_wake(group, leader)
+                    member.wake()
         self._ask_for_drains(group)
+        _note_uses(group)
 
     def _next_group(self) -> list[_Member]:
         recipients, count = 0, 0
@@ -128,14 +136,20 @@ class Sending:
         next_leader.leads = True
         next_leader.wake()
 
-    def _expect_and_wake(self, group: Sequence[_Member], leader: _Member) -> None:
-        """Register who waits for a batch, before it is asked for, so that no hint is missed; wake who does not."""
+    def _tell(self, group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception]) -> None:
+        """Give each its outcome, and wake who does not wait for a batch.
+
+        Who does is registered before: before its batch is asked for, so that no hint is missed, and before it
+        knows of it, so that it cannot have left already.
+        """
         now = time.perf_counter()
-        for member in group:
-            outcome, member.accepted_at = member.outcome, now
-            if member.waits and isinstance(outcome, Acceptance) and outcome.status == QUEUED:
+        for member, outcome in zip(group, outcomes, strict=True):
+            member.accepted_at = now
+            is_expecting = member.waits and isinstance(outcome, Acceptance) and outcome.status == QUEUED
+            if is_expecting and isinstance(outcome, Acceptance):
                 self._waiting.expect(outcome.batch_id, member)
-            elif member is not leader:
+            member.outcome = outcome
+            if not is_expecting or member.is_final:  # It may be final before it was known to be accepted.
                 member.wake()
 
     def _ask_for_drains(self, group: Sequence[_Member]) -> None:
@@ -146,41 +160,43 @@ class Sending:
                 asked.setdefault(member.outcome.organization_id, {})[member.outcome.batch_id] = Job(
                     member.recipients, member.request_id
                 )
-        if asked:
-            self._waiting.start()
         for organization_id, batches in asked.items():
             self._submitting.ask(organization_id, batches)
+        if asked:  # Only now: the thread that asks again must find what it is woken for.
+            self._waiting.start()
 
 
-def _accept(group: Sequence[_Member]) -> None:
-    """Give every member of a group its outcome. Raises nothing that a database or a caller can bring about."""
+def _accept(sends: Sequence[Send]) -> list[Acceptance | Exception]:
+    """Return what became of each send. Raises nothing that a database or a caller can bring about."""
     try:
-        outcomes = _accept_at_once([member.send for member in group])
-    except (OperationalError, PoolTimeout) as error:  # PostgreSQL is away, for each of them.
-        outcomes = [error] * len(group)
+        with single_statement() as connection:
+            outcomes = acceptance.accept(connection, sends)
+    except _AWAY as error:  # For each of them.
+        return [error] * len(sends)
     except SQLAlchemyError as error:  # One of them is at fault: alone, each gets what it deserves.
-        if len(group) == 1:
-            outcomes = [error]
-        else:
-            for member in group:
-                _accept([member])
-            return
-    for member, outcome in zip(group, outcomes, strict=True):
-        if outcome is None:  # Its idempotency key was taken in this moment: the batch that holds it is there now.
-            _accept([member])
-        else:
-            member.outcome = outcome
+        return [error] if len(sends) == 1 else _accept_one_by_one(sends)
+    # None: its idempotency key was taken in this moment, and the batch that holds it is there now.
+    return [_accept([send])[0] if outcome is None else outcome for send, outcome in zip(sends, outcomes, strict=True)]
 
 
-def _accept_at_once(sends: Sequence[Send]) -> list[Acceptance | Exception | None]:
-    with single_statement() as connection:
-        outcomes = acceptance.accept(connection, sends)
-    for api_key_id in {
-        outcome.api_key_id for outcome in outcomes if isinstance(outcome, Acceptance) and outcome.key_use_is_old
-    }:
-        with transaction() as connection:
-            api_keys.note_use(connection, api_key_id)
-    return list(outcomes)
+def _accept_one_by_one(sends: Sequence[Send]) -> list[Acceptance | Exception]:
+    outcomes: list[Acceptance | Exception] = []
+    for send in sends:
+        outcomes += _accept([send])
+        if isinstance(outcomes[-1], _AWAY):  # The rest need not find that out one by one.
+            return outcomes + outcomes[-1:] * (len(sends) - len(outcomes))
+    return outcomes
+
+
+def _note_uses(group: Sequence[_Member]) -> None:
+    """Note that keys were used. What is accepted stays accepted, whatever becomes of the note."""
+    accepted = [member.outcome for member in group if isinstance(member.outcome, Acceptance)]
+    for api_key_id in {outcome.api_key_id for outcome in accepted if outcome.key_use_is_old}:
+        try:
+            with transaction() as connection:
+                api_keys.note_use(connection, api_key_id)
+        except SQLAlchemyError as error:
+            _log.warning("key_use_not_noted", api_key_id=api_key_id, **logs.kind_of(error))
 
 
 sending = Sending()

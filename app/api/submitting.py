@@ -16,7 +16,8 @@ from app.hints import Hint
 
 # Far longer than a drain of small batches takes; a longer one is asked once more, and finds its owner.
 _HELD_BACK_S = 0.1
-# A broker that did not take a message is left alone for a while: each attempt costs its time limit.
+# A broker that did not take a message is left alone for a while, by all organizations: each attempt costs its
+# time limit, and the thread that makes it has others to serve.
 _BROKER_AWAY_S = 1.0
 
 
@@ -43,6 +44,7 @@ class Submitting:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._asked: dict[int, _Asked] = {}
+        self._broker_away_until = 0.0
 
     @property
     def is_idle(self) -> bool:
@@ -52,9 +54,11 @@ class Submitting:
         """Have these batches of an organization, by their ids, issued."""
         with self._lock:
             asked = self._asked.get(organization_id)
-            if asked is not None and time.monotonic() < asked.until:
+            if asked is not None:
                 asked.held.update(batches)
-                return
+                if time.monotonic() < asked.until:
+                    return
+                batches = asked.held
             self._note(organization_id)
         self._send(organization_id, batches)
 
@@ -92,10 +96,15 @@ class Submitting:
 
     def _send(self, organization_id: int, batches: Mapping[int, Job]) -> None:
         """Send one message for all; its batch and request are the first of them, its recipients everybody's."""
-        batch_id, first = next(iter(batches.items()))
-        recipients = sum(job.recipients for job in batches.values())
-        if not queue.submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=first.request_id):
-            with self._lock:
-                asked = self._asked.setdefault(organization_id, _Asked(0))
-                asked.until = time.monotonic() + _BROKER_AWAY_S
-                asked.held.update(batches)
+        now = time.monotonic()
+        if now >= self._broker_away_until:
+            batch_id, first = next(iter(batches.items()))
+            recipients = sum(job.recipients for job in batches.values())
+            if queue.submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=first.request_id):
+                return
+            now = time.monotonic()
+            self._broker_away_until = now + _BROKER_AWAY_S
+        with self._lock:
+            asked = self._asked.setdefault(organization_id, _Asked(0))
+            asked.until = max(now, self._broker_away_until)
+            asked.held.update(batches)

@@ -125,11 +125,11 @@ class Waiting:
         self._something_to_do.wait()
         time.sleep(_TICK_EVERY_S)
         self._submitting.tick()
+        self._something_to_do.clear()  # Before looking whether there is: who comes after the look sets it again.
         with self._lock:
             pending = list(self._waiters)
-            if not pending and self._submitting.is_idle:
-                self._something_to_do.clear()
-                return
+        if pending or not self._submitting.is_idle:
+            self._something_to_do.set()
         if not pending or time.monotonic() - self._looked_at < POLL_EVERY_S:
             return
         self._looked_at = time.monotonic()
