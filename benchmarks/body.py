@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from app import batches
-from app.batches import IssueRequest
-from app.database import transaction
+from app.acceptance import Acceptance, IssueRequest, Send, accept
+from app.database import single_statement
+from app.keys import hash_key
 from app.ledger.drain import drain
 from benchmarks import floor
 from benchmarks.options import NotMeasured, Options
 from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
-from benchmarks.service import Service
+from benchmarks.service import Sender, Service
 
 
 def measure(options: Options) -> list[Row]:
@@ -25,7 +26,7 @@ def measure(options: Options) -> list[Row]:
 
 
 def _looks(service: Service, size: int) -> dict[Named, Look]:
-    organization_id = service.sender().organization_id
+    sender = service.sender()
     strangers = [f"{place}.stranger.{size}@example.com" for place in range(size)]
     accounts = service.accounts(f"body.{size}", size)
     recipients = {"all": accounts, "none": strangers}
@@ -33,28 +34,31 @@ def _looks(service: Service, size: int) -> dict[Named, Look]:
         recipients["half"] = accounts[: size // 2] + strangers[size // 2 :]
     return {
         named("worker body", recipients=size, accounts=share): repeated(
-            partial(_drain_one, organization_id, emails), times=floor.repeats(size)
+            partial(_drain_one, sender, emails), times=floor.repeats(size)
         )
         for share, emails in recipients.items()
     }
 
 
-def _drain_one(organization_id: int, emails: Sequence[str]) -> dict[str, float]:
-    _, drain_s = accept_and_drain(organization_id, emails)
+def _drain_one(sender: Sender, emails: Sequence[str]) -> dict[str, float]:
+    _, drain_s = accept_and_drain(sender, emails)
     return {"time_s": drain_s}
 
 
-def accept_and_drain(organization_id: int, emails: Sequence[str]) -> tuple[float, float]:
+def accept_and_drain(sender: Sender, emails: Sequence[str]) -> tuple[float, float]:
     """Accept a batch as the front end does, then drain it as the worker's task does; return the seconds of each."""
     request = IssueRequest(emails=emails, email_keys=emails, amount=1, atomic=False, label=None)
+    send = Send(hash_key(sender.key), request, None)
     started = time.perf_counter()
-    with transaction() as connection:
-        batch_id = batches.accept(connection, organization_id, request, sandbox=False, idempotency_key=None)
+    with single_statement() as connection:
+        [outcome] = accept(connection, [send])
     accepted = time.perf_counter()
-    drain(organization_id, announce=lambda _: None)
+    drain(sender.organization_id, announce=lambda *_: None)
     ended = time.perf_counter()
-    assert batch_id is not None, "it has no idempotency key that another could have taken"
-    with transaction() as connection:
-        if batches.final_among(connection, [batch_id]) != [batch_id]:
+    assert isinstance(outcome, Acceptance), (
+        "its key is good, and it has no idempotency key that another could have taken"
+    )
+    with single_statement() as connection:
+        if batches.final_among(connection, [outcome.batch_id]) != [outcome.batch_id]:
             raise NotMeasured("A drain did not issue its batch.")
     return accepted - started, ended - accepted

@@ -54,12 +54,12 @@ def _store_millions(service: Service, sender: Sender, millions: int) -> None:
 
 def _body(service: Service, sender: Sender, emails: list[str]) -> dict[str, float]:
     with in_this_process(service):
-        look = repeated(partial(_drain, sender.organization_id, emails), times=_BODIES_A_LOOK)
+        look = repeated(partial(_drain, sender, emails), times=_BODIES_A_LOOK)
         return dict(look())
 
 
-def _drain(organization_id: int, emails: list[str]) -> dict[str, float]:
-    accept_s, drain_s = accept_and_drain(organization_id, emails)
+def _drain(sender: Sender, emails: list[str]) -> dict[str, float]:
+    accept_s, drain_s = accept_and_drain(sender, emails)
     return {"accept_s": accept_s, "time_s": drain_s}
 
 

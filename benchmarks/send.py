@@ -56,7 +56,7 @@ class _Send:
         shown = answered_s(caller, get(f"/v1/batches/{batch_id}", key=key), expect=200)
         caller.close()
         parse = _seconds(partial(parse_issue_request, self._body, settings()))
-        accept, write = accept_and_drain(organization_id, self._emails)
+        accept, write = accept_and_drain(self._sender, self._emails)
         read = _seconds(partial(_read, organization_id, batch_id))
         parts = {"http and key_s": http, "parse_s": parse, "accept_s": accept, "write_s": write, "read_s": read}
         parts["render_s"] = shown - http - read

@@ -3,8 +3,11 @@
 import psycopg
 import pytest
 
+from app import api_keys
+from app.database import transaction
 from app.settings import settings
 from benchmarks.body import accept_and_drain
+from benchmarks.service import Sender
 from benchmarks.stored import store
 from tests.integration import books
 
@@ -26,7 +29,9 @@ def test_transactions_stored_in_bulk_are_ones_that_the_audit_accepts() -> None:
 
 def test_a_look_at_the_workers_body_issues_its_batch() -> None:
     organization_id = books.make_organization(100)
-    accept_s, drain_s = accept_and_drain(organization_id, _EMAILS)
+    with transaction() as connection:
+        _, key = api_keys.create(connection, organization_id, sandbox=False)
+    accept_s, drain_s = accept_and_drain(Sender(organization_id=organization_id, key=key), _EMAILS)
     assert accept_s > 0
     assert drain_s > 0
     assert books.balance_of(organization_id) == 97

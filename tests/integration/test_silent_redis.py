@@ -27,31 +27,35 @@ def proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     proxy.stop()
 
 
+def hint(batch_id: int) -> hints.Hint:
+    return hints.Hint(organization_id=1, batch_ids=[batch_id], has_left=True)
+
+
 def test_who_listens_on_a_connection_that_fell_silent_is_told_and_hears_again_on_another(proxy: Proxy) -> None:
     listening = hints.listen()
-    assert next(listening) == []
+    assert next(listening) is None
     proxy.tell("silence")  # For good; but whoever connects anew finds all well.
     deadline = time.monotonic() + 30
     with pytest.raises(RedisError, match="silent"):
         all(time.monotonic() < deadline for _ in listening)
     again = hints.listen()
-    assert next(again) == []
-    hints.publish([5])
-    assert next(batch_ids for batch_ids in again if batch_ids) == [5]
+    assert next(again) is None
+    hints.publish(hint(5))
+    assert next(heard for heard in again if heard) == hint(5)
 
 
 def test_a_listener_with_nothing_to_hear_for_long_is_not_taken_for_deaf(proxy: Proxy) -> None:
     listening = hints.listen()
-    assert [next(listening) for _ in range(12)] == [[]] * 12
-    hints.publish([7])
-    assert next(batch_ids for batch_ids in listening if batch_ids) == [7]
+    assert [next(listening) for _ in range(12)] == [None] * 12
+    hints.publish(hint(7))
+    assert next(heard for heard in listening if heard) == hint(7)
 
 
 def test_to_tell_a_silent_redis_something_ends(proxy: Proxy, events: list[MutableMapping[str, Any]]) -> None:
-    hints.publish([1])
+    hints.publish(hint(1))
     proxy.tell("hole")
     began = time.monotonic()
-    hints.publish([2])
+    hints.publish(hint(2))
     hints.note_sweep()
     assert time.monotonic() - began < 10
     assert [event["event"] for event in events] == ["hint_lost", "sweep_not_noted"]

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from app.acceptance import Acceptance, IssueRequest, Send
-from app.api.waiting import Rows
+from app.api.sending import Sent
 from app.api_keys import Caller
 from app.batches import QUEUED, BatchRow
 from app.errors import PointsError

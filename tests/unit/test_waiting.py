@@ -6,7 +6,7 @@ import pytest
 from redis.exceptions import ConnectionError as RedisAway
 
 from app.api import waiting as module
-from app.api.submitting import Submitting
+from app.api.submitting import Job, Submitting
 from app.api.waiting import Waiter, Waiting
 from app.hints import Hint
 from tests.unit.pending import Pending
@@ -161,7 +161,7 @@ def test_the_looks_go_on_while_something_is_held_back(
     waiting: Waiting, submitting: Submitting, pending: Pending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.queue.submit", lambda _id, **_: True)
-    submitting.ask(7, {1: 1})
+    submitting.ask(7, {1: Job(1, "r")})
     waiting.start()
     waiting._look()
     assert waiting._something_to_do.is_set()
