@@ -72,7 +72,7 @@ def test_the_answer_that_is_printed_below_a_call_is_the_one_it_gets(service: Ser
 
 
 def test_the_python_of_the_page_reports_what_became_of_each_recipient(service: Service, caller: Organization) -> None:
-    [block] = _blocks("docs/calling.md", None, "python")
+    [block, _] = _blocks("docs/calling.md", None, "python")
     # Whether Ada and Grace have accounts here is the business of other tests.
     assert re.fullmatch(r"2 recipients, 0 unpaid, [012] held\n", _run(service, caller, *block.values))
     assert service.balance(caller.development) == 900

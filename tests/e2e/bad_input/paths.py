@@ -94,6 +94,8 @@ _METHODS_OF = {
     b"/v1/sandbox/reset": "POST",
     b"/healthz": "GET",
     b"/readyz": "GET",
+    b"/openapi.json": "GET",
+    b"/docs": "GET",
 }
 
 _METHODS = [
