@@ -119,6 +119,8 @@ def _delimiter(sample: str) -> str:
                 rows.append(cells)
             if len(rows) == _SAMPLE_ROWS:
                 break
-        return sum(is_address(cell) for cells in rows for cell in cells), mode(map(len, rows)) if rows else 0
+        # Blanks around an address do not count, but a tab there would be another file's delimiter.
+        addresses = sum("\t" not in cell and is_address(cell) for cells in rows for cell in cells)
+        return addresses, mode(map(len, rows)) if rows else 0
 
     return max(_DELIMITERS, key=worth)

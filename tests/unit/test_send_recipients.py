@@ -60,6 +60,7 @@ def _parts(recipients: Recipients, size: int = 10_000) -> list[Part]:
         (f"\n\nemail,x\n,\n{ANN},1\n\n{BOB},2\n\n", [5, 7], "email"),
         (f'name,email\n"Ann\nLee",{ANN}\nBob,{BOB}\n', [2, 4], "email"),
         (f"email\r{ANN}\r{BOB}\r", [2, 3], "email"),
+        (f"x\tmail\n;\t{ANN}\n;\t{BOB}\n", [2, 3], "mail"),
         (f"user email,reports to\n{ANN},boss@example.com\n{BOB},boss@example.com\n", [2, 3], "user email"),
     ],
 )
