@@ -12,18 +12,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Family:
-    """A counter, or with `buckets` (their upper limits) a histogram, under the name that Prometheus shows."""
+    """A counter, or with `buckets` (their upper limits) a histogram, under the name that Prometheus shows.
+
+    `known` are values of the labels that are shown as 0 before the first is counted: a rise from nothing
+    is no rise to an alert.
+    """
 
     name: str
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    known: tuple[tuple[str, ...], ...] = ()
 
 
 DRAINS = Family(
     name="points_drains",
     help="Rounds of drains: done, or failed as a whole and tried again batch by batch.",
     labels=("outcome",),
+    known=(("done",), ("failed",)),
 )
 DRAIN_BATCHES = Family(
     name="points_drain_batches", help="Batches that one drain took.", buckets=(1, 2, 5, 10, 20, 50, 100, 200)
@@ -61,6 +67,7 @@ AUDITS = Family(
     name="points_audits",
     help="Audits by the task: balanced, not_balanced, or not finished in its time.",
     labels=("outcome",),
+    known=(("balanced",), ("not_balanced",), ("not_finished",)),
 )
 
 FAMILIES = (

@@ -64,13 +64,11 @@ def read(client: Redis) -> Iterator[CounterMetricFamily | HistogramMetricFamily]
 
 def _counter(family: Family, counts: Mapping[str, float]) -> CounterMetricFamily:
     metric = CounterMetricFamily(family.name, family.help, labels=family.labels)
-    if not family.labels:  # Zero is known before the first is counted; of labels, only the values seen are.
-        metric.add_metric((), counts.get(family.name, 0))
-        return metric
-    for field, amount in sorted(counts.items()):
-        name, *labels = field.split(SEPARATOR)
-        if name == family.name:
-            metric.add_metric(labels, amount)
+    known = family.known if family.labels else ((),)
+    values = {SEPARATOR.join((family.name, *labels)): 0.0 for labels in known}
+    values |= {field: amount for field, amount in counts.items() if field.split(SEPARATOR)[0] == family.name}
+    for field, amount in sorted(values.items()):
+        metric.add_metric(field.split(SEPARATOR)[1:], amount)
     return metric
 
 

@@ -1,0 +1,103 @@
+"""The dashboard and the alert rules speak of metrics, and of labels, that the running service shows."""
+
+import json
+import re
+import shutil
+import subprocess
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.conftest import Service, until
+
+FOLDER = Path(__file__).parents[2] / "docs" / "monitoring"
+DASHBOARD = FOLDER / "grafana" / "dashboards" / "points.json"
+
+_NAME = re.compile(r"\bpoints_\w+")
+_SELECTOR = re.compile(r"(points_\w+)\{([^}]*)\}")
+_GROUPING = re.compile(r"by \(([^)]*)\) \((?:rate\()?(points_\w+)")
+
+
+def _expressions_of_alerts() -> Iterator[str]:
+    for group in yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"]:
+        for rule in group["rules"]:
+            yield rule["expr"]
+
+
+def _expressions_of_dashboard() -> Iterator[str]:
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        for target in panel.get("targets", ()):
+            yield target["expr"]
+
+
+EXPRESSIONS = [*_expressions_of_alerts(), *_expressions_of_dashboard()]
+
+
+@pytest.fixture(scope="module")
+def shown(service: Service) -> dict[str, set[str]]:
+    """Return the names of all samples that a service shows which has done a little of everything, with their labels."""
+    caller = service.organization(10)
+    body = {"recipient": f"{uuid.uuid4().hex}@example.com", "amount": 1}
+    assert service.verify(caller.live, body).status_code == 200
+    assert service.send(caller.live, body).status_code == 201
+    service.points("audit")
+
+    def look() -> dict[str, set[str]]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for family in text_string_to_metric_families(service.call("GET", "/metrics").text):
+            for sample in family.samples:
+                found[sample.name] |= sample.labels.keys()
+        return found
+
+    until(lambda: {"points_issued_points_total", "points_audit_breaches"} <= look().keys(), within_s=30)
+    return look()
+
+
+def test_there_are_alerts_and_panels() -> None:
+    assert len([*_expressions_of_alerts()]) > 10
+    assert len([*_expressions_of_dashboard()]) > 20
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_expression_speaks_of_what_is_there(shown: dict[str, set[str]], expression: str) -> None:
+    assert set(_NAME.findall(expression)) <= shown.keys()
+    for name, matchers in _SELECTOR.findall(expression):
+        assert set(re.findall(r"(\w+)[=!]", matchers)) <= shown[name]
+    for labels, name in _GROUPING.findall(expression):
+        assert set(re.split(r",\s*", labels)) <= shown[name] | {"instance"}
+
+
+def test_every_metric_is_in_the_dashboard_or_in_an_alert_or_in_neither_for_a_reason(
+    shown: dict[str, set[str]],
+) -> None:
+    spoken_of = {name for expression in EXPRESSIONS for name in _NAME.findall(expression)}
+    base = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in spoken_of}
+    silent = {re.sub(r"_(total|bucket|sum|count)$", "", name) for name in shown if name.startswith("points_")} - base
+    # How often a sweep or an audit ran, and what the last took, only explains what the others show.
+    assert silent == {"points_sweeps", "points_audits", "points_audit_seconds"}
+
+
+def test_each_alert_says_how_bad_it_is_and_what_it_means() -> None:
+    for group in yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"]:
+        names = [rule["alert"] for rule in group["rules"]]
+        assert len(names) == len(set(names))
+        for rule in group["rules"]:
+            assert rule["labels"]["severity"] in ("page", "ticket")
+            assert rule["annotations"]["summary"].endswith(".")
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed (Debian: apt-get install prometheus)")
+def test_prometheus_reads_its_files() -> None:
+    subprocess.run(["promtool", "check", "config", FOLDER / "prometheus.yml"], check=True)
+
+
+def test_the_files_find_each_other() -> None:
+    prometheus: dict[str, Any] = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
+    assert all((FOLDER / name).is_file() for name in prometheus["rule_files"])
+    assert json.loads(DASHBOARD.read_text())["templating"]["list"][0]["name"] == "datasource"
