@@ -6,9 +6,9 @@ from sqlalchemy import text
 from app import organizations
 from app.database import transaction
 from app.errors import NotFound, Refused
-from app.ledger.refill import refill
+from app.ledger.refill import refill, reset_sandbox
 from app.settings import INT64_MAX
-from tests.integration import books
+from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -65,6 +65,46 @@ def test_a_balance_can_be_filled_to_64_bits_and_not_a_point_further(*, sandbox: 
     with pytest.raises(Refused, match="over 9223372036854775807"), transaction() as connection:
         refill(connection, organization_id, 1, sandbox=sandbox)
     assert books.balance_of(organization_id, sandbox=sandbox) == INT64_MAX
+    assert books.breaches() == []
+
+
+@pytest.mark.parametrize(("change", "amount"), [(-20, 20), (30, -30), (-50, 50)], ids=["spent", "refilled", "empty"])
+def test_a_reset_takes_the_sandbox_back_to_its_start_by_a_refill_of_the_difference(*, change: int, amount: int) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=50)
+    if change < 0:
+        books.issue_now(organization_id, ["ann@example.com"], -change, sandbox=True)
+    with transaction() as connection:
+        if change > 0:
+            refill(connection, organization_id, change, sandbox=True)
+        assert reset_sandbox(connection, organization_id) == 50
+        seen = organizations.find(connection, organization_id, sandbox=True)
+        assert (seen.balance, seen.last_refill) == (50, 50)
+        assert organizations.find(connection, organization_id, sandbox=False).balance == 5
+        newest = text("SELECT amount, balance FROM refills WHERE sandbox ORDER BY id DESC LIMIT 1")
+        assert connection.execute(newest).one() == (amount, 50)
+    assert books.breaches() == []
+
+
+def test_a_reset_of_a_sandbox_at_its_start_writes_nothing() -> None:
+    organization_id = books.make_organization(sandbox_balance=50)
+    with transaction() as connection:
+        assert reset_sandbox(connection, organization_id) == 50
+        assert connection.execute(text("SELECT count(*) FROM refills")).scalar_one() == 1
+    assert books.breaches() == []
+
+
+@pytest.mark.usefixtures("many_connections")
+def test_resets_and_issues_at_once_leave_the_books_balanced() -> None:
+    organization_id = books.make_organization(sandbox_balance=50)
+
+    def reset() -> None:
+        with transaction() as connection:
+            reset_sandbox(connection, organization_id)
+
+    def issue() -> None:
+        books.issue_now(organization_id, ["ann@example.com"], 7, sandbox=True)
+
+    races.at_once(*[reset, issue] * 4)
     assert books.breaches() == []
 
 
