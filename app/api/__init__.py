@@ -9,7 +9,7 @@ from werkzeug.exceptions import HTTPException
 from app import logs
 from app.api import batches, docs, envelope, health, metrics, openapi, organization, sandbox, send, transactions, verify
 from app.api.limits import limit_rate, retry_after_s
-from app.api.record import record, record_requests
+from app.api.record import record_in_hand, record_requests
 from app.errors import PointsError
 from app.settings import settings
 
@@ -97,5 +97,5 @@ def _database_failure(error: SQLAlchemyError) -> Response:
 def _unexpected_failure(error: Exception) -> Response:
     """Answer 500. The log gets the place and the kind of the error, and not its text, which may hold values."""
     _log.error("request_failed", **logs.kind_of(error), places=logs.places_of(error.__traceback__))
-    sentence = f"Something went wrong on our side. Name the request {record().request_id} when you report it."
+    sentence = f"Something went wrong on our side. Name the request {record_in_hand().request_id} when you report it."
     return envelope.failure(500, {"service": [sentence]})

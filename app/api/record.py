@@ -1,8 +1,8 @@
 """What is kept of every request: its id, what it was about, its counts, and its one line in the log."""
 
+import os
 import re
-import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 
 from flask import Flask, Response, g, request
@@ -30,13 +30,13 @@ class Record:
 
     request_id: str
     trace_id: str
-    started_at: float = field(default_factory=perf_counter)
+    started_at: float
     organization_id: int | None = None
     batch_id: int | None = None
     waiting_since: float | None = None
 
 
-def record() -> Record:
+def record_in_hand() -> Record:
     """Return the record of the request in hand."""
     found: Record = g.record
     return found
@@ -50,12 +50,12 @@ def record_requests(app: Flask) -> None:
 
 def _begin() -> None:
     """Take the caller's `X-Request-Id` if it is a sane one, else make one."""
-    given = request.headers.get("X-Request-Id", "")
-    request_id = given if _SANE_REQUEST_ID.match(given) else uuid.uuid4().hex
-    g.record = Record(request_id=request_id, trace_id=request_id.replace("@", "*"))
+    given = request.environ.get("HTTP_X_REQUEST_ID")
+    request_id = given if given and _SANE_REQUEST_ID.match(given) else os.urandom(16).hex()
+    kept = g.record = Record(request_id=request_id, trace_id=request_id.replace("@", "*"), started_at=perf_counter())
     # From here on every line of this thread carries it, until its next request.
     clear_contextvars()
-    bind_contextvars(request_id=g.record.trace_id)
+    bind_contextvars(request_id=kept.trace_id)
 
 
 def _end(response: Response) -> Response:
@@ -79,7 +79,7 @@ def _end_with_line(response: Response) -> Response:
 
 
 def _count(response: Response) -> tuple[Record, str, str, float]:
-    kept = record()
+    kept = record_in_hand()
     response.headers["X-Request-Id"] = kept.request_id
     now = perf_counter()
     seconds = now - kept.started_at

@@ -10,7 +10,7 @@ from app.acceptance import Acceptance, Send
 from app.api import envelope
 from app.api.auth import caller, hash_of_key
 from app.api.body import json_bytes
-from app.api.record import record
+from app.api.record import record_in_hand
 from app.api.schemas import parse_issue_request
 from app.api.sending import sending
 from app.api.waiting import Rows
@@ -31,13 +31,13 @@ _READ_FOR_STRANGERS_BYTES = 65_536
 def send() -> Response:
     """Answer 201 with every transaction, or 202 when asked to, or when the wait runs out."""
     wait_s = 0.0 if _wants_no_wait() else settings().wait_s
-    sent = sending.send(_read_send(), wait_s=wait_s, request_id=record().trace_id)
+    sent = sending.send(_read_send(), wait_s=wait_s, request_id=record_in_hand().trace_id)
     accepted = sent.acceptance
-    record().organization_id, record().batch_id = accepted.organization_id, accepted.batch_id
+    record_in_hand().organization_id, record_in_hand().batch_id = accepted.organization_id, accepted.batch_id
     if accepted.status == batches.QUEUED:
         if wait_s == 0:
             return _accepted(accepted.batch_id)
-        record().waiting_since = sent.accepted_at
+        record_in_hand().waiting_since = sent.accepted_at
     batch, transactions = sent.rows or _read(accepted)
     return _answer(accepted, batch, transactions)
 

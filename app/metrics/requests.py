@@ -35,6 +35,7 @@ _LOOK_EVERY_S = 1.0
 
 # Looking a child up by its labels is the dear part of counting, so each is looked up once.
 _children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+_waits: dict[int, Histogram] = {}
 
 
 def count_request(method: str, route: str, status: int, seconds: float) -> None:
@@ -49,7 +50,10 @@ def count_request(method: str, route: str, status: int, seconds: float) -> None:
 
 
 def count_wait(status: int, seconds: float) -> None:
-    _WAIT_SECONDS.labels(str(status)).observe(seconds)
+    histogram = _waits.get(status)
+    if histogram is None:
+        histogram = _waits[status] = _WAIT_SECONDS.labels(str(status))
+    histogram.observe(seconds)
 
 
 def watch_connections() -> None:
