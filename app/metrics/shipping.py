@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -16,8 +15,6 @@ from app.tally import FAMILIES, SEPARATOR, SUM, Family, Tally, tally
 
 _KEY = "points:work"
 _SHIP_EVERY_S = 1.0
-
-_log = logging.getLogger(__name__)
 
 
 def start() -> None:
