@@ -45,7 +45,7 @@ export function trial(description, call) {
 }
 
 function input(id, parameter) {
-  const names = { "Idempotency-Key": "one of your own for each batch", "X-Request-Id": "made for you" };
+  const names = { "Idempotency-Key": "one for each batch", "X-Request-Id": "made for you" };
   const { type, format, minimum, default: usual } = parameter.schema;
   const named = { id: `${id}-${parameter.name}`, required: parameter.required };
   if (type === "boolean") return element("select", named, ...["", "true", "false"].map((value) => element("option", { value }, value || "any")));
