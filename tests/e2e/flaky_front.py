@@ -15,14 +15,18 @@ PASS, BUSY, RATE_LIMITED, LOST, QUEUED, HELD = "pass", "busy", "rate limited", "
 class FlakyFront:
     """Passes calls on to a service at `url`, and does with the sends what `fates` say.
 
-    With `recipients_max` it also refuses longer lists, as a service with that setting does. A held
+    With `recipients_max` it also refuses longer lists, as a service with that setting does, or one with
+    a limit of bytes if it does not `say_limit`. A held
     send is delivered and not answered before `release` is called; `is_holding` is set meanwhile.
     """
 
-    def __init__(self, url: str, *, fates: Sequence[str] = (), recipients_max: int | None = None) -> None:
+    def __init__(
+        self, url: str, *, fates: Sequence[str] = (), recipients_max: int | None = None, say_limit: bool = True
+    ) -> None:
         self.target = url
         self.fates = list(fates)
         self.recipients_max = recipients_max
+        self.say_limit = say_limit
         self.is_holding, self._released = threading.Event(), threading.Event()
         front = self
 
@@ -88,7 +92,7 @@ class FlakyFront:
             return False
         sentence = f"The recipients must be at most {self.recipients_max}, but there are {length}."
         refusal = {"success": False, "data": None, "errors": {"recipients": [sentence]}, "additional_data": None}
-        _reply(call, 400, json.dumps(refusal).encode(), {})
+        _reply(call, 400 if self.say_limit else 413, json.dumps(refusal).encode(), {})
         return True
 
 

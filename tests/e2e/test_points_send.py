@@ -114,12 +114,13 @@ def test_a_file_that_was_changed_since_it_was_sent_is_not_paid_a_second_time(
     assert _send(service, path, caller, "--label", "another thing")["debited"] == 4
 
 
+@pytest.mark.parametrize("say_limit", [True, False])
 def test_a_file_above_the_limit_is_split_and_a_busy_flaky_queueing_service_is_waited_for(
-    service: Service, path: Path, caller: Organization
+    service: Service, path: Path, caller: Organization, say_limit: bool
 ) -> None:
     emails = _write(path, 10)
     fates = [BUSY, PASS, RATE_LIMITED, LOST, BUSY, QUEUED]
-    with FlakyFront(service.url, fates=fates, recipients_max=4) as front:
+    with FlakyFront(service.url, fates=fates, recipients_max=4, say_limit=say_limit) as front:
         done = _send(service, path, caller, url=front.url)
         assert front.fates == []
     assert (done["batches"], done["debited"], done["current_balance"]) == (3, 10, 900)

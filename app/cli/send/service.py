@@ -92,8 +92,8 @@ class Service:
 
     def _wait(self, accepted: httpx.Response, batch_id: int) -> Mapping[str, Any]:
         """Ask for a queued batch until it is issued."""
-        # Only the path: the key is for this service, whatever host an answer names.
-        path = urlsplit(accepted.headers.get("Location", "")).path or f"/v1/batches/{batch_id}"
+        # Where `Location` points as well; made here, because the key is for this service whatever an answer names.
+        path = f"/v1/batches/{batch_id}"
         pause_s = _retry_after_s(accepted) or 1.0
         patient_until = time.monotonic() + self._patience_s
         while True:

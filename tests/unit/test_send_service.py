@@ -1,0 +1,186 @@
+"""How `points send` calls: patient with what passes, plain about what does not, and careful with the key."""
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from app.cli.send import service as module
+from app.cli.send.refusals import NotAService, RefusedRecipients, TooManyRecipients, refusal
+from app.cli.send.service import GaveUp, Service
+from app.errors import PointsError, Refused
+
+URL = "https://points.example.com/shop"
+BODY = {"recipients": ["ann@example.com"], "amount": 1}
+
+
+def _envelope(data: dict[str, Any], **additional: object) -> dict[str, Any]:
+    return {"success": True, "data": data, "errors": None, "additional_data": {"version": "1.0", **additional}}
+
+
+ORGANIZATION = httpx.Response(200, json=_envelope({"id": 1}))
+TRANSACTIONS = [{"id": 1, "debited": True}]
+
+
+def _queued(location: str) -> httpx.Response:
+    data = {"batch_id": 7, "status": "queued"}
+    return httpx.Response(202, json=_envelope(data, batch_id=7), headers={"Location": location, "Retry-After": "3"})
+
+
+def _batch(status: str) -> httpx.Response:
+    transactions = TRANSACTIONS if status == "issued" else None
+    return httpx.Response(200, json=_envelope({"status": status, "transactions": transactions, "current_balance": 9}))
+
+
+def _refused(status: int, **errors: list[str]) -> httpx.Response:
+    return httpx.Response(
+        status, json={"success": False, "data": None, "errors": errors or {"x": ["No."]}, "additional_data": None}
+    )
+
+
+class Calls:
+    """A service whose answers are given, called by a clock that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.answers: list[httpx.Response | Exception] = []
+        self.requests: list[httpx.Request] = []
+        self.slept_s: list[float] = []
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        found = self.answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def sleep(self, seconds: float) -> None:
+        self.slept_s.append(seconds)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    calls = Calls()
+    clock = SimpleNamespace(sleep=calls.sleep, monotonic=lambda: sum(calls.slept_s))
+    monkeypatch.setattr(module, "time", clock)
+    make = httpx.Client
+    transport = httpx.MockTransport(calls.answer)
+    monkeypatch.setattr(httpx, "Client", lambda **options: make(**options, transport=transport))
+    return calls
+
+
+@pytest.fixture
+def service(calls: Calls) -> Iterator[Service]:
+    made = Service(URL, "pts_live_key", patience_s=60, say=lambda _sentence: None)
+    yield made
+    made.close()
+
+
+def test_a_busy_service_is_asked_again_at_growing_intervals_or_when_it_says(calls: Calls, service: Service) -> None:
+    busy, limited = httpx.Response(503), httpx.Response(429, headers={"Retry-After": "7"})
+    calls.answers = [busy, httpx.Response(502), limited, httpx.Response(500), ORGANIZATION]
+    assert service.organization() == {"id": 1}
+    assert calls.slept_s == [1, 2, 7, 10]
+
+
+def test_patience_ends_and_begins_anew_with_each_call(calls: Calls, service: Service) -> None:
+    calls.answers = [*[httpx.Response(503)] * 4, ORGANIZATION, *[httpx.Response(503)] * 9]
+    service.organization()
+    with pytest.raises(GaveUp, match="answers 503"):
+        service.organization()
+    assert calls.slept_s == [1, 2, 5, 10, 1, 2, 5, 10, 20]
+
+
+def test_a_wait_beyond_all_patience_is_not_begun(calls: Calls, service: Service) -> None:
+    calls.answers = [httpx.Response(429, headers={"Retry-After": "3600"})]
+    with pytest.raises(GaveUp, match="3600 s"):
+        service.organization()
+    assert calls.slept_s == []
+
+
+def test_a_network_that_goes_is_waited_for_but_one_that_never_was_there_is_not(calls: Calls, service: Service) -> None:
+    gone = httpx.ConnectError("Connection refused")
+    calls.answers = [gone]
+    with pytest.raises(Refused, match="cannot be reached: Connection refused"):
+        service.organization()
+    calls.answers = [ORGANIZATION, gone, httpx.ReadTimeout("late"), ORGANIZATION]
+    service.organization()
+    service.organization()
+    assert calls.slept_s == [1, 2]
+
+
+@pytest.mark.parametrize("location", ["/v1/batches/7", "/shop/v1/batches/7", "https://thief.example.com/v1/batches/7"])
+def test_a_queued_batch_is_asked_for_until_it_is_issued_and_the_key_goes_nowhere_else(
+    calls: Calls, service: Service, location: str
+) -> None:
+    calls.answers = [_queued(location), _batch("queued"), _batch("issued")]
+    issued = service.send(BODY, "key-1")
+    assert (issued.batch_id, issued.transactions, issued.current_balance) == (7, TRANSACTIONS, 9)
+    assert calls.slept_s == [3]
+    assert [request.headers.get("Idempotency-Key") for request in calls.requests] == ["key-1", None, None]
+    assert {str(request.url) for request in calls.requests[1:]} == {f"{URL}/v1/batches/7"}
+
+
+def test_a_batch_that_stays_queued_or_is_refused_ends_the_wait(calls: Calls, service: Service) -> None:
+    calls.answers = [_queued(""), *[_batch("queued")] * 50]
+    with pytest.raises(GaveUp, match="Batch 7 is accepted and still queued; it will be issued once"):
+        service.send(BODY, "key-1")
+    calls.answers = [_queued(""), _batch("refused")]
+    with pytest.raises(Refused, match="Batch 7 was refused"):
+        service.send(BODY, "key-1")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, text="<html>Welcome</html>"),
+        httpx.Response(200, json=[]),
+        httpx.Response(200, json={"success": True, "data": None}),
+        httpx.Response(404, text="Not here"),
+        _refused(404),
+    ],
+)
+def test_what_is_no_points_issuing_service_is_said_to_be_none(
+    calls: Calls, service: Service, answer: httpx.Response
+) -> None:
+    calls.answers = [answer]
+    with pytest.raises(NotAService, match="Is the --url right"):
+        service.organization()
+
+
+def test_an_answer_about_other_recipients_than_those_sent_is_not_believed(calls: Calls, service: Service) -> None:
+    data = {"transactions": TRANSACTIONS * 2, "current_balance": 9}
+    calls.answers = [httpx.Response(201, json=_envelope(data, batch_id=7))]
+    with pytest.raises(NotAService):
+        service.send(BODY, "key-1")
+
+
+def _is(kind: type[PointsError], **fields: object) -> Callable[[PointsError], bool]:
+    return lambda error: type(error) is kind and all(getattr(error, name) == value for name, value in fields.items())
+
+
+@pytest.mark.parametrize(
+    ("answer", "matches"),
+    [
+        (
+            _refused(400, recipients=["The recipients must be at most 5, but there are 9."]),
+            _is(TooManyRecipients, limit=5),
+        ),
+        (httpx.Response(413, text="too large"), _is(TooManyRecipients, limit=None)),
+        (_refused(400, **{"recipients.3": ["Bad."]}), _is(RefusedRecipients, sentences={3: "Bad."})),
+        (_refused(400, amount=["One."], label=["Two."]), _is(Refused, sentence="One. Two.")),
+        (_refused(403, organization=["Suspended."]), _is(Refused, sentence="Suspended.")),
+        (
+            httpx.Response(308, headers={"Location": "https://x.example/"}),
+            _is(Refused, sentence=f"{URL} points to https://x.example/: give that as --url."),
+        ),
+    ],
+)
+def test_a_refusal_says_what_to_do(answer: httpx.Response, matches: Callable[[PointsError], bool]) -> None:
+    assert matches(refusal(answer, URL))
+
+
+def test_a_part_that_was_sent_in_another_form_is_told_how_to_go_on() -> None:
+    assert "--again NAME" in refusal(_refused(422), URL).sentence
+    assert "another with --key" in refusal(_refused(401), URL).sentence
