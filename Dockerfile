@@ -34,6 +34,8 @@ ENV PATH="/opt/points/bin:$PATH" \
     PYTHONDONTWRITEBYTECODE=1
 # The code lies in the environment; an empty folder cannot hide any of it.
 WORKDIR /srv/points
+# Where Flower keeps the jobs it has seen; a volume mounted here takes over its owner.
+RUN install --directory --owner=10001 --group=10001 /var/lib/flower
 # A number and no name, so that an orchestrator can see that it is not root.
 USER 10001:10001
 EXPOSE 8000

@@ -24,7 +24,7 @@ class _Servers:
 
     def collect(self) -> Iterator[Metric]:
         client = hints.redis()
-        for read in (lambda: shipping.read(client), lambda: state.notes(client), state.queue):
+        for read in (lambda: shipping.read(client), lambda: state.notes(client), state.broker, state.queue):
             yield from _all_or_none(read)
 
 

@@ -7,7 +7,7 @@ from redis import Redis
 
 from app import batches, hints
 from app.database import new_engine, wait_at_most
-from app.queue import QUEUE
+from app.queue import messages_waiting
 from app.settings import settings
 
 # A look at the queue is an index scan. One that takes longer than this is given up.
@@ -41,17 +41,21 @@ def queue() -> Iterator[GaugeMetricFamily]:
     )
 
 
+def broker() -> Iterator[GaugeMetricFamily]:
+    """Yield the messages that wait in the broker, or nothing while it is out of reach."""
+    messages = messages_waiting()
+    if messages is not None:
+        yield GaugeMetricFamily("points_broker_messages", "Messages that wait in the broker.", value=messages)
+
+
 def notes(client: Redis) -> Iterator[GaugeMetricFamily]:
-    """Yield the messages in the broker, when a sweep last ran, and what the last audit said.
+    """Yield when a sweep last ran, and what the last audit said.
 
     A figure that nobody has noted yet is absent.
 
     Raises:
         RedisError: Redis is out of reach.
     """
-    yield GaugeMetricFamily(
-        "points_broker_messages", "Messages that wait in the broker, when it is Redis.", value=int(client.llen(QUEUE))
-    )
     swept_at = hints.swept_at(client)
     if swept_at is not None:
         yield GaugeMetricFamily("points_last_sweep_timestamp_seconds", "When a sweep last ran.", value=swept_at)

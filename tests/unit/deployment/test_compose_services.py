@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from app.queue import TASK_TIME_LIMIT_S
-from tests.unit.deployment.files import OF_OURS, RUNNING, SECRETS, compose, seconds, service
+from tests.unit.deployment.files import OF_OURS, ROOT, RUNNING, SECRETS, compose, seconds, service
 from tests.unit.deployment.lines import words_of_line
 
 _EVERYWHERE = "0.0.0.0"  # noqa: S104  # Compared with, and never bound to.
 
 
 def test_the_service_is_made_of_these_containers() -> None:
-    assert set(compose()["services"]) == {*OF_OURS, *RUNNING}
+    assert set(compose()["services"]) == {*OF_OURS, *RUNNING, "prometheus", "grafana"}
 
 
 @pytest.mark.parametrize("name", ["worker", "beat", "flower"])
@@ -88,9 +88,24 @@ def test_migrate_waits_for_postgresql() -> None:
     assert service("migrate")["depends_on"] == {"postgres": {"condition": "service_healthy"}}
 
 
-def test_only_web_and_flower_are_published_and_only_on_the_loopback_address() -> None:
+def test_only_what_people_look_at_is_published_and_only_on_the_loopback_address() -> None:
     published = {name: service(name)["ports"] for name in compose()["services"] if "ports" in service(name)}
-    assert published == {"web": ["127.0.0.1:8000:8000"], "flower": ["127.0.0.1:5555:5555"]}
+    assert published == {
+        "web": ["127.0.0.1:8000:8000"],
+        "flower": ["127.0.0.1:5555:5555"],
+        "prometheus": ["127.0.0.1:9090:9090"],
+        "grafana": ["127.0.0.1:3000:3000"],
+    }
+
+
+@pytest.mark.parametrize("name", ["prometheus", "grafana"])
+def test_monitoring_starts_only_when_asked_for_and_finds_its_files(name: str) -> None:
+    found = service(name)
+    assert found["profiles"] == ["monitoring"]
+    assert found["read_only"] is True
+    mounted = [volume.split(":")[0] for volume in found["volumes"] if volume.startswith("./")]
+    assert mounted
+    assert all((ROOT / path).exists() for path in mounted)
 
 
 def test_the_published_ports_can_be_others() -> None:
@@ -124,9 +139,11 @@ def test_a_container_has_an_end_of_memory_and_processes_that_can_be_moved(name: 
 
 
 def test_what_must_last_lies_in_named_volumes() -> None:
-    assert set(compose()["volumes"]) == {"postgres-data", "redis-data"}
+    assert set(compose()["volumes"]) == {"postgres-data", "redis-data", "flower-data", "prometheus-data"}
     assert service("postgres")["volumes"] == ["postgres-data:/var/lib/postgresql"]
     assert service("redis")["volumes"] == ["redis-data:/data"]
+    assert service("flower")["volumes"] == ["flower-data:/var/lib/flower"]
+    assert service("flower")["environment"]["FLOWER_DB"].startswith("/var/lib/flower/")
 
 
 def test_web_is_given_the_time_to_let_waiting_calls_finish() -> None:

@@ -1,0 +1,100 @@
+"""The log: the form of its lines, and what never gets into one."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from app import logs
+
+ROOT = Path(__file__).parents[2]
+_EVENT = re.compile(r"_log\.\w+\(\s*\"(\w+)\"|_log\.info\)\(\s*\"(\w+)\"|name = \"(\w+)\"")
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Collect the lines that this process would write, its libraries included; put its log back afterwards."""
+    lines: list[str] = []
+    monkeypatch.setattr("os.write", lambda _to, line: lines.append(line.decode()))
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield lines
+    logging.captureWarnings(capture=False)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def last(written: list[str]) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(written[-1])
+    return document
+
+
+def test_a_line_of_json_names_its_moment_its_part_and_its_event_first(written: list[str]) -> None:
+    logs.configure("web", log_format="json")
+    logs.logger().info("drained", organization_id=7, batch_ids=[1, 2], refused=None)
+    line = last(written)
+    assert list(line) == ["at", "level", "part", "event", "organization_id", "batch_ids"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", line["at"])
+    assert (line["level"], line["part"], line["event"], line["batch_ids"]) == ("info", "web", "drained", [1, 2])
+
+
+def test_a_line_of_text_is_one_line_and_leaves_out_what_is_not_known(written: list[str]) -> None:
+    logs.configure("web", log_format="text")
+    logs.logger().warning("hint_lost", batch_ids=[1, 2], seconds=0.123456, error=None, note="a\nb")
+    assert re.fullmatch(r"[\d:.]{12} warning hint_lost  batch_ids=1,2 seconds=0\.1235 note=a b\n", written[-1])
+
+
+def test_what_libraries_say_is_told_with_addresses_and_keys_masked(written: list[str]) -> None:
+    logs.configure("web", log_format="json")
+    said = "Error handling request /v1/transactions?email=%s, key %s, also %s"
+    logging.getLogger("gunicorn.error").error(said, "ada%40example.com", "pts_live_abcDEF123", "ada.l+x@example.com")
+    line = last(written)
+    assert (line["event"], line["logger"], line["level"]) == ("message", "gunicorn.error", "error")
+    assert line["message"] == "Error handling request /v1/transactions?email=***, key ***, also ***"
+
+
+def test_of_an_exception_its_kind_and_place_are_told_and_never_its_text(written: list[str]) -> None:
+    logs.configure("worker", log_format="json")
+    try:
+        raise IntegrityError("INSERT", {}, ValueError("Key (email_key)=(ada@example.com) already exists"))
+    except IntegrityError:
+        logging.getLogger("gunicorn.error").exception("Error")
+    line = last(written)
+    assert line["error"] == "ValueError"
+    assert line["places"][-1].startswith(__file__)
+    assert "ada" not in written[-1]
+
+
+def test_a_task_that_failed_is_named_without_the_text_of_its_error(written: list[str]) -> None:
+    logs.configure("worker", log_format="json")
+    context = {"name": "points.issue", "id": "some-id", "exc": "ValueError('ada@example.com')"}
+    logging.getLogger("celery.app.trace").error("Task %(name)s raised: %(exc)s", context, extra={"data": context})
+    line = last(written)
+    assert (line["event"], line["task"], line["task_id"]) == ("task_failed", "points.issue", "some-id")
+    assert "ada" not in written[-1]
+
+
+def test_a_reader_that_is_gone_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("os.write", broken)
+    logs.logger().info("drained")
+
+
+def test_every_event_is_described_and_every_description_has_its_event() -> None:
+    logged = {
+        next(filter(None, names))
+        for folder in ("app", "worker")
+        for file in (ROOT / folder).rglob("*.py")
+        for names in _EVENT.findall(file.read_text())
+        if "_log" in file.read_text() or file.name == "logs.py"
+    } | {"message"}
+    section = (ROOT / "docs" / "observing.md").read_text().partition("| event | level |")[2].partition("\n\n")[0]
+    described = {name for row in section.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert described == logged
