@@ -4,7 +4,10 @@ import json
 import os
 import signal
 import socket
+import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +55,32 @@ def test_a_first_start_shows_keys_that_work_and_a_batch_that_was_issued(own_serv
     assert answer.status_code == 201
 
 
-def test_ctrl_c_leaves_no_process_and_the_data_stays_for_the_next_start(own_service: Service) -> None:
+def _send_until_nobody_listens(service: Service, key: str) -> list[int]:
+    """Send without pause; return the statuses, and 0 for each call that was cut off unanswered."""
+    statuses = []
+    while True:
+        try:
+            answer = service.send(key, {"recipient": "load@example.com", "amount": 1, "label": "load"})
+            statuses.append(answer.status_code)
+        except httpx.ConnectError:
+            return statuses
+        except httpx.TransportError:
+            statuses.append(0)
+
+
+def test_ctrl_c_under_load_answers_whoever_was_heard_and_leaves_the_data_and_no_process(own_service: Service) -> None:
     own_service.start()
     demo = json.loads((own_service.data_dir / "demo.json").read_text())
     balance = own_service.balance(demo["live"])
     family = _family(own_service)
     assert len(family) > 8
-    assert own_service.stop() == 0
+    with ThreadPoolExecutor(6) as callers:
+        calls = [callers.submit(_send_until_nobody_listens, own_service, demo["development"]) for _ in range(6)]
+        time.sleep(1)  # Load, and not a wait for anything.
+        assert own_service.stop() == 0
+        statuses = Counter(status for call in calls for status in call.result())
+    assert statuses[201] > 0
+    assert set(statuses) <= {0, 201, 202, 429}
     _, alive = psutil.wait_procs(family, timeout=5)
     assert alive == []
     assert not (own_service.data_dir / "running.json").exists()
@@ -68,6 +90,9 @@ def test_ctrl_c_leaves_no_process_and_the_data_stays_for_the_next_start(own_serv
     own_service.output.clear()
     own_service.start()
     assert own_service.balance(demo["live"]) == balance
+    with own_service.connection() as connection:
+        accepted = connection.exec_driver_sql("SELECT count(*) FROM batches WHERE label = 'load'").scalar_one()
+    assert accepted == statuses[201] + statuses[202]  # Whoever was not answered was not heard.
     assert demo["live"] in "\n".join(own_service.output)
     assert "A first batch" not in "\n".join(own_service.output)
 
