@@ -130,8 +130,8 @@ MUTANTS = (
         edits=[
             (
                 "app/batches.py",
-                "WHERE b.id = :id AND b.organization_id = :organization_id AND b.sandbox = :sandbox",
-                "WHERE b.id = :id AND :organization_id > 0 AND b.sandbox = :sandbox",
+                "AND b.organization_id = :organization_id AND b.sandbox = :sandbox",
+                "AND :organization_id > 0 AND b.sandbox = :sandbox",
             )
         ],
         tests=["tests/integration/test_batches.py", "tests/e2e/test_refusals.py"],
@@ -140,13 +140,15 @@ MUTANTS = (
         name="a replay runs again",
         edits=[
             (
-                "app/api/send.py",
-                """    with transaction() as connection:
-        if idempotency_key is not None and (""",
-                """    idempotency_key = None
-    with transaction() as connection:
-        if idempotency_key is not None and (""",
-            )
+                "app/acceptance.py",
+                '"idempotency_keys": [send.idempotency_key for send in sends]',
+                '"idempotency_keys": [None for send in sends]',
+            ),
+            (
+                "app/acceptance.py",
+                "[None if send.idempotency_key is None else send.request.meaning() for send in sends]",
+                "[None for send in sends]",
+            ),
         ],
         tests=["tests/e2e/test_retries.py"],
     ),
