@@ -30,6 +30,8 @@ IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000
 CONNECT_TIMEOUT_S = 3
 # A server that is frozen ends nothing any more: then we give up, when it would long have ended the statement.
 ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_MS / 1_000 + 2
+# Callers wait for the front, whose statements are short: it gives up sooner, and answers 503.
+FRONT_ANSWER_TIMEOUT_S = 10.0
 # How soon a server notices that whoever asked is gone, and lets go of the locks that a killed process wanted.
 CLIENT_CHECK_INTERVAL_MS = 2_000
 
@@ -39,6 +41,7 @@ class Base(DeclarativeBase):
 
 
 _engine: Engine | None = None
+_answer_timeout_s: float | None = None
 _engine_lock = threading.Lock()
 
 
@@ -53,6 +56,12 @@ def engine() -> Engine:
                 pooler=settings().database_pooler,
             )
         return _engine
+
+
+def answer_callers() -> None:
+    """Call in a process that answers callers: it gives up on a silent server sooner than a worker does."""
+    global _answer_timeout_s  # noqa: PLW0603
+    _answer_timeout_s = FRONT_ANSWER_TIMEOUT_S
 
 
 def connections_in_use() -> int:
@@ -108,7 +117,7 @@ def _hand_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
     """Limit a connection that leaves the pool; one that a restarted server has dropped makes room for another."""
     if is_dead(connection):
         raise DisconnectionError
-    connection.patience_s = ANSWER_TIMEOUT_S
+    connection.patience_s = _answer_timeout_s or ANSWER_TIMEOUT_S
 
 
 def wait_without_end(connection: Connection) -> None:

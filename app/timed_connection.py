@@ -1,7 +1,8 @@
 """A connection to PostgreSQL whose every wait has an end, and which can be seen to be dead without asking."""
 
 import select
-from typing import Any
+import time
+from typing import Any, ClassVar
 
 import psycopg
 from psycopg.abc import RV, PQGen
@@ -21,6 +22,13 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
     # Seconds that a statement may take to be answered; None waits for ever.
     patience_s: float | None = None
 
+    # When one of this process's connections was last found silent (`time.monotonic`).
+    fell_silent_at: ClassVar[float] = 0.0
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.made_at = time.monotonic()
+
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Wait as psycopg does, but for `patience_s` at the most.
 
@@ -32,16 +40,19 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
         try:
             return super().wait(gen, interval, self.patience_s)
         except _WaitTimeout:
+            TimedConnection.fell_silent_at = time.monotonic()
             self.pgconn.finish()
             raise psycopg.OperationalError(f"PostgreSQL has not answered within {self.patience_s:g} s") from None
 
 
-def is_dead(connection: psycopg.Connection[Any]) -> bool:
+def is_dead(connection: TimedConnection) -> bool:
     """Tell whether a connection that was idle has been closed by the server, or is just being closed.
 
-    It costs a look at the socket and no way to the server and back, so it can be asked before each use.
+    One that is older than the last silence is taken for dead as well: it leads the same way, and each of a
+    pool's connections would keep somebody waiting before it was found out. It costs a look at the socket
+    and no way to the server and back, so it can be asked before each use.
     """
-    if connection.closed:
+    if connection.closed or connection.made_at < TimedConnection.fell_silent_at:
         return True
     poll = select.poll()
     poll.register(connection.fileno(), _READABLE)

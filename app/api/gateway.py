@@ -19,7 +19,7 @@ from structlog.contextvars import clear_contextvars
 
 from app import logs
 from app.api import create_app
-from app.database import forget_connections_of_the_parent
+from app.database import answer_callers, forget_connections_of_the_parent
 from app.errors import SettingsError
 from app.metrics import processes
 from app.metrics.requests import NO_ROUTE, count_request, watch_connections
@@ -139,6 +139,7 @@ def on_starting(server: Any) -> None:
 
 def post_fork(server: Any, worker: Any) -> None:
     forget_connections_of_the_parent()
+    answer_callers()
     processes.take_slot()
     watch_connections()
 

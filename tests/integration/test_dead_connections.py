@@ -93,6 +93,34 @@ def test_a_silence_behind_a_proxy_ends_each_wait_and_a_call_after_it_works(
     engine.dispose()
 
 
+def test_one_that_fell_silent_is_enough_to_replace_every_connection_that_leads_the_same_way(
+    proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    url, proxy = proxied
+    engine = new_engine(url, pool_size=3)
+    open_at_once = [engine.connect() for _ in range(3)]
+    for connection in open_at_once:
+        connection.exec_driver_sql("SELECT 1")
+        connection.close()
+    proxy.tell("silence")  # For good; but whoever connects anew finds all well.
+    with pytest.raises(OperationalError, match="not answered"):
+        _backend(engine)
+    assert [_backend(engine) > 0 for _ in range(3)] == [True] * 3
+    engine.dispose()
+
+
+def test_a_process_that_answers_callers_gives_up_sooner(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_answer_timeout_s", None)
+    database.answer_callers()
+    engine = new_engine(server_url, pool_size=1)
+    with engine.connect() as connection:
+        timed = connection.connection.driver_connection
+        assert isinstance(timed, TimedConnection)
+        assert timed.patience_s == database.FRONT_ANSWER_TIMEOUT_S < database.ANSWER_TIMEOUT_S
+    engine.dispose()
+
+
 def test_who_lifts_the_limit_waits_longer_and_the_next_user_of_the_connection_does_not(impatient: Engine) -> None:
     sleep = text(f"SELECT pg_sleep({2 * _ANSWER_TIMEOUT_S})")
     with impatient.begin() as connection:
