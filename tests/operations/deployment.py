@@ -58,10 +58,11 @@ class Deployment:
         """Return what a part has said, for a test that fails."""
         return (self.folder / f"{part.name}.log").read_text()
 
-    def status(self) -> Any:
-        """Return what `points status` finds."""
-        command = [str(Path(sys.executable).with_name("points")), "status", "--json"]
-        done = subprocess.run(command, env=self._environment, capture_output=True, cwd=self.folder, check=True)
+    def points(self, *arguments: str) -> Any:
+        """Return the document that a command of `points` prints."""
+        command = [str(Path(sys.executable).with_name("points")), *arguments, "--json"]
+        done = subprocess.run(command, env=self._environment, capture_output=True, cwd=self.folder, check=False)
+        assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)
 
     def _start(self, name: str, line: str, **environment: str) -> Part:

@@ -85,8 +85,8 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: s
         parts.web(port)
         with load(port) as callers:
             callers.goes_on(calls=100)
-        assert until(lambda: parts.status()["queued_messages"] == 0, within_s=STARTED_IN_S)
-        found = parts.status()
+        assert until(lambda: parts.points("status")["queued_messages"] == 0, within_s=STARTED_IN_S)
+        found = parts.points("status")
         assert [name.partition("@")[0] for name in found["workers"]] == ["worker1"]
         assert found["beat"] is True
     issued_exactly(callers.answers)

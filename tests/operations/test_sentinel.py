@@ -123,5 +123,5 @@ def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(watched: 
             watched.servers[first].hold_down(signal.SIGKILL)
             assert until(lambda: _master() == second, within_s=STARTED_IN_S, every_s=0.2)
             callers.goes_on(calls=50)
-        assert until(lambda: parts.status()["workers"] != [], within_s=STARTED_IN_S)
+        assert until(lambda: parts.points("status")["workers"] != [], within_s=STARTED_IN_S)
     issued_exactly(callers.answers)
