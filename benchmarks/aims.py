@@ -85,7 +85,7 @@ def _small(sections: Sections) -> Row | None:
 
 def _two(sections: Sections) -> Row | None:
     rows = sections.get("several", ())
-    return over(*(find(rows, "organizations", "rate_per_s", organizations=count, callers=8) for count in (2, 1)))
+    return over(*(find(rows, "busy at once", "rate_per_s", organizations=count, callers=8) for count in (2, 1)))
 
 
 def _disk(sections: Sections) -> Row | None:

@@ -60,7 +60,7 @@ def _measure(service: Service, connection: Connection, *, size: int, sends: int)
     for part in ("web", "worker1"):
         figures[f"{part} resident before_bytes"] = memory_before[part]
         figures[f"{part} resident after_bytes"] = memory_after[part]
-    of = {"sends": sends, "recipients": size}
+    of = {"times": sends, "recipients": size}
     return [Row(what="sends", of=of, figure=figure, values=[value]) for figure, value in figures.items()]
 
 

@@ -5,14 +5,14 @@ way there is, a list that the caller blocks on, and the usual way, a result that
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from redis import Redis
 
 from benchmarks import empty_task, floor
 from benchmarks.busy import ACCOUNTS, sends_of_one
-from benchmarks.load import load
+from benchmarks.load import Plan, load
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, percentile, take_turns
 
@@ -25,11 +25,15 @@ def measure(options: Options) -> list[Row]:
         send = sends_of_one(service, service.accounts("idle", ACCOUNTS), callers=1)
         looks: dict[Named, Look] = {
             named("floor", recipients=1): floor.look(connection, 1),
-            named("send of one"): lambda: _percentiles(load(send, seconds=options.seconds)[0].latencies_s),
+            named("send of one"): partial(_send, send, options.seconds),
             named("empty task, list"): partial(_repeat, partial(_by_list, redis), options.seconds),
             named("empty task, result"): partial(_repeat, _by_result, options.seconds),
         }
         return take_turns(looks, rounds=options.rounds)
+
+
+def _send(plan: Plan, seconds: float) -> dict[str, float]:
+    return load(plan, seconds=seconds)[0].figures()
 
 
 def _by_list(redis: Redis) -> None:
@@ -50,8 +54,5 @@ def _repeat(call: Callable[[], None], seconds: float) -> dict[str, float]:
     while (started := time.perf_counter()) < until:
         call()
         latencies_s.append(time.perf_counter() - started)
-    return _percentiles(sorted(latencies_s))
-
-
-def _percentiles(latencies_s: Sequence[float]) -> dict[str, float]:
+    latencies_s.sort()
     return {"p50_s": percentile(latencies_s, 0.5), "p99_s": percentile(latencies_s, 0.99)}

@@ -45,7 +45,13 @@ class Seen:
         return len(self.latencies_s)
 
     def figures(self) -> dict[str, float]:
-        """Return the rate and the latencies that half and 99 of 100 calls stay below."""
+        """Return the rate and the latencies that half and 99 of 100 calls stay below.
+
+        Raises:
+            NotMeasured: no call ended in the counted seconds.
+        """
+        if not self.latencies_s:
+            raise NotMeasured("No call ended in time; let them call for longer, with --seconds.")
         return {
             "rate_per_s": self.calls / self.seconds,
             "p50_s": percentile(self.latencies_s, 0.5),

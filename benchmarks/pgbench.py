@@ -53,8 +53,10 @@ def run(database_url: str, script: str, *, clients: int, seconds: float) -> dict
     ]
     done = subprocess.run(command, input=script, capture_output=True, text=True, check=False, env=_environment())
     found = re.search(r"^tps = ([0-9.]+)", done.stdout, re.MULTILINE)
-    if done.returncode != 0 or found is None:
+    if done.returncode != 0:
         raise NotMeasured(f"pgbench failed: {done.stderr}")
+    if found is None:  # It gives no rate of nothing.
+        raise NotMeasured("pgbench ended no transaction in time; let it run for longer, with --seconds.")
     return {"rate_per_s": float(found[1])}
 
 

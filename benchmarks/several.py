@@ -3,9 +3,9 @@
 from functools import partial
 
 from benchmarks.busy import ACCOUNTS, sends_of_one
-from benchmarks.load import Plan, load, post_send
+from benchmarks.load import Plan, Seen, load, post_send
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, percentile, take_turns
+from benchmarks.rows import Look, Named, Row, named, take_turns
 from benchmarks.service import running
 
 ORGANIZATIONS = (1, 2, 4)
@@ -21,7 +21,7 @@ def measure(options: Options) -> list[Row]:
         for callers in CALLERS_EACH:
             plans = [sends_of_one(service, emails, callers=callers) for _ in range(max(ORGANIZATIONS))]
             for count in ORGANIZATIONS:
-                name = named("organizations", organizations=count, callers=callers)
+                name = named("busy at once", organizations=count, callers=callers)
                 looks[name] = partial(_together, plans[:count], options.seconds)
         small = sends_of_one(service, emails, callers=1)
         large_emails = service.accounts("large", LARGE)
@@ -34,12 +34,12 @@ def measure(options: Options) -> list[Row]:
 def _together(plans: list[Plan], seconds: float) -> dict[str, float]:
     """Return the rate of all organizations together, and the latencies of all their callers."""
     seen = load(*plans, seconds=seconds)
-    latencies_s = sorted(latency for one in seen for latency in one.latencies_s)
-    return {
-        "rate_per_s": len(latencies_s) / seconds,
-        "p50_s": percentile(latencies_s, 0.5),
-        "p99_s": percentile(latencies_s, 0.99),
-    }
+    return Seen(
+        seconds=seconds,
+        latencies_s=sorted(latency for one in seen for latency in one.latencies_s),
+        calls_in_all=sum(one.calls_in_all for one in seen),
+        cpu_s=sum(one.cpu_s for one in seen),
+    ).figures()
 
 
 def _small(plans: list[Plan], seconds: float) -> dict[str, float]:

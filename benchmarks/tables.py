@@ -71,8 +71,13 @@ def _beside_floor(rows: Sequence[Row]) -> list[Row]:
 
 def _name(row: Row) -> str:
     """Name a measure in one line: `send of one, 32 callers, events off`."""
-    words = (f"{value:,} {key}" if isinstance(value, int) else f"{key} {value}" for key, value in row.of.items())
-    return ", ".join([row.what, *words])
+    return ", ".join([row.what, *(_variant(key, value) for key, value in row.of.items())])
+
+
+def _variant(key: str, value: int | str) -> str:
+    if isinstance(value, str):
+        return f"{key} {value}"
+    return f"{value:,} {key.removesuffix('s') if value == 1 else key}"
 
 
 def spread(row: Row) -> str:
