@@ -56,3 +56,10 @@ def test_every_link_leads_somewhere(page: str) -> None:
 def test_every_file_of_the_tree_is_there(page: str) -> None:
     for path in re.findall(r"`((?:tests|app|migrations|deploy)/[\w/.-]+)`", page):
         assert (ROOT / path).exists(), path
+
+
+def test_every_alert_leads_to_a_symptom() -> None:
+    alerts = re.findall(r"- alert: (\w+)", (ROOT / "docs" / "monitoring" / "alerts.yml").read_text())
+    symptoms = (ROOT / "docs" / "operating.md").read_text()
+    assert alerts
+    assert [alert for alert in alerts if f"`{alert}`" not in symptoms] == []
