@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.utils import floatToGoString
 from redis import Redis
 from redis.exceptions import RedisError
 
@@ -72,10 +73,11 @@ def _counter(family: Family, counts: Mapping[str, float]) -> CounterMetricFamily
 def _histogram(family: Family, counts: Mapping[str, float]) -> HistogramMetricFamily:
     bounds = [*(f"{bound:g}" for bound in family.buckets), "+Inf"]
     each = [counts.get(f"{family.name}{SEPARATOR}{bound}", 0) for bound in bounds]
+    shown = [*map(floatToGoString, family.buckets), "+Inf"]
     metric = HistogramMetricFamily(family.name, family.help)
     metric.add_metric(
         (),
-        buckets=list(zip(bounds, itertools.accumulate(each), strict=True)),
+        buckets=list(zip(shown, itertools.accumulate(each), strict=True)),
         sum_value=counts.get(f"{family.name}{SEPARATOR}{SUM}", 0),
     )
     return metric

@@ -1,7 +1,9 @@
 """The tasks as a worker runs them, on a real PostgreSQL and a real Valkey, with the asking for new ones watched."""
 
+from collections.abc import MutableMapping
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -101,3 +103,28 @@ def test_old_idempotency_keys_are_forgotten_step_by_step_up_to_a_number_of_steps
     assert _keys_known() == 3
     tasks.forget_idempotency_keys()
     assert _keys_known() == 1
+
+
+def test_the_audit_task_notes_what_it_found(tasks: ModuleType) -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN], 10)
+    tasks.audit()
+    noted = hints.last_audit(hints.redis())
+    assert noted is not None
+    assert noted.breaches == 0
+    books.execute(f"UPDATE organizations SET balance = balance + 1 WHERE id = {organization_id}")
+    tasks.audit()
+    noted = hints.last_audit(hints.redis())
+    assert noted is not None
+    assert noted.breaches > 0
+
+
+def test_an_audit_that_does_not_end_in_its_time_is_given_up_and_notes_nothing(
+    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch, events: list[MutableMapping[str, Any]]
+) -> None:
+    monkeypatch.setattr(tasks, "_AUDIT_TIME_LIMIT_S", 0.05)
+    slow = {"slow": "SELECT pg_sleep(60)::text AS subject, '' AS seen"}
+    monkeypatch.setattr("app.ledger.audit._RULES", slow)
+    tasks.audit()
+    assert hints.last_audit(hints.redis()) is None
+    assert [event["event"] for event in events] == ["audit_not_finished"]

@@ -1,0 +1,111 @@
+"""What workers count on its way through Redis, and the page when a server is away."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import pytest
+from fakeredis import FakeRedis, FakeServer
+from flask.testing import FlaskClient
+from prometheus_client.core import CollectorRegistry
+
+from app import hints
+from app.metrics import shipping, state
+from app.metrics.page import page
+from app.tally import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, Tally
+
+
+@pytest.fixture
+def redis(monkeypatch: pytest.MonkeyPatch) -> FakeRedis:
+    """Give the module a Redis of its own; `connected` takes it away and brings it back."""
+    client = FakeRedis(server=FakeServer(), decode_responses=True)
+    monkeypatch.setattr(hints, "redis", lru_cache(lambda: client))
+    return client
+
+
+def sample(client: Any, name: str, **labels: str) -> float | None:
+    class Read:
+        def collect(self) -> Any:
+            return shipping.read(client)
+
+    registry = CollectorRegistry()
+    registry.register(Read())
+    return registry.get_sample_value(name, labels)
+
+
+def test_what_many_processes_count_is_added_up(redis: FakeRedis) -> None:
+    for amount in (3, 4):
+        counted = Tally()
+        counted.count(POINTS, amount, "live")
+        counted.count(SWEEPS)
+        shipping.ship(counted)
+        shipping.ship(counted)  # Nothing is shipped twice.
+    assert sample(redis, "points_issued_points_total", mode="live") == 7
+    assert sample(redis, "points_sweeps_total") == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "buckets"),
+    [
+        ([1], {"1.0": 1, "2.0": 1, "200.0": 1, "+Inf": 1}),
+        ([2, 3, 1_000], {"1.0": 0, "2.0": 1, "5.0": 2, "200.0": 2, "+Inf": 3}),
+    ],
+)
+def test_a_histogram_puts_a_value_into_every_bucket_from_its_own_on(
+    redis: FakeRedis, values: list[int], buckets: dict[str, int]
+) -> None:
+    counted = Tally()
+    for value in values:
+        counted.observe(DRAIN_BATCHES, value)
+    shipping.ship(counted)
+    assert {le: sample(redis, "points_drain_batches_bucket", le=le) for le in buckets} == buckets
+    assert sample(redis, "points_drain_batches_sum") == sum(values)
+    assert sample(redis, "points_drain_batches_count") == len(values)
+
+
+def test_while_redis_is_away_counts_are_kept_and_nothing_fails(redis: FakeRedis) -> None:
+    counted = Tally()
+    server = redis.connection_pool.connection_kwargs["server"]
+    server.connected = False
+    for _ in range(2):
+        counted.count(POINTS, 5, "sandbox")
+        shipping.ship(counted)
+    server.connected = True
+    counted.count(POINTS, 1, "sandbox")
+    shipping.ship(counted)
+    assert sample(redis, "points_issued_points_total", mode="sandbox") == 11
+
+
+def test_what_an_alert_waits_for_is_zero_before_it_happens(redis: FakeRedis) -> None:
+    assert sample(redis, "points_drains_total", outcome="failed") == 0
+    assert sample(redis, "points_postponed_batches_total") == 0
+
+
+def test_no_two_families_share_a_name_and_no_bucket_is_out_of_order() -> None:
+    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+    for family in FAMILIES:
+        assert list(family.buckets) == sorted(family.buckets)
+    assert DRAINS.known
+
+
+def test_the_page_is_200_without_the_figures_of_what_is_away(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "_text", None)
+    client.get("/healthz")
+    response = client.get("/metrics")  # PostgreSQL, Redis and the broker are out of reach.
+    assert response.status_code == 200
+    assert "points_requests_total{" in response.text
+    for name in ("points_queued_batches", "points_sweeps_total", "points_broker_messages", "points_audit_breaches"):
+        assert name not in response.text
+
+
+@pytest.mark.parametrize("read", [lambda: state.notes(hints.redis())])
+def test_what_nobody_has_noted_is_absent_and_what_was_noted_is_there(redis: FakeRedis, read: Callable[[], Any]) -> None:
+    assert list(read()) == []
+    hints.note_sweep()
+    hints.note_audit(seconds=1.5, breaches=2)
+    found = {metric.name: metric.samples[0].value for metric in read()}
+    assert found["points_audit_breaches"] == 2
+    assert found["points_audit_seconds"] == 1.5
+    assert found["points_last_sweep_timestamp_seconds"] > 0
