@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -79,6 +80,23 @@ def test_the_sweeps_do_not_bury_the_jobs(service: Service, sent: tuple[Organizat
     with flower(service) as client:
         names = {task["name"] for task in client.get("/api/tasks").json().values()}
     assert names == {"points.issue"}
+
+
+def test_it_remembers_the_jobs_over_a_restart(service: Service, sent: tuple[Organization, str, int]) -> None:
+    caller, _, _ = sent
+    until(lambda: bool(jobs(service, caller)), within_s=SEEN_WITHIN_S)
+    known = jobs(service, caller).keys()
+    parts = json.loads((service.data_dir / "running.json").read_text())["parts"]
+    os.kill(parts["flower"]["pid"], signal.SIGTERM)
+
+    def is_back() -> bool:
+        now = json.loads((service.data_dir / "running.json").read_text())["parts"]
+        try:
+            return now["flower"]["pid"] != parts["flower"]["pid"] and jobs(service, caller).keys() == known
+        except (KeyError, httpx.TransportError):
+            return False
+
+    until(is_back, within_s=SEEN_WITHIN_S)
 
 
 def test_the_page_of_tasks_shows_the_job_with_its_organization_and_recipients(
