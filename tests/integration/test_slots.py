@@ -1,0 +1,47 @@
+"""A worker's slots come free although Redis did not hear that their messages were worked off."""
+
+import logging
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from app import queue
+from app.local import ports
+from tests.conftest import Servers
+from tests.crash.proxy import Proxy
+
+pytestmark = pytest.mark.usefixtures("broker")
+
+
+@pytest.fixture
+def proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Put a proxy before the real Valkey, and have a worker of one slot reach it there."""
+    before, _, rest = servers.redis_url.rpartition(":")
+    port, _, path = rest.partition("/")
+    proxy = Proxy(ports.any_free(), int(port))
+    monkeypatch.setenv("REDIS_URL", f"{before}:{proxy.port}/{path}")
+    import_module("worker")  # Importing it ends a process that has no settings yet.
+    yield proxy
+    proxy.stop()
+
+
+@pytest.mark.parametrize("how", ["ack", "reject", "requeue"])
+def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, proxy: Proxy) -> None:
+    with Celery(set_as_current=False) as app:
+        app.add_defaults(queue._configuration)
+        app.send_task(queue.SWEEP, queue=queue.QUEUE)
+        with app.connection_for_read() as connection, connection.channel() as channel:
+            channel.basic_qos(0, 1, False)
+            message: Any = channel.basic_get(queue.QUEUE)
+            assert not channel.qos.can_consume()
+            proxy.tell("hole")
+            logger = logging.getLogger("slots")
+            if how == "ack":
+                message.ack_log_error(logger, connection.connection_errors)
+            else:
+                message.reject_log_error(logger, connection.connection_errors, requeue=how == "requeue")
+            assert channel.qos.can_consume()
+            proxy.tell("forward")
