@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 from pydantic.json_schema import models_json_schema
 
 from app.api.envelope import INTERFACE_VERSION
-from app.api.openapi import envelopes, examples, headers, lists, points, reads, refusals, requests, service
+from app.api.openapi import envelopes, examples, failures, headers, lists, points, reads, refusals, requests, service
 from app.settings import Settings, settings
 
 blueprint = Blueprint("openapi", __name__)
@@ -64,7 +64,7 @@ def document(limits: Settings) -> dict[str, Any]:
             "headers": headers.DESCRIBED,
             "examples": {
                 name: {"value": value}
-                for name, value in (examples.BODIES | examples.ANSWERS | refusals.EXAMPLES).items()
+                for name, value in (examples.BODIES | examples.ANSWERS | failures.EXAMPLES).items()
             },
         },
     }

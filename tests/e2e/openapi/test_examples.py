@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from app.api.openapi.examples import ANSWERS, BODIES
-from app.api.openapi.refusals import EXAMPLES
+from app.api.openapi.failures import EXAMPLES
 from tests.e2e.conftest import Service
 from tests.e2e.openapi.scene import Scene
 from tests.e2e.openapi.scenes import SCENES
