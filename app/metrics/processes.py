@@ -39,6 +39,8 @@ def share() -> None:
     fcntl.flock(draft, fcntl.LOCK_EX)
     (directory / f"{_LOCK}.new").rename(directory / _LOCK)  # Nobody sees a lock that is not held yet.
     _held.append(draft)
+    # What cleans temporary folders of old files passes over one that is locked itself.
+    fcntl.flock(os.open(directory, os.O_RDONLY), fcntl.LOCK_SH)
     os.environ[_VARIABLE] = str(directory)
     values.ValueClass = values.MultiProcessValue(lambda: _slot)  # type: ignore[no-untyped-call]
 
