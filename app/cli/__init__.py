@@ -5,6 +5,7 @@ import sys
 import click
 
 from app.cli.lazy import Commands
+from app.cli.sentence import write_error
 from app.errors import PointsError, SettingsError
 
 _COMMANDS = {
@@ -38,7 +39,6 @@ def main() -> None:
     """Run a command; an expected error is one sentence on standard error, with exit status 1."""
     try:
         points(prog_name="points")
-    except PointsError as error:
-        sys.exit(f"points: {error.sentence}")
-    except SettingsError as error:
-        sys.exit(f"points: {error}")
+    except (PointsError, SettingsError) as error:
+        write_error(str(error))
+        sys.exit(1)

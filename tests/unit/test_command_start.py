@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import migrations
 from app.cli import points
+from app.cli.sentence import write_error
 
 # Each of them takes longer to import than `points --help` takes.
 _HEAVY = ("alembic", "celery", "flask", "httpx", "pydantic", "redis", "sqlalchemy", "rich")
@@ -86,3 +87,15 @@ def test_words_are_completed(words: str, completions: set[str]) -> None:
 def test_the_newest_revision_is_the_one_that_the_migrations_end_in() -> None:
     scripts = ScriptDirectory.from_config(migrations._config(""))
     assert migrations.newest() == scripts.get_current_head()
+
+
+@pytest.mark.parametrize(("is_terminal", "lines"), [(True, 3), (False, 1)])
+def test_a_sentence_is_wrapped_between_words_on_a_terminal_and_whole_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_terminal: bool, lines: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    write_error("The data directory of-many-words/and-folders belongs to another.")
+    printed = capsys.readouterr().err.splitlines()
+    assert len(printed) == lines
+    assert " ".join(printed) == "points: The data directory of-many-words/and-folders belongs to another."

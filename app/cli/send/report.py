@@ -1,11 +1,11 @@
 """What a run of `points send` came to: for a person, for a program, and as an exit status."""
 
-import sys
 from typing import Any
 
 from app.cli.answer import Answer
 from app.cli.send import words
 from app.cli.send.run import Run
+from app.cli.sentence import write_error
 
 
 def report(run: Run) -> int:
@@ -23,7 +23,7 @@ def report(run: Run) -> int:
             undebited=None if run.undebited is None else str(run.undebited),
         )
     if run.stopped is not None:
-        sys.stderr.write(f"points: {run.stopped}\n")
+        write_error(run.stopped)
         return 1
     return 1 if run.recipients.bad else 0
 

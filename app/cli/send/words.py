@@ -66,7 +66,10 @@ def outcome(
         and f"{points(sent - tally.debited)}: the balance was too low. After a refill, send {undebited}",
         "Left out": _bad(recipients),
         "Not sent": points(unsent) if unsent else None,
-        "Left after": None if tally.current_balance is None else points(tally.current_balance),
+        # Of a batch that was issued before, the balance is the one it left then.
+        "Left then" if tally.replayed == tally.batches else "Left after": None
+        if tally.current_balance is None
+        else points(tally.current_balance),
         "Each line": result,
     }
     print_pairs(console, rows)
