@@ -10,7 +10,7 @@ from celery import Celery
 
 from app import queue
 from app.local import ports
-from tests.conftest import Servers
+from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 
 pytestmark = pytest.mark.usefixtures("broker")
@@ -23,6 +23,7 @@ def proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     port, _, path = rest.partition("/")
     proxy = Proxy(ports.any_free(), int(port))
     monkeypatch.setenv("REDIS_URL", f"{before}:{proxy.port}/{path}")
+    forget_everything()
     import_module("worker")  # Importing it ends a process that has no settings yet.
     yield proxy
     proxy.stop()
