@@ -1,4 +1,4 @@
-"""The parts of the service as an operator runs them: each a line of the Procfile, started and stopped by signals."""
+"""The parts as an operator runs them: lines of the Procfile, ended by signals, and started again when they die."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.local import ports
-from tests.crash.parts import Part, until
+from tests.crash.parts import Part, Supervisor, until
 from tests.unit.deployment.files import SHELL, procfile
 
 # A part starts in seconds; a machine that many share takes its time.
@@ -25,7 +25,7 @@ class Deployment:
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
-        self._parts: list[Part] = []
+        self.supervisor = Supervisor()
         self._environment = {
             **os.environ,  # The fixtures have put the addresses of their servers there.
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -68,24 +68,21 @@ class Deployment:
     def _start(self, name: str, line: str, **environment: str) -> Part:
         command = [SHELL, "-c", line]
         part = Part(name, command, self._environment | environment, self.folder / f"{name}.log")
-        self._parts.append(part)
-        part.start()
-        return part
+        return self.supervisor.add(part)
 
-    def end(self) -> None:
-        """Leave no process behind."""
-        for part in reversed(self._parts):
-            part.hold_down(signal.SIGKILL)
+    def deaths(self) -> dict[str, int]:
+        """Return which parts ended without being asked to, and how often."""
+        return {name: part.deaths for name, part in self.supervisor.parts.items() if part.deaths}
 
 
 @contextmanager
 def deployment(folder: Path, **environment: str) -> Iterator[Deployment]:
-    """Give a deployment in which nothing runs yet, and end all of it afterwards."""
+    """Give a deployment in which nothing runs yet, and leave no process of it behind."""
     made = Deployment(folder, **environment)
     try:
         yield made
     finally:
-        made.end()
+        made.supervisor.stop()
 
 
 def is_ready(port: int) -> bool:

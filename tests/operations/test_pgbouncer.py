@@ -121,6 +121,7 @@ def test_sends_go_through_the_pooler_and_share_its_few_connections(pooler: Poole
             parts.points("users", "import", str(people))
             assert parts.points("audit")["balanced"] is True
         assert parts.points("users", "show", "0.0@example.com")["balance"] == 1
+    assert parts.deaths() == {}
     issued_exactly(callers.answers)
 
 

@@ -89,6 +89,7 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: s
         found = parts.points("status")
         assert [name.partition("@")[0] for name in found["workers"]] == ["worker1"]
         assert found["beat"] is True
+    assert parts.deaths() == {}
     issued_exactly(callers.answers)
     # What Celery keeps on Redis has its name or Kombu's; hints and limits have ours.
     assert [key for key in hints.redis().scan_iter() if not key.startswith("points:")] == []

@@ -28,4 +28,5 @@ def test_every_process_is_replaced_under_load_and_no_call_fails(tmp_path: Path) 
                 parts.web(port)
                 front.targets = list(web)
                 callers.goes_on()
+        assert parts.deaths() == {}
         issued_exactly(callers.answers)
