@@ -1,198 +1,163 @@
-"""Sends that come together: each gets its own outcome, whatever becomes of its group or of its leader."""
+"""Sending in groups: who leads, who follows, and that one send's fault is no other's."""
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 import pytest
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.acceptance import Acceptance, IssueRequest, Send
 from app.api import sending as module
-from app.api.sending import Sending, Sent
-from app.errors import IdempotencyKeyReused, InvalidKey, OrganizationDisabled, PointsError
-from tests.unit import house
-from tests.unit.deadline import TIMEOUT_S, until
-
-_Outcome = Acceptance | PointsError | None
-
-BAD_KEY, REUSED, DISABLED, POISON, CRASH, TAKEN = "bad", "reused", "disabled", "poison", "crash", "taken"
-_REFUSALS: dict[str, PointsError] = {
-    BAD_KEY: InvalidKey(),
-    REUSED: IdempotencyKeyReused(),
-    DISABLED: OrganizationDisabled(),
-}
-
-
-class Database:
-    """What accepts, imagined: what becomes of a send stands in its label. `open` lets it go on."""
-
-    def __init__(self) -> None:
-        self.groups: list[list[str]] = []
-        self.open = threading.Event()
-        self.open.set()
-        self.is_away = False
-        self._taken_once: set[str] = set()
-
-    @contextmanager
-    def single_statement(self) -> Iterator[None]:
-        yield
-
-    def accept(self, _connection: None, sends: Sequence[Send]) -> list[_Outcome]:
-        labels = [send.request.label or "" for send in sends]
-        self.groups.append(labels)
-        assert self.open.wait(TIMEOUT_S)
-        if self.is_away:
-            raise OperationalError("INSERT", {}, Exception("away"))
-        if CRASH in labels:
-            raise ZeroDivisionError
-        if POISON in labels:
-            raise IntegrityError("INSERT", {}, Exception("one of them"))
-        return [self._outcome(label) for label in labels]
-
-    def _outcome(self, label: str) -> _Outcome:
-        if label in _REFUSALS:
-            return _REFUSALS[label]
-        if label == TAKEN and label not in self._taken_once:
-            self._taken_once.add(label)
-            return None
-        return house.acceptance(100 if label == TAKEN else int(label))
+from app.api.waiting import Waiter
+from app.errors import InvalidKey, OrganizationDisabled
+from tests.unit.deadline import until
+from tests.unit.groups import World, broken, send_of
+from tests.unit.house import acceptance
 
 
 @pytest.fixture
-def database(monkeypatch: pytest.MonkeyPatch) -> Database:
-    database = Database()
-    monkeypatch.setattr(module, "single_statement", database.single_statement)
-    monkeypatch.setattr("app.acceptance.accept", database.accept)
-    monkeypatch.setattr("app.queue.submit", lambda *_, **__: True)
-    return database
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    imagined = World()
+    imagined.put_behind_sending(monkeypatch)
+    yield imagined
+    imagined.end()
+    assert imagined.waiting._waiters == {}, "somebody left and is still waited for"
+    assert (imagined.sending._queue, imagined.sending._is_led) == ([], False)
 
 
-@pytest.fixture
-def sending(database: Database, monkeypatch: pytest.MonkeyPatch) -> Sending:
-    """Give the sends of a process without its threads: nothing but the acceptance is of interest."""
-    sending = Sending()
-    monkeypatch.setattr(sending._waiting, "start", lambda: None)
-    return sending
+def away() -> OperationalError:
+    return OperationalError("INSERT", {}, Exception("away"))
 
 
-@pytest.fixture
-def callers() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(80) as callers:
-        yield callers
-
-
-def _send(label: str, *, recipients: int = 1) -> Send:
-    emails = ["a@example.com"] * recipients
-    request = IssueRequest(emails=emails, email_keys=emails, amount=1, atomic=False, label=label)
-    return Send(b"hash", request, None)
-
-
-@pytest.fixture
-def come_together(
-    sending: Sending, database: Database, callers: ThreadPoolExecutor
-) -> Callable[..., dict[str, Future[Sent]]]:
-    """Let sends come while the database is busy with another one: they are its next groups."""
-
-    def come(*labels: str, recipients: int = 1) -> dict[str, Future[Sent]]:
-        def send(label: str) -> Future[Sent]:
-            before = len(sending._queue)
-            future = callers.submit(sending.send, _send(label, recipients=recipients), wait_s=0, request_id=label)
-            until(lambda: len(sending._queue) > before, "it is queued")
-            return future
-
-        database.open.clear()
-        first = callers.submit(sending.send, _send("1"), wait_s=0, request_id="1")
-        try:
-            until(lambda: database.groups == [["1"]], "the first is being accepted")
-            futures = {label: send(label) for label in labels}
-        finally:
-            database.open.set()
-        assert first.result(TIMEOUT_S).acceptance.batch_id == 1
-        return futures
-
-    return come
-
-
-def _become(future: Future[Sent]) -> int | type[BaseException]:
-    error = future.exception(TIMEOUT_S)
-    return future.result().acceptance.batch_id if error is None else type(error)
-
-
-def test_a_send_alone_is_accepted_at_once_and_waits_for_nobody(sending: Sending, database: Database) -> None:
-    for label in ("5", "6"):
-        assert sending.send(_send(label), wait_s=0, request_id="").acceptance.batch_id == int(label)
-    assert database.groups == [["5"], ["6"]]
-
-
-def test_what_comes_while_the_database_is_busy_is_accepted_together_in_order(
-    come_together: Callable[..., dict[str, Future[Sent]]], database: Database
+def test_who_comes_alone_leads_itself_and_without_a_wait_never_sleeps(
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    futures = come_together(*map(str, range(2, 30)))
-    assert {label: _become(future) for label, future in futures.items()} == {str(n): n for n in range(2, 30)}
-    assert database.groups == [["1"], [str(n) for n in range(2, 30)]]
+    monkeypatch.delattr(Waiter, "sleep")
+    for number in (1, 2):
+        outcome, rows = world.sending.send(send_of(number), wait_s=0)
+        assert (outcome.batch_id, rows) == (number, None)
+    assert world.groups == [[1], [2]]
+    assert world.messages == [(7, 1, 1)]  # The second is held back: the drain is asked for already.
 
 
-def test_a_group_has_no_more_sends_and_no_more_recipients_than_a_statement_shall_have(
-    come_together: Callable[..., dict[str, Future[Sent]]], database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_TOGETHER_MAX", 4)
-    monkeypatch.setattr(module, "_RECIPIENTS_TOGETHER_MAX", 10)
-    futures = come_together("2", "3", "4", "5", "6", "7", "8", recipients=4)
-    assert [_become(future) for future in futures.values()] == [2, 3, 4, 5, 6, 7, 8]
-    assert database.groups == [["1"], ["2", "3"], ["4", "5"], ["6", "7"], ["8"]]
+def test_who_come_while_a_group_is_accepted_form_the_next_in_order_and_each_leader_leads_once(world: World) -> None:
+    world.call_behind_a_held_group(2, 3, 4)
+    world.let_one_through()
+    until(lambda: len(world.groups) == 2, "the second group")
+    world.call_in_order(5, 6)
+    assert world.accepted() == [1, 2, 3, 4, 5, 6]
+    assert world.groups == [[1], [2, 3, 4], [5, 6]]
+    assert world.leaders == ["1", "2", "5"]
 
 
-def test_nobody_is_refused_for_what_another_of_the_group_has_done(
-    come_together: Callable[..., dict[str, Future[Sent]]],
-) -> None:
-    futures = come_together("2", BAD_KEY, "3", REUSED, DISABLED, "4")
-    assert [_become(future) for future in futures.values()] == [
-        2, InvalidKey, 3, IdempotencyKeyReused, OrganizationDisabled, 4,
-    ]  # fmt: skip
-
-
-def test_a_send_at_which_the_statement_fails_harms_only_itself(
-    come_together: Callable[..., dict[str, Future[Sent]]], database: Database
-) -> None:
-    futures = come_together("2", POISON, "3")
-    assert [_become(future) for future in futures.values()] == [2, IntegrityError, 3]
-    assert database.groups == [["1"], ["2", POISON, "3"], ["2"], [POISON], ["3"]]
-
-
-def test_a_send_whose_idempotency_key_was_taken_in_this_moment_asks_again(
-    come_together: Callable[..., dict[str, Future[Sent]]], database: Database
-) -> None:
-    futures = come_together("2", TAKEN)
-    assert [_become(future) for future in futures.values()] == [2, 100]
-    assert database.groups == [["1"], ["2", TAKEN], [TAKEN]]
-
-
-def test_a_leader_that_fails_leaves_nobody_waiting_and_the_next_group_is_led(
-    sending: Sending, come_together: Callable[..., dict[str, Future[Sent]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_group_has_so_many_sends_and_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TOGETHER_MAX", 3)
-    futures = come_together("2", CRASH, "3", "4", "5")
-    assert [_become(future) for future in futures.values()] == [ZeroDivisionError, RuntimeError, RuntimeError, 4, 5]
-    assert sending.send(_send("6"), wait_s=0, request_id="").acceptance.batch_id == 6
+    world.call_behind_a_held_group(2, 3, 4, 5, 6)
+    assert world.accepted() == [1, 2, 3, 4, 5, 6]
+    assert world.groups == [[1], [2, 3, 4], [5, 6]]
 
 
-def test_a_database_that_is_away_is_asked_once_for_a_group_and_again_when_it_is_back(
-    sending: Sending, database: Database, come_together: Callable[..., dict[str, Future[Sent]]]
+def test_a_group_has_so_many_recipients_and_no_more_but_one_send_always_fits(
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    futures = come_together("2")
-    assert _become(futures["2"]) == 2
-    database.is_away = True
-    with pytest.raises(OperationalError):
-        sending.send(_send("3"), wait_s=0, request_id="")
-    database.is_away = False
-    assert sending.send(_send("4"), wait_s=0, request_id="").acceptance.batch_id == 4
-    assert database.groups == [["1"], ["2"], ["3"], ["4"]]
+    monkeypatch.setattr(module, "_RECIPIENTS_TOGETHER_MAX", 10)
+    world.call_behind_a_held_group(2, 3, recipients=5)
+    world.call_in_order(4)
+    world.call_in_order(5, recipients=11)
+    world.call_in_order(6)
+    world.accepted()
+    assert world.groups == [[1], [2, 3], [4], [5], [6]]
 
 
-def test_nothing_is_left_behind_of_a_send_whose_wait_has_run_out(sending: Sending) -> None:
-    sent = sending.send(_send("7"), wait_s=0.01, request_id="")
-    assert (sent.acceptance.batch_id, sent.rows) == (7, None)
-    assert sending._waiting._waiters == {}
-    assert not sending._is_led
+def test_a_send_that_breaks_the_statement_harms_only_itself(world: World) -> None:
+    world.errors[3] = broken()
+    world.call_behind_a_held_group(2, 3, 4)
+    assert world.accepted() == [1, 2, 4]
+    assert world.error_of(3) is world.errors[3]
+    assert world.groups == [[1], [2, 3, 4], [2], [3], [4]]
+    asked = {batch_id for _, batch_id, _ in world.messages} | set(world.sending._submitting._asked[7].held)
+    assert asked == {1, 2, 4}
+
+
+def test_a_send_that_breaks_the_statement_alone_is_not_tried_again(world: World) -> None:
+    world.errors[1] = broken()
+    world.call(1)
+    assert world.error_of(1) is world.errors[1]
+    assert world.groups == [[1]]
+
+
+@pytest.mark.parametrize("error", [away(), PoolTimeout("no connection")], ids=["away", "no connection"])
+def test_postgresql_away_is_everybodys_error_at_once(world: World, error: Exception) -> None:
+    world.errors[3] = error
+    world.call_behind_a_held_group(2, 3, 4)
+    assert [world.error_of(number) for number in (2, 3, 4)] == [error] * 3
+    assert world.groups == [[1], [2, 3, 4]]
+
+
+def test_postgresql_that_goes_away_while_sends_are_tried_alone_is_not_asked_for_the_rest(world: World) -> None:
+    world.errors = {4: broken(), 3: away()}
+    world.call_behind_a_held_group(4, 2, 3, 5, 6)
+    assert world.accepted() == [1, 2]
+    assert world.error_of(4) is world.errors[4]
+    assert [world.error_of(number) for number in (3, 5, 6)] == [world.errors[3]] * 3
+    assert world.groups == [[1], [4, 2, 3, 5, 6], [4], [2], [3]]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("unforeseen"), SystemExit(1)])
+def test_a_leader_that_ends_by_something_unforeseen_lets_nobody_hang(world: World, error: BaseException) -> None:
+    world.errors[2] = error
+    world.call_behind_a_held_group(2, 3, 4, wait_s=3_600)
+    world.let_one_through()
+    until(lambda: len(world.groups) == 2, "the group that fails")
+    world.call_in_order(5)
+    assert world.accepted() == [1, 5]  # Whoever comes behind is led by somebody.
+    assert world.error_of(2) is error
+    assert [type(world.error_of(number)) for number in (3, 4)] == [RuntimeError, RuntimeError]
+
+
+def test_a_refusal_is_its_own_callers_and_no_others(world: World) -> None:
+    world.outcomes = {2: [InvalidKey()], 4: [OrganizationDisabled()]}
+    world.call_behind_a_held_group(2, 3, 4)
+    assert world.accepted() == [1, 3]
+    assert type(world.error_of(2)) is InvalidKey
+    assert type(world.error_of(4)) is OrganizationDisabled
+    assert world.groups == [[1], [2, 3, 4]]
+
+
+def test_a_key_that_another_request_takes_in_the_same_moment_is_joined(world: World) -> None:
+    world.outcomes[3] = [None, acceptance(99, existed=True)]
+    world.call_behind_a_held_group(2, 3, 4)
+    assert world.accepted() == [1, 2, 4, 99]
+    assert world.groups == [[1], [2, 3, 4], [3]]
+    assert 99 not in world.sending._submitting._asked[7].held  # Its own sender asks for it.
+
+
+def test_who_joins_a_batch_asks_for_nothing(world: World) -> None:
+    world.outcomes[1] = [acceptance(99, existed=True)]
+    outcome, _ = world.sending.send(send_of(1), wait_s=0)
+    assert (outcome.batch_id, world.messages) == (99, [])
+
+
+def test_a_group_of_several_organizations_asks_once_for_each(world: World) -> None:
+    world.outcomes = {number: [acceptance(number, organization_id=8 + number % 2)] for number in (2, 3, 4, 5)}
+    world.call_behind_a_held_group(2, 3, 4, 5, recipients=10)
+    world.accepted()
+    assert world.messages == [(7, 1, 1), (8, 2, 20), (9, 3, 20)]
+
+
+def test_the_use_of_a_key_is_noted_once_for_a_group(world: World) -> None:
+    world.outcomes = {number: [acceptance(number)._replace(key_use_is_old=True)] for number in (2, 3, 4)}
+    world.call_behind_a_held_group(2, 3, 4)
+    world.accepted()
+    assert world.noted == [1]
+
+
+@pytest.mark.parametrize("error", [away(), broken()], ids=["away", "broken"])
+def test_a_use_that_cannot_be_noted_neither_undoes_an_acceptance_nor_accepts_it_again(
+    world: World, error: Exception
+) -> None:
+    world.note_error = error
+    world.outcomes = {number: [acceptance(number)._replace(key_use_is_old=True)] for number in (2, 3)}
+    world.call_behind_a_held_group(2, 3)
+    assert world.accepted() == [1, 2, 3]
+    assert world.groups == [[1], [2, 3]]
+    assert world.noted == [1]
