@@ -90,12 +90,12 @@ def test_many_who_wait_for_one_batch_are_all_woken(world: World) -> None:
 def test_who_goes_at_its_deadline_while_others_of_its_group_are_still_tried_is_not_expected_for_ever(
     world: World,
 ) -> None:
-    world.errors[3] = broken()
-    world.call_behind_a_held_group(2, 3, 4, 5, wait_s=0.001)
-    for statements in range(2, 6):  # One for all, which fails; then 2 is accepted, 3 is not, and 4 is held.
+    world.errors[4] = broken()
+    world.call_behind_a_held_group(2, 3, 4, wait_s=0.001)
+    for statements in range(2, 6):  # One for all, which fails; then 2, which leads, and 3 are accepted; 4 is held.
         world.let_one_through()
         until(lambda: len(world.groups) == statements, "the next statement")  # noqa: B023
-    # Longer than anybody sleeps before it looks up: had 2 been told that it is accepted, it would leave now.
+    # Longer than anybody sleeps before it looks up: had 3 been told that it is accepted, it would leave now.
     threading.Event().wait(0.3)
     world.end()
     assert world.waiting._waiters == {}

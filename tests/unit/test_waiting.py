@@ -147,7 +147,7 @@ def test_somebody_who_comes_in_the_middle_of_a_look_is_not_forgotten_until_the_n
     class Coming(Submitting):
         @property
         def is_idle(self) -> bool:
-            waiting.start()  # Another thread has asked, a moment after this one looked.
+            waiting._something_to_do.set()  # Another thread has asked, a moment after this one looked.
             return True
 
     monkeypatch.setattr(waiting, "_submitting", Coming())
