@@ -75,7 +75,8 @@ class World:
         if self.note_error is not None:
             raise self.note_error
 
-    def _submit(self, organization_id: int, *, batch_id: int, recipients: int) -> bool:
+    def _submit(self, organization_id: int, *, batch_id: int, recipients: int, request_id: str) -> bool:
+        assert request_id
         self.messages.append((organization_id, batch_id, recipients))
         self.on_submit(batch_id)
         return True
@@ -85,12 +86,16 @@ class World:
         self.pending.final |= set(batch_ids)
         self.waiting.wake(batch_ids)
 
+    def send(self, number: int, *, wait_s: float, recipients: int = 1) -> tuple[Acceptance, Rows | None]:
+        sent = self.sending.send(send_of(number, recipients=recipients), wait_s=wait_s, request_id=f"req-{number}")
+        return sent.acceptance, sent.rows
+
     def call(self, number: int, *, wait_s: float = 0, recipients: int = 1) -> None:
         """Have a caller come, in a thread that is named by the number of its send."""
 
         def work() -> None:
             try:
-                self.results[number] = self.sending.send(send_of(number, recipients=recipients), wait_s=wait_s)
+                self.results[number] = self.send(number, wait_s=wait_s, recipients=recipients)
             except BaseException as error:  # noqa: BLE001  # The test looks at it.
                 self.results[number] = error
 

@@ -10,7 +10,7 @@ from app.api import sending as module
 from app.api.waiting import Waiter
 from app.errors import InvalidKey, OrganizationDisabled
 from tests.unit.deadline import until
-from tests.unit.groups import World, broken, send_of
+from tests.unit.groups import World, broken
 from tests.unit.house import acceptance
 
 
@@ -33,7 +33,7 @@ def test_who_comes_alone_leads_itself_and_without_a_wait_never_sleeps(
 ) -> None:
     monkeypatch.delattr(Waiter, "sleep")
     for number in (1, 2):
-        outcome, rows = world.sending.send(send_of(number), wait_s=0)
+        outcome, rows = world.send(number, wait_s=0)
         assert (outcome.batch_id, rows) == (number, None)
     assert world.groups == [[1], [2]]
     assert world.messages == [(7, 1, 1)]  # The second is held back: the drain is asked for already.
@@ -133,7 +133,7 @@ def test_a_key_that_another_request_takes_in_the_same_moment_is_joined(world: Wo
 
 def test_who_joins_a_batch_asks_for_nothing(world: World) -> None:
     world.outcomes[1] = [acceptance(99, existed=True)]
-    outcome, _ = world.sending.send(send_of(1), wait_s=0)
+    outcome, _ = world.send(1, wait_s=0)
     assert (outcome.batch_id, world.messages) == (99, [])
 
 

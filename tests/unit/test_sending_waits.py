@@ -8,7 +8,7 @@ import pytest
 from app.api.waiting import Waiter
 from app.batches import ISSUED
 from tests.unit.deadline import TIMEOUT_S, until
-from tests.unit.groups import World, broken, send_of
+from tests.unit.groups import World, broken
 from tests.unit.house import acceptance
 
 # No test waits so long: whoever is not woken ends in a failure.
@@ -63,11 +63,11 @@ def test_a_batch_that_is_issued_before_its_acceptance_was_noticed_is_not_missed(
 
 def test_a_hint_that_comes_with_the_message_is_not_missed(world: World) -> None:
     world.on_submit = world.issue
-    assert world.sending.send(send_of(1), wait_s=_LONG_S)[1] == world.pending.rows_of(1)
+    assert world.send(1, wait_s=_LONG_S)[1] == world.pending.rows_of(1)
 
 
 def test_a_deadline_that_passes_returns_without_rows(world: World) -> None:
-    assert world.sending.send(send_of(1), wait_s=0.01) == (acceptance(1), None)
+    assert world.send(1, wait_s=0.01) == (acceptance(1), None)
 
 
 def test_a_batch_that_is_final_already_is_not_waited_for(world: World) -> None:
@@ -107,7 +107,7 @@ def test_a_leader_that_fails_after_it_was_accepted_is_left_too(world: World) -> 
 
     world.on_submit = fail
     with pytest.raises(RuntimeError, match="on fire"):
-        world.sending.send(send_of(1), wait_s=_LONG_S)
+        world.send(1, wait_s=_LONG_S)
     assert world.waiting._waiters == {}
 
 
@@ -126,7 +126,7 @@ def test_many_who_come_at_once_are_each_accepted_once_and_get_their_own_rows(wor
 
     def come(first: int) -> None:
         for number in range(first, first + 10):
-            world.results[number] = world.sending.send(send_of(number), wait_s=_LONG_S)
+            world.results[number] = world.send(number, wait_s=_LONG_S)
 
     def keep_hinting() -> None:
         while not is_over.is_set():

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.api.submitting import Submitting
+from app.api.submitting import Job, Submitting
 from app.hints import Hint
 
 
@@ -17,7 +17,7 @@ class Broker:
         self.attempts = 0
         self.now = 1_000.0
 
-    def submit(self, organization_id: int, *, batch_id: int, recipients: int) -> bool:
+    def submit(self, organization_id: int, *, batch_id: int, recipients: int, request_id: str) -> bool:
         self.attempts += 1
         if self.is_away:
             self.now += 0.3  # An attempt costs its time limit.
@@ -39,6 +39,11 @@ def submitting(broker: Broker) -> Submitting:
     return Submitting()
 
 
+def ask(submitting: Submitting, organization_id: int, batches: dict[int, int]) -> None:
+    """Ask for batches (id: recipients)."""
+    submitting.ask(organization_id, {number: Job(count, f"req-{number}") for number, count in batches.items()})
+
+
 def left(*batch_ids: int, organization_id: int = 7) -> Hint:
     return Hint(organization_id=organization_id, batch_ids=list(batch_ids), has_left=True)
 
@@ -48,16 +53,16 @@ def stays(*batch_ids: int) -> Hint:
 
 
 def test_one_message_asks_for_many_batches_and_counts_their_recipients(submitting: Submitting, broker: Broker) -> None:
-    submitting.ask(7, {3: 1, 4: 10, 5: 100})
+    ask(submitting, 7, {3: 1, 4: 10, 5: 100})
     assert broker.messages == [(7, 3, 111)]
 
 
 def test_what_comes_while_a_drain_is_asked_for_is_held_back_until_the_drain_has_left(
     submitting: Submitting, broker: Broker
 ) -> None:
-    submitting.ask(7, {1: 1})
-    submitting.ask(7, {2: 20})
-    submitting.ask(7, {3: 30})
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 20})
+    ask(submitting, 7, {3: 30})
     submitting.hear(stays(1))
     assert broker.messages == [(7, 1, 1)]
     submitting.hear(left())
@@ -65,41 +70,41 @@ def test_what_comes_while_a_drain_is_asked_for_is_held_back_until_the_drain_has_
 
 
 def test_what_the_drain_has_issued_is_not_asked_for_again(submitting: Submitting, broker: Broker) -> None:
-    submitting.ask(7, {1: 1})
-    submitting.ask(7, {2: 20, 3: 30, 4: 40})
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 20, 3: 30, 4: 40})
     submitting.hear(stays(1, 2))
     submitting.hear(left(4))
     assert broker.messages == [(7, 1, 1), (7, 3, 30)]
 
 
 def test_a_drain_that_left_nothing_behind_is_not_asked_for_again(submitting: Submitting, broker: Broker) -> None:
-    submitting.ask(7, {1: 1})
-    submitting.ask(7, {2: 1})
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 1})
     submitting.hear(left(1, 2))
     assert broker.messages == [(7, 1, 1)]
     assert submitting.is_idle
 
 
 def test_after_a_drain_has_left_the_next_send_is_asked_for_at_once(submitting: Submitting, broker: Broker) -> None:
-    submitting.ask(7, {1: 1})
+    ask(submitting, 7, {1: 1})
     submitting.hear(left(1))
-    submitting.ask(7, {2: 1})
+    ask(submitting, 7, {2: 1})
     assert broker.messages == [(7, 1, 1), (7, 2, 1)]
 
 
 def test_the_message_for_what_was_held_back_holds_back_in_its_turn(submitting: Submitting, broker: Broker) -> None:
-    submitting.ask(7, {1: 1})
-    submitting.ask(7, {2: 1})
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 1})
     submitting.hear(left(1))
-    submitting.ask(7, {3: 1})
+    ask(submitting, 7, {3: 1})
     assert broker.messages == [(7, 1, 1), (7, 2, 1)]
     submitting.hear(left(2))
     assert broker.messages == [(7, 1, 1), (7, 2, 1), (7, 3, 1)]
 
 
 def test_a_hint_of_another_organization_changes_nothing(submitting: Submitting, broker: Broker) -> None:
-    submitting.ask(7, {1: 1})
-    submitting.ask(7, {2: 1})
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 1})
     submitting.hear(left(2, organization_id=8))
     assert broker.messages == [(7, 1, 1)]
     submitting.hear(left(1))
@@ -108,15 +113,15 @@ def test_a_hint_of_another_organization_changes_nothing(submitting: Submitting, 
 
 def test_organizations_do_not_hold_each_other_back(submitting: Submitting, broker: Broker) -> None:
     for organization_id in (7, 8, 9):
-        submitting.ask(organization_id, {organization_id * 10: 1})
-    submitting.ask(8, {81: 1})
+        ask(submitting, organization_id, {organization_id * 10: 1})
+    ask(submitting, 8, {81: 1})
     submitting.hear(left(80, organization_id=8))
     assert broker.messages == [(7, 70, 1), (8, 80, 1), (9, 90, 1), (8, 81, 1)]
 
 
 def test_what_is_held_back_too_long_is_asked_for_again(submitting: Submitting, broker: Broker) -> None:
-    submitting.ask(7, {1: 1})
-    submitting.ask(7, {2: 2})
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 2})
     submitting.tick()
     assert broker.messages == [(7, 1, 1)]
     broker.now += 0.11
@@ -127,7 +132,7 @@ def test_what_is_held_back_too_long_is_asked_for_again(submitting: Submitting, b
 
 
 def test_nothing_is_asked_again_when_nothing_was_held_back(submitting: Submitting, broker: Broker) -> None:
-    submitting.ask(7, {1: 1})
+    ask(submitting, 7, {1: 1})
     assert not submitting.is_idle
     broker.now += 0.11
     submitting.tick()
@@ -138,10 +143,10 @@ def test_nothing_is_asked_again_when_nothing_was_held_back(submitting: Submittin
 def test_a_send_that_comes_after_the_time_takes_along_what_was_held_back(
     submitting: Submitting, broker: Broker
 ) -> None:
-    submitting.ask(7, {1: 1})
-    submitting.ask(7, {2: 20})
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 20})
     broker.now += 0.11
-    submitting.ask(7, {3: 30})  # Before the tick that was due.
+    ask(submitting, 7, {3: 30})  # Before the tick that was due.
     submitting.tick()
     assert broker.messages == [(7, 1, 1), (7, 2, 50)]
 
@@ -150,10 +155,10 @@ def test_a_broker_that_is_away_is_left_alone_for_a_while_and_then_asked_again(
     submitting: Submitting, broker: Broker
 ) -> None:
     broker.is_away = True
-    submitting.ask(7, {1: 1})
+    ask(submitting, 7, {1: 1})
     for batch_id in range(2, 10):
         broker.now += 0.11
-        submitting.ask(7, {batch_id: 1})
+        ask(submitting, 7, {batch_id: 1})
         submitting.tick()
     assert broker.attempts == 1
     broker.is_away = False
@@ -165,7 +170,7 @@ def test_a_broker_that_is_away_is_left_alone_for_a_while_and_then_asked_again(
 def test_many_organizations_do_not_each_try_a_broker_that_is_away(submitting: Submitting, broker: Broker) -> None:
     broker.is_away = True
     for organization_id in range(100):
-        submitting.ask(organization_id, {organization_id: 1})
+        ask(submitting, organization_id, {organization_id: 1})
     assert broker.attempts == 1
     broker.now += 1.1
     submitting.tick()
@@ -178,7 +183,7 @@ def test_many_organizations_do_not_each_try_a_broker_that_is_away(submitting: Su
 
 def test_what_a_drain_issues_while_the_broker_is_away_is_not_asked_for(submitting: Submitting, broker: Broker) -> None:
     broker.is_away = True
-    submitting.ask(7, {1: 1, 2: 1})
+    ask(submitting, 7, {1: 1, 2: 1})
     submitting.hear(left(1, 2))
     assert submitting.is_idle
     broker.is_away = False
@@ -190,13 +195,13 @@ def test_what_a_drain_issues_while_the_broker_is_away_is_not_asked_for(submittin
 def test_a_hint_that_comes_while_the_message_is_on_its_way_loses_nothing(
     submitting: Submitting, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def submit(organization_id: int, *, batch_id: int, recipients: int) -> bool:
+    def submit(organization_id: int, *, batch_id: int, recipients: int, request_id: str) -> bool:
         submitting.hear(left())  # An earlier drain, asked for by another process.
-        return broker.submit(organization_id, batch_id=batch_id, recipients=recipients)
+        return broker.submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
 
     monkeypatch.setattr("app.queue.submit", submit)
     broker.is_away = True
-    submitting.ask(7, {1: 1})
+    ask(submitting, 7, {1: 1})
     assert not submitting.is_idle  # It was not taken, so it is still to be asked for.
     broker.is_away = False
     broker.now += 1.1
