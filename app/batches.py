@@ -128,13 +128,16 @@ _FINAL_AMONG = text("SELECT id FROM batches WHERE id = ANY(:batch_ids) AND statu
 
 def has_due(connection: Connection, organization_id: int) -> bool:
     """Tell whether an organization has a queued batch that a drain would take now."""
-    return bool(connection.execute(_HAS_DUE, {"organization_id": organization_id}).scalar_one())
+    with driver(connection) as postgresql:
+        row = postgresql.execute(_HAS_DUE, {"organization_id": organization_id}).fetchone()
+    return row is not None
 
 
-_HAS_DUE = text("""
-    SELECT EXISTS (SELECT FROM batches WHERE organization_id = :organization_id AND status = 'queued'
-                   AND (retry_at IS NULL OR retry_at <= clock_timestamp()))
-""")
+_HAS_DUE = b"""
+    SELECT FROM batches WHERE organization_id = %(organization_id)s AND status = 'queued'
+        AND (retry_at IS NULL OR retry_at <= clock_timestamp())
+    LIMIT 1
+"""
 
 
 def due(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:

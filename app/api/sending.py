@@ -143,14 +143,18 @@ class Sending:
         knows of it, so that it cannot have left already.
         """
         now = time.perf_counter()
+        heard_of = []
         for member, outcome in zip(group, outcomes, strict=True):
             member.accepted_at = now
-            is_expecting = member.waits and isinstance(outcome, Acceptance) and outcome.status == QUEUED
-            if is_expecting and isinstance(outcome, Acceptance):
-                self._waiting.expect(outcome.batch_id, member)
+            batch_id = outcome.batch_id if isinstance(outcome, Acceptance) and outcome.status == QUEUED else None
+            if member.waits and batch_id is not None and self._waiting.expect(batch_id, member):
+                heard_of.append(batch_id)
             member.outcome = outcome
-            if not is_expecting or member.is_final:  # It may be final before it was known to be accepted.
+            if (
+                not member.waits or batch_id is None or member.is_final
+            ):  # It may be final before it was known to be accepted.
                 member.wake()
+        self._waiting.wake(heard_of)
 
     def _ask_for_drains(self, group: Sequence[_Member]) -> None:
         asked: dict[int, dict[int, Job]] = {}

@@ -24,6 +24,8 @@ _TICK_EVERY_S = 0.05
 _LISTEN_AGAIN_AFTER_S = 1.0
 # Batches up to this many recipients are read together; a larger one is read and rendered by its own request.
 _READ_TOGETHER_MAX = 100
+# The newest batches that hints told of; more than a busy process hears of between a commit and what follows it.
+_REMEMBERED_MAX = 2_000
 
 _log = logs.logger()
 
@@ -62,15 +64,18 @@ class Waiting:
         self._submitting = submitting
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
+        self._heard: dict[int, None] = {}
         self._something_to_do = threading.Event()
         self._started = False
         self._looked_at = 0.0
 
-    def expect(self, batch_id: int, waiter: Waiter) -> None:
-        """Have a waiter woken once the batch is final, or may be."""
+    def expect(self, batch_id: int, waiter: Waiter) -> bool:
+        """Have a waiter woken once the batch is final; tell whether a hint of it was heard before: then `wake` it."""
         with self._lock:
             self._waiters.setdefault(batch_id, []).append(waiter)
+            was_heard = batch_id in self._heard
         self.start()
+        return was_heard
 
     def leave(self, batch_id: int, waiter: Waiter) -> None:
         """Forget a waiter, whether it was woken or not."""
@@ -95,11 +100,19 @@ class Waiting:
         try:
             for hint in hints.listen():
                 if hint is not None:
+                    self._submitting.hear(hint)  # First, so that the next drain runs while this one's rows are read.
+                    self._remember(hint.batch_ids)
                     self.wake(hint.batch_ids)
-                    self._submitting.hear(hint)
         except RedisError as error:
             _log.warning("hints_out_of_reach", **logs.kind_of(error))
             time.sleep(_LISTEN_AGAIN_AFTER_S)
+
+    def _remember(self, batch_ids: Iterable[int]) -> None:
+        """Keep what was heard of for a while: a drain can be quicker than the process that has accepted its batch."""
+        with self._lock:
+            self._heard.update(dict.fromkeys(batch_ids))
+            while len(self._heard) > _REMEMBERED_MAX:
+                del self._heard[next(iter(self._heard))]
 
     def wake(self, batch_ids: Iterable[int]) -> None:
         """Wake everyone who waits for one of these batches and whose batch is final indeed."""

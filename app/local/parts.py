@@ -9,6 +9,7 @@ from app.local.ports import HOST
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import Part
 from app.local.valkey import Valkey
+from app.settings import settings
 
 # Drains wait for PostgreSQL most of the time: a few processes a core keep it busy.
 WORKER_PROCESSES = 4
@@ -67,7 +68,13 @@ def flower(port: int, password: str, memory: Path) -> Part:
     return Part(
         name="flower",
         command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=error"],
-        environment={**_LOGS, "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}", "FLOWER_DB": str(memory)},
+        environment={
+            **_LOGS,
+            "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}",
+            "FLOWER_DB": str(memory),
+            # Flower would else tell the workers to report, whatever the setting says.
+            "FLOWER_ENABLE_EVENTS": str(settings().worker_events).lower(),
+        },
         stop_timeout_s=10,
     )
 

@@ -44,14 +44,29 @@ def test_the_waiters_stand_before_their_batches_are_submitted_so_that_no_hint_is
     assert stood[1] == [2, 3]
 
 
+def test_a_hint_that_comes_before_anybody_waits_is_not_missed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    expect = world.waiting.expect
+
+    def hear_and_expect(batch_id: int, waiter: Waiter) -> bool:
+        world.waiting._remember([batch_id])  # As a hint does, from a drain that another process has asked for.
+        world.pending.final.add(batch_id)
+        return expect(batch_id, waiter)
+
+    monkeypatch.setattr(world.waiting, "expect", hear_and_expect)
+    world.call(1, wait_s=_LONG_S)
+    world.end()
+    assert world.results[1] == (acceptance(1), world.pending.rows_of(1))
+
+
 def test_a_batch_that_is_issued_before_its_acceptance_was_noticed_is_not_missed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expect = world.waiting.expect
 
-    def expect_and_hear(batch_id: int, waiter: Waiter) -> None:
-        expect(batch_id, waiter)
+    def expect_and_hear(batch_id: int, waiter: Waiter) -> bool:
+        was_heard = expect(batch_id, waiter)
         world.issue(batch_id)  # A drain that another process has asked for.
+        return was_heard
 
     monkeypatch.setattr(world.waiting, "expect", expect_and_hear)
     world.call_behind_a_held_group(2, 3, wait_s=_LONG_S)

@@ -213,3 +213,23 @@ def test_an_error_nobody_thought_of_does_not_end_a_thread() -> None:
     with pytest.raises(SystemExit):
         module._for_ever(work)
     assert calls == [0, 1, 2]
+
+
+def test_a_batch_that_was_heard_of_before_anybody_waited_for_it_is_known_to_be_so(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listen() -> Iterator[Hint]:
+        yield Hint(organization_id=7, batch_ids=[1, 2], has_left=True)
+        raise RedisAway
+
+    monkeypatch.setattr("app.hints.listen", listen)
+    waiting._listen()
+    assert waiting.expect(1, Waiter(1)) is True
+    assert waiting.expect(3, Waiter(1)) is False
+
+
+def test_what_was_heard_of_is_forgotten_oldest_first(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_REMEMBERED_MAX", 2)
+    for batch_id in (1, 2, 3):
+        waiting._remember([batch_id])
+    assert [waiting.expect(batch_id, Waiter(1)) for batch_id in (1, 2, 3)] == [False, True, True]
