@@ -6,6 +6,7 @@ The nouns are files in this folder; the edges call them and never each other.
     timed_connection, database, models   PostgreSQL: waits with an end, the one place that commits, the tables
     organizations, api_keys, users,      rows: who issues, who may call, who receives,
     batches                              and what has been accepted
+    acceptance                           the one statement that knows who calls and accepts what they send
     logs, tally                          what is told and what is counted, by every process
     ledger/                              the only code that touches a balance
     pages/                               lists of batches and transactions, page by page

@@ -1,6 +1,8 @@
 """Sending in groups: who leads, who follows, and that one send's fault is no other's."""
 
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -161,3 +163,17 @@ def test_a_use_that_cannot_be_noted_neither_undoes_an_acceptance_nor_accepts_it_
     assert world.accepted() == [1, 2, 3]
     assert world.groups == [[1], [2, 3]]
     assert world.noted == [1]
+
+
+def test_a_leader_waits_a_moment_for_others_only_where_sends_come_together(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    clock = SimpleNamespace(monotonic=time.monotonic, perf_counter=time.perf_counter, sleep=pauses.append)
+    monkeypatch.setattr(module, "time", clock)
+    world.call_behind_a_held_group(3, 4)
+    world.end()
+    assert pauses == []  # So far everybody came alone.
+    world.call(5)
+    world.end()
+    assert (world.groups, pauses) == ([[1], [3, 4], [5]], [module._GATHER_S])
