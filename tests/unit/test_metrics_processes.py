@@ -1,11 +1,10 @@
 """The files of the web processes: each takes a slot, who replaces a dead one counts on, and nothing piles up."""
 
-import multiprocessing
-import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,6 @@ from prometheus_client import CollectorRegistry, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.metrics import processes
-from app.metrics.requests import count_request
-
-_FORK = multiprocessing.get_context("fork")
 
 
 @pytest.fixture
@@ -34,40 +30,28 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         processes._held.pop().close()
 
 
-def _serve(orders: Connection) -> None:
-    """Be a web process: take a slot, and count as many requests as asked for."""
-    processes.take_slot()
-    from app.metrics import requests  # noqa: PLC0415
-
-    requests._children.clear()
-    while (count := orders.recv()) is not None:
-        for _ in range(count):
-            count_request("GET", "/test", 200, 0.01)
-        orders.send(processes._slot)
-    os._exit(0)
-
-
 class Web:
     """A web process of a test."""
 
     def __init__(self) -> None:
-        self._orders, theirs = _FORK.Pipe()
-        self.process = _FORK.Process(target=_serve, args=(theirs,))
-        self.process.start()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.unit.counting_web"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def count(self, requests: int) -> str:
         """Count requests, and return the slot that they were counted into."""
-        self._orders.send(requests)
-        assert self._orders.poll(30)
-        return str(self._orders.recv())
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{requests}\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
 
     def end(self, number: int | None = None) -> None:
-        if number is None:
-            self._orders.send(None)
-        else:
-            os.kill(self.process.pid or 0, number)
-        self.process.join(30)
-        processes.forget(self.process.pid or 0)
+        """End it as its master does, or by a signal."""
+        if number is not None:
+            self.process.send_signal(number)
+        self.process.communicate(timeout=30)
+        processes.forget(self.process.pid)
 
 
 def counted(shared: Path) -> float:

@@ -158,7 +158,7 @@ _TOLERATED = [
         200,
     ),
     raw("a charset that is none", call("POST", VERIFY, body=GOOD, content_type=b'application/json; charset="'), 200),
-    raw("names in any case", verify(b"x-REQUEST-id: " + _CANARY), 200),
+    raw("names in any case", verify(b"x-REQUEST-id: seven.7"), 200),
     raw("a name with an underscore", verify(b"Content_Length: 1", b"Idempotency_Key: "), 200),
     raw("forwarded for somebody", verify(b"X-Forwarded-For: %b" % _CANARY, b"X-Forwarded-Proto: https"), 200),
     raw("another method in a header", verify(b"X-HTTP-Method-Override: DELETE"), 200),
