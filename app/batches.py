@@ -76,16 +76,17 @@ _FIND = text(f"{_COLUMNS} AND b.organization_id = :organization_id AND b.sandbox
 
 def transactions_of(connection: Connection, batch_id: int) -> list[TransactionRow]:
     """Return the transactions of a batch in request order."""
-    return [TransactionRow(*row) for row in connection.execute(_TRANSACTIONS, {"batch_id": batch_id})]
+    with driver(connection) as postgresql, postgresql.cursor(binary=True) as cursor:
+        return [TransactionRow._make(row) for row in cursor.execute(_TRANSACTIONS, {"batch_id": batch_id})]
 
 
-_TRANSACTIONS = text("""
+_TRANSACTIONS = b"""
     SELECT transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
            u.id, u.first_name, u.last_name
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-    WHERE t.batch_id = :batch_id
+    WHERE t.batch_id = %(batch_id)s
     ORDER BY t.position
-""")
+"""
 
 
 def find_issued(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:

@@ -6,6 +6,7 @@ Start it with `gunicorn --config python:app.api.gateway`. gunicorn's own environ
 
 import os
 import socket
+import sys
 import time
 import uuid
 from typing import Any
@@ -137,7 +138,13 @@ def on_starting(server: Any) -> None:
     processes.share()
 
 
+# How long a thread may go on when others want to run. Python's 5 ms are longer than a whole send takes of them:
+# with a tenth of it, 32 callers got 673 to 692 sends a second instead of 464 to 592.
+_SWITCH_INTERVAL_S = 0.000_5
+
+
 def post_fork(server: Any, worker: Any) -> None:
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
     forget_connections_of_the_parent()
     answer_callers()
     processes.take_slot()
