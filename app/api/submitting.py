@@ -2,16 +2,16 @@
 
 A drain takes whatever is queued, and looks again before it leaves. So while a message is on its way, or
 its drain at work, another one would find nothing to do: it is held back until the drain says that it has
-left, and then sent only for batches that it has not issued. A message or a hint that is lost costs the
-time of `_HELD_BACK_S`; if both are, and the process with them, the sweep brings the batches.
+left, and then sent only for batches that it has not issued. A hint that is lost costs the time of
+`_HELD_BACK_S`. So does a message, if sends have come after it; else the sweep brings the batches.
 """
 
 import threading
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from app import queue
+from app import logs, queue
 from app.hints import Hint
 
 # Far longer than a drain of small batches takes; a longer one is asked once more, and finds its owner.
@@ -19,6 +19,8 @@ _HELD_BACK_S = 0.1
 # A broker that did not take a message is left alone for a while, by all organizations: each attempt costs its
 # time limit, and the thread that makes it has others to serve.
 _BROKER_AWAY_S = 1.0
+
+_log = logs.logger()
 
 
 class Job(NamedTuple):
@@ -100,7 +102,7 @@ class Submitting:
         if now >= self._broker_away_until:
             batch_id, first = next(iter(batches.items()))
             recipients = sum(job.recipients for job in batches.values())
-            if queue.submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=first.request_id):
+            if _submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=first.request_id):
                 return
             now = time.monotonic()
             self._broker_away_until = now + _BROKER_AWAY_S
@@ -108,3 +110,12 @@ class Submitting:
             asked = self._asked.setdefault(organization_id, _Asked(0))
             asked.until = max(now, self._broker_away_until)
             asked.held.update(batches)
+
+
+def _submit(organization_id: int, **job: Any) -> bool:
+    """Submit, and tell whether the broker took it. The batch is accepted: no fault of a broker may fail its caller."""
+    try:
+        return queue.submit(organization_id, **job)
+    except Exception as error:  # noqa: BLE001
+        _log.error("message_not_sent", organization_id=organization_id, batch_id=job["batch_id"], **logs.kind_of(error))
+        return False

@@ -207,3 +207,17 @@ def test_a_hint_that_comes_while_the_message_is_on_its_way_loses_nothing(
     broker.now += 1.1
     submitting.tick()
     assert broker.messages == [(7, 1, 1)]
+
+
+def test_whatever_goes_wrong_with_a_message_fails_no_caller_and_is_tried_again(
+    submitting: Submitting, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_: object, **__: object) -> bool:
+        raise RuntimeError("nobody thought of this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.queue.submit", break_down)
+        ask(submitting, 7, {1: 2})
+    broker.now += 60
+    submitting.tick()
+    assert broker.messages == [(7, 1, 2)]
