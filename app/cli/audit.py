@@ -22,12 +22,19 @@ def audit() -> Answer:
     with snapshot() as connection:
         found = audit_books(connection)
     hints.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
-    looked_at = (
-        f"{found.organizations} organizations, {found.users} users, {found.batches} batches,"
-        f" {found.transactions} transactions"
+    looked_at = ", ".join(
+        f"{number} {one if number == 1 else several}"
+        for number, one, several in (
+            (found.organizations, "organization", "organizations"),
+            (found.users, "user", "users"),
+            (found.batches, "batch", "batches"),
+            (found.transactions, "transaction", "transactions"),
+        )
     )
     if not found.breaches:
         return Answer(document(found, balanced=True), sentence=f"The books balance: {looked_at}.")
     lines = [f"{breach.subject}: {breach.rule}, but: {breach.seen}" for breach in found.breaches]
-    lines.append(f"The books do not balance: {len(lines)} breaches in {looked_at}.")
+    lines.append(
+        f"The books do not balance: {len(lines)} {'breach' if len(lines) == 1 else 'breaches'} in {looked_at}."
+    )
     return Answer(document(found, balanced=False), sentence="\n".join(lines), exit_status=1)

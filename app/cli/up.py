@@ -13,6 +13,7 @@ import click
 import migrations
 from app.cli import demo
 from app.cli.answer import data_dir_option
+from app.database import engine
 from app.errors import Refused
 from app.local import parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
@@ -136,6 +137,7 @@ def _answers(question: Callable[[], bool]) -> bool:
 
 def _introduce(datadir: DataDir, *, web_url: str, flower_url: str) -> None:
     keys, first_batch = demo.prepare(datadir, web_url)
+    engine().dispose()  # Nothing here asks the database again, and it would complain of being left without a word.
     lines = [
         "",
         click.style("The Points Issuing Service is running.", bold=True),
