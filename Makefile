@@ -43,7 +43,7 @@ $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 	@touch $@
 
 soak: install-dev  ## The long run of the crash suite and of the state machine (hours).
-	$(BIN)/python -m tests.crash.soak --seed $(SEED) --sends 10000 --faults 500
+	$(BIN)/python -m tests.crash.soak --seed $(SEED) --sends 10000 --faults 640
 	POINTS_SOAK_STEPS=20000 $(BIN)/python -m pytest tests/e2e/test_state_machine.py
 
 mutants: install-dev  ## Plant ten known bugs, one at a time, and see each caught.
