@@ -116,14 +116,29 @@ def test_who_goes_at_its_deadline_while_others_of_its_group_are_still_tried_is_n
     assert world.waiting._waiters == {}
 
 
-def test_a_leader_that_fails_after_it_was_accepted_is_left_too(world: World) -> None:
-    def fail(_batch_id: int) -> None:
-        raise RuntimeError("the queue is on fire")
+def test_a_leader_that_fails_after_it_was_accepted_is_left_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_group: object) -> None:
+        raise RuntimeError("the house is on fire")
 
-    world.on_submit = fail
+    monkeypatch.setattr(world.sending, "_ask_for_drains", fail)
     with pytest.raises(RuntimeError, match="on fire"):
         world.send(1, wait_s=_LONG_S)
     assert world.waiting._waiters == {}
+
+
+def test_who_was_accepted_gets_its_rows_though_asking_for_a_drain_broke_down(world: World) -> None:
+    asked: list[int] = []
+
+    def fail(batch_id: int) -> None:
+        asked.append(batch_id)
+        raise RuntimeError("the queue is on fire")
+
+    world.on_submit = fail
+    world.call(1, wait_s=_LONG_S)
+    until(lambda: asked, "the message")
+    world.issue(1)  # The sweep has brought it.
+    world.end()
+    assert world.results[1] == (acceptance(1), world.pending.rows_of(1))
 
 
 def test_nobody_hangs_when_a_waiter_cannot_be_registered(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
