@@ -157,9 +157,8 @@ class Sending:
             if member.waits and batch_id is not None and self._waiting.expect(batch_id, member):
                 heard_of.append(batch_id)
             member.outcome = outcome
-            if (
-                not member.waits or batch_id is None or member.is_final
-            ):  # It may be final before it was known to be accepted.
+            # It may be final before it was known to be accepted.
+            if not member.waits or batch_id is None or member.is_final:
                 member.wake()
         self._waiting.wake(heard_of)
 

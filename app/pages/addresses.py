@@ -2,7 +2,7 @@
 
 from app.models import ADDRESS_HASH, TRANSACTION_ID
 from app.pages.filters import Filters, Place
-from app.pages.statements import BATCH, TRANSACTION
+from app.pages.statements import BATCH, TRANSACTION, in_reach
 
 _HASH_ASKED_FOR = """
     hashtextextended(CAST(:email_key AS text), CAST(:organization_id AS bigint) * 2 + CAST(:sandbox AS boolean)::int)
@@ -37,13 +37,4 @@ def rows_of_address(filters: Filters, place: Place | None) -> str:
 
 def is_of_address(filters: Filters, *, moment: str) -> list[str]:
     """Return what a row of `rows_of_address` must fulfil; `moment` is the column that the times are about."""
-    conditions = [
-        "organization_id = :organization_id",
-        "sandbox = :sandbox",
-        "coalesce(email_key, email) = :email_key",
-    ]
-    if filters.created_from is not None:
-        conditions.append(f"{moment} >= :created_from")
-    if filters.created_to is not None:
-        conditions.append(f"{moment} <= :created_to")
-    return conditions
+    return [*in_reach(filters, moment=moment), "coalesce(email_key, email) = :email_key"]

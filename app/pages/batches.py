@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from app.batches import BatchRow
 from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, walk
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, in_reach, walk, with_flags
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
@@ -43,15 +43,11 @@ def _by_time(filters: Filters, place: Place | None) -> str:
     A batch counts as one row that is looked at, or as all of its transactions when these are asked
     about their credits, because then they may all have to be read.
     """
-    batches = ["organization_id = :organization_id", "sandbox = :sandbox"]
+    batches = in_reach(filters, moment="created_at")
     if place is not None:
         batches.append("(created_at, id) <= (:place_moment, :place_batch_id)")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")
-    if filters.created_from is not None:
-        batches.append("created_at >= :created_from")
-    if filters.created_to is not None:
-        batches.append("created_at <= :created_to")
     if filters.debited is False:
         batches.append("debited_count < recipient_count")
     weight = "1" if filters.credit is None else "recipient_count"
@@ -92,11 +88,7 @@ def _of_address(filters: Filters, place: Place | None) -> str:
     An address may come several times in a batch, if a setting allows repeats: only its first row that is
     let through counts.
     """
-    conditions = is_of_address(filters, moment="created_at")
-    if filters.debited is not None:
-        conditions.append("debited = :debited")
-    if filters.credit is not None:
-        conditions.append("credited = :credited")
+    conditions = [*is_of_address(filters, moment="created_at"), *with_flags(filters)]
     lines = [
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, place, above FROM (",
         f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",

@@ -5,6 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, CursorResult, text
 
+from app.pages.filters import Filters
+
 # PostgreSQL plans from what it guesses of the tables, and where it expects few rows it gathers and sorts them
 # all. For a page that must not be left to guesses: it walks an index in order, and stops when it is full.
 _WALK = text("""
@@ -30,3 +32,23 @@ ORGANIZATION_CREATED_AT = (
 
 # What the rows of a transaction are chosen by and made of.
 TRANSACTION = "position, email, email_key, balance, debited, credited, claimed_at, user_id"
+
+
+def in_reach(filters: Filters, *, moment: str) -> list[str]:
+    """Return the conditions on whose rows are asked for and from when; `moment` is the column of the times."""
+    conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
+    if filters.created_from is not None:
+        conditions.append(f"{moment} >= :created_from")
+    if filters.created_to is not None:
+        conditions.append(f"{moment} <= :created_to")
+    return conditions
+
+
+def with_flags(filters: Filters) -> list[str]:
+    """Return the conditions that the flags put on a transaction's row."""
+    conditions = []
+    if filters.debited is not None:
+        conditions.append("debited = :debited")
+    if filters.credit is not None:
+        conditions.append("credited = :credited")
+    return conditions

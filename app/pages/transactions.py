@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 from app.batches import BatchRow, TransactionRow
 from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, walk
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, in_reach, walk, with_flags
 
 Row = tuple[BatchRow, TransactionRow]
 
@@ -66,10 +66,7 @@ def _statement(filters: Filters, place: Place | None) -> str:
     else:
         source, order = rows_of_address(filters, place), NEWEST_FIRST
         conditions = is_of_address(filters, moment="issued_at")
-    if filters.debited is not None:
-        conditions.append("debited = :debited")
-    if filters.credit is not None:
-        conditions.append("credited = :credited")
+    conditions += with_flags(filters)
     lines = [
         _SHOWN,
         "FROM (SELECT * FROM (",
@@ -88,17 +85,13 @@ def _rows_of_batches(filters: Filters, place: Place | None) -> str:
     range of its positions. A batch that has nothing there gives one row without a position: looking at
     it counts as well.
     """
-    batches = ["organization_id = :organization_id", "sandbox = :sandbox", "issued_at IS NOT NULL"]
+    batches = [*in_reach(filters, moment="issued_at"), "issued_at IS NOT NULL"]
     rows = ["batch_id = b.id"]
     if place is not None:
         batches.append("(issued_at, id) <= (:place_moment, :place_batch_id)")
         rows.append("position <= CASE b.id WHEN :place_batch_id THEN CAST(:place_position AS int) ELSE 131071 END")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")
-    if filters.created_from is not None:
-        batches.append("issued_at >= :created_from")
-    if filters.created_to is not None:
-        batches.append("issued_at <= :created_to")
     if filters.debited is False:
         batches.append("debited_count < recipient_count")
         rows.append("position >= b.debited_count")
