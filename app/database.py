@@ -1,7 +1,7 @@
 """The way to PostgreSQL: one engine a process, and the one place that commits."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -153,10 +153,38 @@ def forget_connections_of_the_parent() -> None:
 def transaction() -> Iterator[Connection]:
     """Open one transaction (READ COMMITTED): committed when the block ends, rolled back when it raises.
 
-    This is the one place that commits. Functions that take a `connection` never do.
+    This and `transaction_then` are the one place that commits. Functions that take a `connection` never do.
     """
     with engine().begin() as connection:
         yield connection
+
+
+class Look:
+    """What a statement has seen right after a transaction; known once the transaction has ended."""
+
+    found: bool
+
+
+@contextmanager
+def transaction_then(statement: bytes, parameters: Mapping[str, object]) -> Iterator[tuple[Connection, Look]]:
+    """Open one transaction like `transaction`, and look at something with a statement right after it has committed.
+
+    The commit and the look are one round trip, and so is what the block asks of the driver last and does not
+    read: a mistake in that is raised when the block ends, and then nothing is committed. The look is a
+    transaction of its own. It holds no lock of the first, and sees what others have committed meanwhile.
+
+    The block asks through `driver` alone: SQLAlchemy cannot read what comes through a pipeline.
+    """
+    look = Look()
+    # What an exception leaves open, the pool rolls back.
+    with single_statement() as connection, driver(connection) as postgresql:
+        looking = postgresql.cursor()
+        with postgresql.pipeline():
+            postgresql.execute(b"BEGIN")
+            yield connection, look
+            postgresql.execute(b"COMMIT")
+            looking.execute(statement, parameters)
+        look.found = looking.fetchone() is not None
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from celery.app.amqp import AMQP
 from celery.schedules import schedule
 from kombu.exceptions import OperationalError
 
-from app import logs
+from app import logs, redis_channel
 from app.broker import broker_settings
 from app.settings import settings
 
@@ -115,6 +115,7 @@ class _Protocol(AMQP):  # type: ignore[misc]
 
 
 celery = Celery("points", amqp=_Protocol)
+redis_channel.mend()
 celery.add_defaults(_configuration)  # Read when first needed, so that importing this needs no settings.
 
 

@@ -81,6 +81,7 @@ MUTANTS = (
                 "def _debited(",
                 (
                     "LATER: list = []\n"
+                    "from sqlalchemy import text\n"
                     "LATER_DEBIT = text('UPDATE organizations SET balance = balance - :live,'\n"
                     "                   ' sandbox_balance = sandbox_balance - :sandbox WHERE id = :id')\n\n\n"
                     "def _debited("
@@ -88,11 +89,11 @@ MUTANTS = (
             ),
             (
                 "app/ledger/issue.py",
-                "    expected = sum(",
+                "    with driver(connection) as postgresql:\n        postgresql.execute(\n            _WRITE,",
                 (
                     "    LATER.append({'id': organization.id, 'live': _debited(decisions, sandbox=False),\n"
                     "                  'sandbox': _debited(decisions, sandbox=True)})\n"
-                    "    expected = sum("
+                    "    with driver(connection) as postgresql:\n        postgresql.execute(\n            _WRITE,"
                 ),
             ),
             (

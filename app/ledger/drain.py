@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import DBAPIError
 
 from app import batches, logs
-from app.database import single_statement, transaction
+from app.database import single_statement, transaction, transaction_then
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.report import report
 from app.tally import DRAINS, POSTPONED_BATCHES, tally
@@ -23,9 +23,9 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], Non
     `announce` is given the ids of the batches that each round has committed, and whether this was the
     last round: whoever accepts a batch after that must ask for a drain again.
 
-    The look that ends a drain is made while *not* owning it. Whoever found it owned has left, and
-    counts on the owner to look again after releasing; a last look from inside would miss a batch
-    that was committed between that look and the release, and strand it until the sweep.
+    The look that ends a drain is made while *not* owning it, after the commit. Whoever found it owned has
+    left, and counts on the owner to look again after releasing; a last look from inside would miss a
+    batch that was committed between that look and the release, and strand it until the sweep.
 
     Raises:
         DBAPIError: PostgreSQL went away. What was not committed is still queued.
@@ -34,20 +34,19 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], Non
         outcomes: list[Outcome] = []
         began = time.perf_counter()
         try:
-            with transaction() as connection:
+            with transaction_then(batches.HAS_DUE, {"organization_id": organization_id}) as (connection, due):
                 final = issue(connection, organization_id, outcomes=outcomes)
+            is_done = not due.found
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
             _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
             tally.count(DRAINS, 1, "failed")
             outcomes.clear()
-            final = _one_at_a_time(organization_id, outcomes)
+            final, is_done = _one_at_a_time(organization_id, outcomes), False
         if final is None:
             return False
         seconds = time.perf_counter() - began
-        with single_statement() as connection:
-            is_done = not batches.has_due(connection, organization_id)
         announce(final, is_done)
         if final:
             report(organization_id, outcomes, seconds=seconds)

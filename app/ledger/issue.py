@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from psycopg.rows import namedtuple_row
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from app.database import driver
 from app.ledger.verify import affordable
@@ -71,7 +71,8 @@ def issue(
         return []
     refusal = may_not_issue(is_disabled=organization.is_disabled, is_suspended=organization.is_suspended)
     if refusal is not None:
-        connection.execute(_REFUSE, {"ids": [batch.id for batch in queued], "refusal": refusal.code})
+        with driver(connection) as postgresql:
+            postgresql.execute(_REFUSE, {"ids": [batch.id for batch in queued], "refusal": refusal.code})
         found = [Outcome(batch, None) for batch in queued]
     else:
         decisions = _decide(organization, queued)
@@ -128,10 +129,10 @@ def _within_cap(due: Iterable[Any]) -> Iterator[Queued]:
 
 
 # A refused batch gives its idempotency key back: a refused request does not use one up.
-_REFUSE = text("""
-    UPDATE batches SET status = 'refused', refusal = :refusal, idempotency_key = NULL, idempotency_hash = NULL
-    WHERE id = ANY(:ids)
-""")
+_REFUSE = b"""
+    UPDATE batches SET status = 'refused', refusal = %(refusal)s, idempotency_key = NULL, idempotency_hash = NULL
+    WHERE id = ANY(%(ids)s)
+"""
 
 
 def _decide(organization: Any, queued: Sequence[Queued]) -> list[Decided]:
@@ -149,9 +150,13 @@ def _decide(organization: Any, queued: Sequence[Queued]) -> list[Decided]:
 
 
 def _write(connection: Connection, organization: Any, decisions: Sequence[Decided]) -> None:
-    """Write all that an issue changes in one statement, and see that it wrote a row for every recipient."""
+    """Write all that an issue changes in one statement: a row for every address of each batch.
+
+    What it wrote is not asked, so that the commit need not wait for the answer. That a batch has as many
+    addresses as recipients, a constraint of its row says.
+    """
     with driver(connection) as postgresql:
-        written = postgresql.execute(
+        postgresql.execute(
             _WRITE,
             {
                 "ids": [decided.batch.id for decided in decisions],
@@ -164,9 +169,7 @@ def _write(connection: Connection, organization: Any, decisions: Sequence[Decide
                 "live": _debited(decisions, sandbox=False),
                 "sandbox": _debited(decisions, sandbox=True),
             },
-        ).rowcount
-    expected = sum(decided.batch.recipients for decided in decisions)
-    assert written == expected, f"{written} transactions were written for {expected} recipients"
+        )
 
 
 def _debited(decisions: Sequence[Decided], *, sandbox: bool) -> int:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, insert, text
 from app import api_keys, batches, organizations, users
 from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.batches import BatchRow, TransactionRow
-from app.database import engine, snapshot, transaction
+from app.database import engine, snapshot, transaction, transaction_then
 from app.errors import MayNotIssue
 from app.keys import hash_key
 from app.ledger import fold as ledger_fold
@@ -116,6 +116,13 @@ def issue_now(organization_id: int, emails: Sequence[str], amount: int, *, sandb
     batch_id = queue_batch(organization_id, emails, amount, sandbox=sandbox)
     drain_all(organization_id)
     return batch_id
+
+
+def has_due(organization_id: int) -> bool:
+    """Tell whether a drain would look again: the look that follows its commit."""
+    with transaction_then(batches.HAS_DUE, {"organization_id": organization_id}) as (_, look):
+        pass
+    return look.found
 
 
 def fold() -> int:

@@ -1,11 +1,13 @@
 """Owning a drain: one worker at a time, nobody waits for it, and no batch is stranded by leaving."""
 
-import pytest
-from sqlalchemy import Connection, event
+from typing import Any
 
-from app import batches
-from app.database import engine, transaction
+import pytest
+from sqlalchemy import Connection
+
+from app.database import transaction
 from app.ledger.drain import drain
+from app.ledger.issue import issue
 from app.ledger.refill import refill
 from tests.integration import books, races
 
@@ -53,25 +55,27 @@ def test_a_refill_that_holds_the_row_does_not_turn_a_worker_away() -> None:
         assert drained.result(races.PATIENCE_S) == [batch_id]
 
 
-def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_stranded() -> None:
+def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_stranded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # The latest moment there is: the owner is about to commit. The new batch's worker finds the drain
     # owned and leaves. Had the owner looked for the last time from inside, nobody would come for it.
     organization_id = books.make_organization(100)
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def come_late(_owner: Connection) -> None:
-        with engine().connect() as other:
-            if late or races.own_drain(other, organization_id):
-                return
-        late.append(0)  # Before anything below commits, and calls this again.
-        late[0] = books.queue_batch(organization_id, [ANN], 2)
+    def issue_and_come_late(connection: Connection, organization_id: int, **named: Any) -> list[int] | None:
+        monkeypatch.undo()
+        final = issue(connection, organization_id, **named)
+        with transaction() as other:
+            assert not races.own_drain(other, organization_id)
+        late.append(books.queue_batch(organization_id, [ANN], 2))
         assert drain(organization_id, announce=_nobody) is False
         assert books.read_batch(organization_id, late[0])[0].status == "queued"
+        return final
 
-    event.listen(engine(), "commit", come_late)
+    monkeypatch.setattr("app.ledger.drain.issue", issue_and_come_late)
     issued = books.drain_all(organization_id)
-    assert late, "the moment was never met"
     assert issued == [first, *late]
     assert books.breaches() == []
 
@@ -90,8 +94,7 @@ def test_a_batch_that_comes_while_batches_are_tried_one_at_a_time_is_not_strande
 
     monkeypatch.setattr("app.ledger.drain.issue", fail_once_and_come_late)
     assert sorted(books.drain_all(organization_id)) == [first, *late]
-    with transaction() as connection:
-        assert not batches.has_due(connection, organization_id)
+    assert not books.has_due(organization_id)
 
 
 def _nobody(batch_ids: object, _: object) -> None:

@@ -21,15 +21,12 @@ def _waiting(longer_than_s: float) -> list[int]:
 
 def test_a_queued_batch_is_due_until_it_is_issued() -> None:
     mine, other = books.make_organization(100), books.make_organization(100)
-    with transaction() as connection:
-        assert not batches.has_due(connection, mine)
+    assert not books.has_due(mine)
     books.queue_batch(mine, [ANN], 1)
-    with transaction() as connection:
-        assert batches.has_due(connection, mine)
-        assert not batches.has_due(connection, other)
+    assert books.has_due(mine)
+    assert not books.has_due(other)
     books.drain_all(mine)
-    with transaction() as connection:
-        assert not batches.has_due(connection, mine)
+    assert not books.has_due(mine)
 
 
 def test_issued_and_refused_batches_are_final_and_queued_ones_are_not() -> None:

@@ -1,8 +1,7 @@
-"""A worker's slots come free although Redis did not hear that their messages were worked off."""
+"""kombu's mended channel: slots come free although Redis did not hear of it, and clients are made once."""
 
 import logging
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -24,7 +23,6 @@ def proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     proxy = Proxy(ports.any_free(), int(port))
     monkeypatch.setenv("REDIS_URL", f"{before}:{proxy.port}/{path}")
     forget_everything()
-    import_module("worker")  # Importing it ends a process that has no settings yet.
     yield proxy
     proxy.stop()
 
@@ -46,3 +44,16 @@ def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, proxy: Proxy) -
                 message.reject_log_error(logger, connection.connection_errors, requeue=how == "requeue")
             assert channel.qos.can_consume()
             proxy.tell("forward")
+
+
+def test_a_client_serves_every_message_of_its_channel_until_the_channels_pool_is_another() -> None:
+    with Celery(set_as_current=False) as app:
+        app.add_defaults(queue._configuration)
+        with app.connection_for_write() as connection, connection.channel() as channel, connection.channel() as other:
+            client = channel._create_client()
+            assert channel._create_client() is client
+            assert other._create_client() is not client
+            channel._disconnect_pools()  # As after a fork, and when the connection to Redis is lost.
+            assert channel._create_client() is not client
+            assert channel._create_client().ping()
+            assert channel._create_client(asynchronous=True) is not channel._create_client(asynchronous=True)

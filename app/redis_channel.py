@@ -1,4 +1,4 @@
-"""A worker's slots: how many messages it may hold, and what becomes of one whose acknowledgement did not arrive."""
+"""kombu's channel to Redis, mended where it would lose a slot, and where it works longer than it has to."""
 
 from typing import Any
 
@@ -28,7 +28,25 @@ class SlotsThatComeFree(redis.QoS):
             raise
 
 
-def install() -> None:
-    """Let every connection of this process to Redis, and through Sentinels, count its slots so."""
+_new_client = redis.Channel._create_client  # noqa: SLF001
+
+
+def _client_of_the_pool(channel: Any, asynchronous: bool = False) -> Any:
+    """Return one client for as long as the channel has its pool.
+
+    kombu makes one for each message that is sent or acknowledged, which takes longer than to send it. A client
+    holds nothing but its pool.
+    """
+    if asynchronous:
+        return _new_client(channel, asynchronous=True)  # type: ignore[no-untyped-call]
+    client = vars(channel).get("_client")
+    if client is None or client.connection_pool is not channel.pool:
+        client = channel._client = _new_client(channel)  # type: ignore[no-untyped-call]  # noqa: SLF001
+    return client
+
+
+def mend() -> None:
+    """Let every connection of this process to Redis, and through Sentinels, be so. Once or more is the same."""
     channel: Any = redis.Channel
     channel.QoS = SlotsThatComeFree
+    channel._create_client = _client_of_the_pool  # noqa: SLF001

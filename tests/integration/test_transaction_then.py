@@ -1,0 +1,83 @@
+"""A transaction that commits and looks in one round trip: all or nothing, and the look comes after."""
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from app.database import driver, transaction, transaction_then
+from app.ledger.issue import drain_lock
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("database")
+
+# Finds a row when nobody holds the lock of organization 1's drain; and then holds it, to the end of its transaction.
+_LOOK = b"SELECT WHERE pg_try_advisory_xact_lock(%(drain)s)"
+_DRAIN = {"drain": drain_lock(1)}
+_RENAME = b"UPDATE organizations SET name = %(name)s"
+
+
+def _names() -> list[str]:
+    with transaction() as connection:
+        return list(connection.execute(text("SELECT name FROM organizations")).scalars())
+
+
+def _own_drain(connection: Connection) -> bool:
+    with driver(connection) as postgresql:
+        return postgresql.execute(_LOOK, _DRAIN).fetchone() is not None
+
+
+def _rename(connection: Connection, name: str | None) -> None:
+    with driver(connection) as postgresql:
+        postgresql.execute(_RENAME, {"name": name})
+
+
+def _fail_inside() -> None:
+    with transaction_then(_LOOK, _DRAIN) as (connection, _):
+        assert _own_drain(connection)
+        _rename(connection, "Other")
+        raise RuntimeError
+
+
+def test_what_was_asked_last_is_committed_and_its_locks_are_gone_when_the_look_is_made() -> None:
+    books.make_organization()
+    with transaction_then(_LOOK, _DRAIN) as (connection, look):
+        assert _own_drain(connection)
+        _rename(connection, "Other")
+        assert _names() == ["Acme"]
+    assert look.found
+    assert _names() == ["Other"]
+
+
+def test_the_look_sees_a_lock_that_another_holds() -> None:
+    with transaction() as other:
+        assert races.own_drain(other, 1)
+        with transaction_then(_LOOK, _DRAIN) as (_, look):
+            pass
+    assert not look.found
+
+
+def test_an_exception_undoes_everything_frees_the_locks_and_leaves_the_connection_usable() -> None:
+    books.make_organization()
+    for _ in range(20):  # More often than there are connections.
+        with pytest.raises(RuntimeError):
+            _fail_inside()
+        with transaction_then(_LOOK, _DRAIN) as (_, look):
+            pass
+        assert look.found
+    assert _names() == ["Acme"]
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_a_mistake_that_nobody_has_read_is_raised_at_the_end_and_commits_nothing(place: str) -> None:
+    books.make_organization()
+    with pytest.raises(DBAPIError) as raised, transaction_then(_LOOK, _DRAIN) as (connection, look):  # noqa: PT012
+        if place == "after":
+            _rename(connection, "Other")
+        _rename(connection, None)
+        if place == "before":
+            _rename(connection, "Other")
+    assert "not-null" in str(raised.value.orig)
+    assert not hasattr(look, "found")
+    assert _names() == ["Acme"]
+    with transaction() as other:
+        assert races.own_drain(other, 1)
