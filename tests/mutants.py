@@ -78,13 +78,16 @@ MUTANTS = (
             ),
             (
                 "app/ledger/issue.py",
-                "def _debited(",
+                "def _write(",
                 (
-                    "LATER: list = []\n"
                     "from sqlalchemy import text\n"
+                    "LATER: list = []\n"
                     "LATER_DEBIT = text('UPDATE organizations SET balance = balance - :live,'\n"
                     "                   ' sandbox_balance = sandbox_balance - :sandbox WHERE id = :id')\n\n\n"
-                    "def _debited("
+                    "def _debited(decisions, *, sandbox):\n"
+                    "    return sum(d.opening_balance - d.current_balance for d in decisions"
+                    " if d.batch.sandbox is sandbox)\n\n\n"
+                    "def _write("
                 ),
             ),
             (

@@ -5,7 +5,6 @@ statement and one commit. What comes meanwhile is the next group. Alone, a send 
 for nobody; among many, a group costs little more than one of them would.
 """
 
-import threading
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,17 +14,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app import acceptance, api_keys, logs
 from app.acceptance import Acceptance, Send
+from app.api.gathering import Gathering
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
 from app.batches import QUEUED
 from app.database import single_statement, transaction
 
-# One statement stays short, and one failure harms few.
-_TOGETHER_MAX = 64
-_RECIPIENTS_TOGETHER_MAX = 10_000
-# Where sends come together, a leader waits this long for more of them: a statement and a commit for ten cost
-# little more than for two. Alone, nobody waits: whether there are others, the last group has shown.
-_GATHER_S = 0.002
 # How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
 _ACCEPTED_WITHIN_S = 0.1
 # PostgreSQL cannot be reached, or has no connection for us.
@@ -63,10 +57,7 @@ class Sending:
     def __init__(self) -> None:
         self._submitting = Submitting()
         self._waiting = Waiting(self._submitting)
-        self._lock = threading.Lock()
-        self._queue: list[_Member] = []
-        self._is_led = False
-        self._is_busy = False
+        self._gathering = Gathering[_Member]()
 
     def send(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
         """Accept a send, have it issued, and wait for that, or not at all with `wait_s` 0.
@@ -79,13 +70,11 @@ class Sending:
         """
         member = _Member(send, waits=wait_s > 0, request_id=request_id)
         deadline = time.monotonic() + wait_s
-        with self._lock:
-            self._queue.append(member)
-            member.leads = not self._is_led
-            self._is_led = True
+        self._gathering.join(member)
         try:
             return self._follow(member, deadline)
         finally:
+            self._gathering.leave()
             if isinstance(member.outcome, Acceptance):
                 self._waiting.leave(member.outcome.batch_id, member)
 
@@ -105,16 +94,12 @@ class Sending:
     def _lead(self, leader: _Member) -> None:
         """Have one group accepted, the leader's own; then the next in the queue leads."""
         leader.leads = False
-        if self._is_busy:
-            time.sleep(_GATHER_S)
-        with self._lock:
-            group = self._next_group()
-            self._is_busy = len(group) > 1
+        group = self._gathering.next_group(leader)
         try:
             try:
                 outcomes = _accept([member.send for member in group])
             finally:
-                self._hand_over()
+                self._gathering.hand_over()
             self._tell(group, outcomes)
         finally:
             for member in group:
@@ -123,25 +108,6 @@ class Sending:
                     member.wake()
         self._ask_for_drains(group)
         _note_uses(group)
-
-    def _next_group(self) -> list[_Member]:
-        recipients, count = 0, 0
-        for member in self._queue[:_TOGETHER_MAX]:
-            recipients += member.recipients
-            if count and recipients > _RECIPIENTS_TOGETHER_MAX:
-                break
-            count += 1
-        group, self._queue = self._queue[:count], self._queue[count:]
-        return group
-
-    def _hand_over(self) -> None:
-        with self._lock:
-            if not self._queue:
-                self._is_led = False
-                return
-            next_leader = self._queue[0]
-        next_leader.leads = True
-        next_leader.wake()
 
     def _tell(self, group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception]) -> None:
         """Give each its outcome, and wake who does not wait for a batch.

@@ -112,9 +112,9 @@ class World:
 
     def call_in_order(self, *numbers: int, wait_s: float = 0, recipients: int = 1) -> None:
         for number in numbers:
-            length = len(self.sending._queue) + 1
+            length = len(self.sending._gathering._queue) + 1
             self.call(number, wait_s=wait_s, recipients=recipients)
-            until(lambda: len(self.sending._queue) == length, f"caller {number} in the queue")  # noqa: B023
+            until(lambda: len(self.sending._gathering._queue) == length, f"caller {number} in the queue")  # noqa: B023
 
     def let_one_through(self) -> None:
         self._permits.release()

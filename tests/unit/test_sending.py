@@ -1,14 +1,12 @@
 """Sending in groups: who leads, who follows, and that one send's fault is no other's."""
 
-import time
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.api import sending as module
+from app.api import gathering
 from app.api.waiting import Waiter
 from app.errors import InvalidKey, OrganizationDisabled
 from tests.unit.deadline import until
@@ -23,7 +21,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     yield imagined
     imagined.end()
     assert imagined.waiting._waiters == {}, "somebody left and is still waited for"
-    assert (imagined.sending._queue, imagined.sending._is_led) == ([], False)
+    left = imagined.sending._gathering
+    assert (left._queue, left._is_led, left._present) == ([], False, 0)
 
 
 def away() -> OperationalError:
@@ -52,7 +51,7 @@ def test_who_come_while_a_group_is_accepted_form_the_next_in_order_and_each_lead
 
 
 def test_a_group_has_so_many_sends_and_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_TOGETHER_MAX", 3)
+    monkeypatch.setattr(gathering, "_TOGETHER_MAX", 3)
     world.call_behind_a_held_group(2, 3, 4, 5, 6)
     assert world.accepted() == [1, 2, 3, 4, 5, 6]
     assert world.groups == [[1], [2, 3, 4], [5, 6]]
@@ -61,7 +60,7 @@ def test_a_group_has_so_many_sends_and_no_more(world: World, monkeypatch: pytest
 def test_a_group_has_so_many_recipients_and_no_more_but_one_send_always_fits(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_RECIPIENTS_TOGETHER_MAX", 10)
+    monkeypatch.setattr(gathering, "_RECIPIENTS_TOGETHER_MAX", 10)
     world.call_behind_a_held_group(2, 3, recipients=5)
     world.call_in_order(4)
     world.call_in_order(5, recipients=11)
@@ -163,17 +162,3 @@ def test_a_use_that_cannot_be_noted_neither_undoes_an_acceptance_nor_accepts_it_
     assert world.accepted() == [1, 2, 3]
     assert world.groups == [[1], [2, 3]]
     assert world.noted == [1]
-
-
-def test_a_leader_waits_a_moment_for_others_only_where_sends_come_together(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pauses: list[float] = []
-    clock = SimpleNamespace(monotonic=time.monotonic, perf_counter=time.perf_counter, sleep=pauses.append)
-    monkeypatch.setattr(module, "time", clock)
-    world.call_behind_a_held_group(3, 4)
-    world.end()
-    assert pauses == []  # So far everybody came alone.
-    world.call(5)
-    world.end()
-    assert (world.groups, pauses) == ([[1], [3, 4], [5]], [module._GATHER_S])
