@@ -86,21 +86,22 @@ class Part:
             else:
                 self.send(number)
 
-    def wait_for_end(self, *, within_s: float = _STOPPED_IN_S) -> int:
-        """Return the exit status of a process that was asked to end; what it leaves behind is killed.
+    def wait_for_end(self, *, within_s: float = _STOPPED_IN_S) -> int | None:
+        """Return the exit status of a process that was asked to end, or None when it did not end in time.
 
-        Raises:
-            subprocess.TimeoutExpired: it did not end in time.
+        It is then killed, as is in any case what it leaves behind: the run goes on, and the caller says what it saw.
         """
         assert self._process is not None, f"{self.name} has been started"
         try:
             return self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return None
         finally:
             self.kill_group()
             self._process.wait()
 
-    def hold_down(self, number: signal.Signals = signal.SIGKILL) -> int:
-        """End the process by a signal, leave it down, and return its exit status."""
+    def hold_down(self, number: signal.Signals = signal.SIGKILL) -> int | None:
+        """End the process by a signal, leave it down, and return its exit status; None as in `wait_for_end`."""
         self.ask_to_end(number)
         return self.wait_for_end()
 

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -168,10 +167,7 @@ class Service:
         for name in [name for name in reversed(self.supervisor.parts) if name != "postgresql"]:
             self.part(name).hold_down(signal.SIGKILL)
         if "postgresql" in self.supervisor.parts:
-            try:
-                self.part("postgresql").hold_down(signal.SIGINT)
-            except subprocess.TimeoutExpired:
-                self.part("postgresql").hold_down(signal.SIGKILL)
+            self.part("postgresql").hold_down(signal.SIGINT)
         self.supervisor.stop()
         for proxy in self.proxies.values():
             proxy.stop()
