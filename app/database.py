@@ -7,7 +7,8 @@ from typing import Any
 
 import psycopg
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url, text
-from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.pool import QueuePool
 
@@ -34,6 +35,10 @@ ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_MS / 1_000 + 2
 FRONT_ANSWER_TIMEOUT_S = 10.0
 # How soon a server notices that whoever asked is gone, and lets go of the locks that a killed process wanted.
 CLIENT_CHECK_INTERVAL_MS = 2_000
+
+
+# What SQLAlchemy raises when PostgreSQL cannot be reached, or has no connection for us.
+AWAY = (OperationalError, PoolTimeout)
 
 
 class Base(DeclarativeBase):

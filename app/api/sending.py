@@ -9,8 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import SQLAlchemyError
 
 from app import acceptance, api_keys, logs
 from app.acceptance import Acceptance, Send
@@ -18,12 +17,10 @@ from app.api.gathering import Gathering
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
 from app.batches import QUEUED
-from app.database import single_statement, transaction
+from app.database import AWAY, single_statement, transaction
 
 # How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
 _ACCEPTED_WITHIN_S = 0.1
-# PostgreSQL cannot be reached, or has no connection for us.
-_AWAY = (OperationalError, PoolTimeout)
 
 _log = logs.logger()
 
@@ -147,7 +144,7 @@ def _accept(sends: Sequence[Send]) -> list[Acceptance | Exception]:
     try:
         with single_statement() as connection:
             outcomes = acceptance.accept(connection, sends)
-    except _AWAY as error:  # For each of them.
+    except AWAY as error:  # For each of them.
         return [error] * len(sends)
     except SQLAlchemyError as error:  # One of them is at fault: alone, each gets what it deserves.
         return [error] if len(sends) == 1 else _accept_one_by_one(sends)
@@ -159,7 +156,7 @@ def _accept_one_by_one(sends: Sequence[Send]) -> list[Acceptance | Exception]:
     outcomes: list[Acceptance | Exception] = []
     for send in sends:
         outcomes += _accept([send])
-        if isinstance(outcomes[-1], _AWAY):  # The rest need not find that out one by one.
+        if isinstance(outcomes[-1], AWAY):  # The rest need not find that out one by one.
             return outcomes + outcomes[-1:] * (len(sends) - len(outcomes))
     return outcomes
 

@@ -1,4 +1,4 @@
-"""What some tests share: connections for many threads, the proof that no drain failed, an unmigrated server."""
+"""What some tests share: many connections, a proxy before Redis, the proof that no drain failed, a bare server."""
 
 from collections.abc import Iterator, MutableMapping
 from typing import Any
@@ -7,9 +7,11 @@ import pytest
 from sqlalchemy import Engine
 
 from app.database import engine, new_engine
+from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
-from tests.conftest import forget_everything
+from tests.conftest import Servers, forget_everything
+from tests.crash.proxy import Proxy
 
 
 @pytest.fixture
@@ -18,6 +20,18 @@ def many_connections(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
     engine().dispose()
     monkeypatch.setenv("POINTS_DATABASE_CONNECTIONS_MAX", "40")
     forget_everything()
+
+
+@pytest.fixture
+def redis_proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Put a proxy before the real Valkey, and have everything of ours reach it there."""
+    before, _, rest = servers.redis_url.rpartition(":")
+    port, _, path = rest.partition("/")
+    proxy = Proxy(ports.any_free(), int(port))
+    monkeypatch.setenv("REDIS_URL", f"{before}:{proxy.port}/{path}")
+    forget_everything()
+    yield proxy
+    proxy.stop()
 
 
 @pytest.fixture

@@ -1,34 +1,19 @@
 """kombu's mended channel: slots come free although Redis did not hear of it, and clients are made once."""
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from celery import Celery
 
 from app import queue
-from app.local import ports
-from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 
 pytestmark = pytest.mark.usefixtures("broker")
 
 
-@pytest.fixture
-def proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """Put a proxy before the real Valkey, and have a worker of one slot reach it there."""
-    before, _, rest = servers.redis_url.rpartition(":")
-    port, _, path = rest.partition("/")
-    proxy = Proxy(ports.any_free(), int(port))
-    monkeypatch.setenv("REDIS_URL", f"{before}:{proxy.port}/{path}")
-    forget_everything()
-    yield proxy
-    proxy.stop()
-
-
 @pytest.mark.parametrize("how", ["ack", "reject", "requeue"])
-def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, proxy: Proxy) -> None:
+def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, redis_proxy: Proxy) -> None:
     with Celery(set_as_current=False) as app:
         app.add_defaults(queue._configuration)
         app.send_task(queue.SWEEP, queue=queue.QUEUE)
@@ -36,14 +21,14 @@ def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, proxy: Proxy) -
             channel.basic_qos(0, 1, False)
             message: Any = channel.basic_get(queue.QUEUE)
             assert not channel.qos.can_consume()
-            proxy.tell("hole")
+            redis_proxy.tell("hole")
             logger = logging.getLogger("slots")
             if how == "ack":
                 message.ack_log_error(logger, connection.connection_errors)
             else:
                 message.reject_log_error(logger, connection.connection_errors, requeue=how == "requeue")
             assert channel.qos.can_consume()
-            proxy.tell("forward")
+            redis_proxy.tell("forward")
 
 
 def test_a_client_serves_every_message_of_its_channel_until_the_channels_pool_is_another() -> None:

@@ -1,30 +1,22 @@
 """A Redis that falls silent while TCP still acknowledges: every use of it ends, and finds it again when it is back."""
 
 import time
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
 from redis.exceptions import RedisError
 
 from app import hints
-from app.local import ports
-from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 
 
 @pytest.fixture
-def proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """Put a proxy before the real Valkey, and have the service reach it there."""
-    before, _, rest = servers.redis_url.rpartition(":")
-    port, _, path = rest.partition("/")
-    proxy = Proxy(ports.any_free(), int(port))
-    monkeypatch.setenv("REDIS_URL", f"{before}:{proxy.port}/{path}")
+def proxy(redis_proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Proxy:
+    """Give a proxy before Redis, and a service that soon notices its silence."""
     monkeypatch.setattr(hints, "_TIMEOUT_S", 0.1)
     monkeypatch.setattr(hints, "_HEALTH_CHECK_INTERVAL_S", 0.2)
-    forget_everything()
-    yield proxy
-    proxy.stop()
+    return redis_proxy
 
 
 def hint(batch_id: int) -> hints.Hint:
