@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+import billiard.pool
 from celery.signals import (
     beat_init,
     setup_logging,
@@ -20,6 +21,11 @@ from app.settings import settings
 
 # A line for each task sent, received and done says nothing; the ledger says what was issued.
 _TALKATIVE = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+
+# How long a worker's child that is asked to end waits, in tenths of a second, until its parent has read what came
+# of its tasks: 300 in billiard. A parent that is asked to end forgets a task that it has just handed over, never
+# reads of it, and would be held up for as long. Its message comes again, to another worker, and finds nothing to do.
+billiard.pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
 
 
 @setup_logging.connect

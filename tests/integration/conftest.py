@@ -1,9 +1,14 @@
-"""What some tests share: many connections, a proxy before Redis, the proof that no drain failed, a bare server."""
+"""What some tests share: many connections, proxies, a real worker, a bare server, and a proof."""
 
+import subprocess
+import sys
 from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
+import psutil
 import pytest
+from celery import Celery
 from sqlalchemy import Engine
 
 from app.database import engine, new_engine
@@ -12,6 +17,7 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
+from tests.integration import races
 
 
 @pytest.fixture
@@ -25,12 +31,26 @@ def many_connections(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def redis_proxy(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     """Put a proxy before the real Valkey, and have everything of ours reach it there."""
-    before, _, rest = servers.redis_url.rpartition(":")
+    with _behind_a_proxy("REDIS_URL", servers.redis_url, monkeypatch) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def postgresql_proxy(database: None, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    """Put a proxy before the real PostgreSQL, and have everything of ours reach it there."""
+    with _behind_a_proxy("DATABASE_URL", servers.database_url, monkeypatch) as proxy:
+        yield proxy
+
+
+@contextmanager
+def _behind_a_proxy(setting: str, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+    before, _, rest = url.rpartition(":")
     port, _, path = rest.partition("/")
     proxy = Proxy(ports.any_free(), int(port))
-    monkeypatch.setenv("REDIS_URL", f"{before}:{proxy.port}/{path}")
+    monkeypatch.setenv(setting, f"{before}:{proxy.port}/{path}")
     forget_everything()
     yield proxy
+    forget_everything()
     proxy.stop()
 
 
@@ -68,3 +88,23 @@ def scratch(server_url: str) -> Iterator[Engine]:
         connection.exec_driver_sql("CREATE SCHEMA public")
     yield empty
     empty.dispose()
+
+
+@pytest.fixture
+def sender(servers: Servers) -> Iterator[Celery]:
+    """Give a sender of its own: the service's keeps the broker that it was first used with in this process."""
+    with Celery(broker=servers.redis_url) as sender:
+        yield sender
+
+
+@pytest.fixture
+def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Process]:
+    """Run a real worker with two processes, and no beat: nothing but the broker brings a message again."""
+    command = [sys.executable, "-m", "celery", "--app", "worker", "--quiet", "worker", "--concurrency", "2"]
+    process = subprocess.Popen([*command, "--without-mingle", "--without-gossip"], stderr=subprocess.DEVNULL)
+    try:
+        races.until(lambda: bool(sender.control.ping(timeout=0.5)), what="the worker answers")
+        yield psutil.Process(process.pid)
+    finally:
+        process.terminate()
+        process.wait(races.PATIENCE_S)

@@ -2,9 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 
 import psutil
 import pytest
@@ -13,30 +10,9 @@ from sqlalchemy import text
 
 from app import queue
 from app.database import engine, transaction
-from tests.conftest import Servers
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
-
-
-@pytest.fixture
-def sender(servers: Servers) -> Iterator[Celery]:
-    """Give a sender of its own: the service's keeps the broker that it was first used with in this process."""
-    with Celery(broker=servers.redis_url) as sender:
-        yield sender
-
-
-@pytest.fixture
-def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Process]:
-    """Run a real worker with two processes, and no beat: nothing but the broker brings a message again."""
-    command = [sys.executable, "-m", "celery", "--app", "worker", "--quiet", "worker", "--concurrency", "2"]
-    process = subprocess.Popen([*command, "--without-mingle", "--without-gossip"], stderr=subprocess.DEVNULL)
-    try:
-        races.until(lambda: bool(sender.control.ping(timeout=0.5)), what="the worker answers")
-        yield psutil.Process(process.pid)
-    finally:
-        process.terminate()
-        process.wait(races.PATIENCE_S)
 
 
 def _waiting_for_the_table() -> bool:
