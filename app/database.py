@@ -119,9 +119,14 @@ def _connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Timed
 
 
 def _hand_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
-    """Limit a connection that leaves the pool; one that a restarted server has dropped makes room for another."""
-    if is_dead(connection):
+    """Limit a connection that leaves the pool; one that a restarted server has dropped makes room for another.
+
+    That one is new and given away as it is. Should it be dead already, its first statement says so as every other
+    would; SQLAlchemy, were it told here, would try a third time and then raise something else, not one of `AWAY`.
+    """
+    if connection.was_used and is_dead(connection):
         raise DisconnectionError
+    connection.was_used = True
     connection.patience_s = _answer_timeout_s or ANSWER_TIMEOUT_S
 
 

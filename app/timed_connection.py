@@ -21,6 +21,8 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     # Seconds that a statement may take to be answered; None waits for ever.
     patience_s: float | None = None
+    # Whether it has left the pool before.
+    was_used = False
 
     # When one of this process's connections was last found silent (`time.monotonic`).
     fell_silent_at: ClassVar[float] = 0.0

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import OperationalError
 
 from app import database
-from app.database import new_engine, wait_without_end
+from app.database import AWAY, new_engine, wait_without_end
 from app.local import ports
 from app.local.postgresql import PostgreSQL
 from app.timed_connection import TimedConnection
@@ -155,6 +155,24 @@ def test_after_the_server_was_restarted_the_next_call_works_on_each_connection(
     for connection in again:
         connection.exec_driver_sql("SELECT 1")
         connection.close()
+    engine.dispose()
+
+
+def test_a_server_that_ends_each_connection_at_once_is_away_like_any_other(server_url: str, scratch: Engine) -> None:
+    engine = new_engine(server_url, pool_size=1)
+
+    def end(connection: TimedConnection, _record: object) -> None:
+        backend = connection.info.backend_pid
+        with scratch.begin() as another:
+            another.exec_driver_sql(f"SELECT pg_terminate_backend({backend})")
+        races.until(lambda: _is_gone(scratch, backend), what="the backend has ended")
+
+    event.listen(engine, "connect", end)
+    for _ in range(3):
+        with pytest.raises(AWAY):
+            _backend(engine)
+    event.remove(engine, "connect", end)
+    assert _backend(engine) > 0
     engine.dispose()
 
 
