@@ -7,14 +7,18 @@ is). Each line is answered by the number of cuts so far.
 
 import asyncio
 import contextlib
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 HOST = "127.0.0.1"
 
-# How psycopg sends a COMMIT: a simple query of PostgreSQL's protocol, its length, its text.
-_COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+# How psycopg sends a COMMIT, in the messages of PostgreSQL's protocol (a letter, a length, the rest): as a simple
+# query; in a pipeline it is parsed, under a name once it is a prepared statement, and then bound by that name.
+_QUERY = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+_PARSE = re.compile(rb"P.{4}(\w*)\x00COMMIT\x00", re.DOTALL)
+_BIND = re.compile(rb"B.{4}\x00(\w+)\x00", re.DOTALL)
 _CHUNK_BYTES = 65_536
 
 
@@ -97,12 +101,13 @@ class _Proxy:
         server: asyncio.StreamWriter,
         losing: asyncio.Event,
     ) -> None:
+        prepared: set[bytes] = set()
         with contextlib.suppress(OSError):
             while data := await reader.read(_CHUNK_BYTES):
                 await self._hold_up()
                 if writer in self._silenced:
                     continue
-                if _COMMIT in data:
+                if _commits(data, prepared):
                     self._commits += 1
                     if self._cut_commit and self._commits % self._cut_commit == 0:
                         self._cuts += 1
@@ -132,6 +137,13 @@ class _Proxy:
         if self._delay_s:
             await asyncio.sleep(self._delay_s)
         await self._open.wait()
+
+
+def _commits(data: bytes, prepared: set[bytes]) -> bool:
+    """Tell whether there is a COMMIT in what a client sends, and note the name under which it prepares one."""
+    parsed = _PARSE.findall(data)
+    prepared.update(parsed)
+    return _QUERY in data or bool(parsed) or not prepared.isdisjoint(_BIND.findall(data))
 
 
 class Proxy:

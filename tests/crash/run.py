@@ -44,6 +44,7 @@ class Run:
         self.intents = Intents()
         self.service = Service(folder)
         self._seen: set[str] = set()
+        self._web_log_read = 0
         self._callers: list[Caller] = []
         self._operator: Operator | None = None
 
@@ -83,12 +84,23 @@ class Run:
     def look(self, kind: str, *, everything: bool = False) -> list[str]:
         """Look at the books in one snapshot; keep and return every breach that was not seen before."""
         self._within_time(time.monotonic(), "PostgreSQL answers", self._moment_is_known)
+        self._find_failures()
         found = self._snapshot.violations(everything=everything) + self.intents.take_violations()
         self._count_deadlocks()
         new = [sentence for sentence in found if sentence not in self._seen]
         self._seen.update(new)
         self.figures.violations += [f"after {kind}: {sentence}" for sentence in new]
         return new
+
+    def _find_failures(self) -> None:
+        """Take note of what web itself calls a fault of ours, and of where in the code it was."""
+        with (self.service.logs / "web.log").open("rb") as log:
+            log.seek(self._web_log_read)
+            whole_lines = log.read().rpartition(b"\n")[0]
+        self._web_log_read += len(whole_lines)
+        for line in whole_lines.decode(errors="replace").splitlines():
+            if '"request_failed"' in line or '"thread_failed"' in line:
+                self.intents.violation(f"web failed: {line}")
 
     def _recover(self) -> float:
         """Wait until everything accepted before this moment is final, and a new send is issued; return how long."""

@@ -2,10 +2,11 @@
 
 import pytest
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from app.database import driver, transaction, transaction_then
 from app.ledger.issue import drain_lock
+from tests.crash.proxy import Proxy
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -81,3 +82,26 @@ def test_a_mistake_that_nobody_has_read_is_raised_at_the_end_and_commits_nothing
     assert _names() == ["Acme"]
     with transaction() as other:
         assert races.own_drain(other, 1)
+
+
+@pytest.mark.parametrize("calls_before", [0, 20])  # After a few, psycopg has prepared every statement of it.
+@pytest.mark.parametrize(("cut", "name"), [("cut_commit", "Acme"), ("cut_answer", "Other")])
+def test_a_commit_that_is_lost_is_none_and_one_whose_answer_is_lost_is_one(
+    cut: str, name: str, calls_before: int, postgresql_proxy: Proxy
+) -> None:
+    books.make_organization()
+    for _ in range(calls_before):
+        with transaction_then(_LOOK, _DRAIN) as (connection, look):
+            _rename(connection, "Acme")
+        assert look.found
+    postgresql_proxy.tell(cut, 1)
+    with pytest.raises(OperationalError), transaction_then(_LOOK, _DRAIN) as (connection, _):  # noqa: PT012
+        assert _own_drain(connection)
+        _rename(connection, "Other")
+    assert postgresql_proxy.tell("forward") == 1
+    races.until(lambda: _names() == [name] and _is_free(), what=f"it is {name}")
+
+
+def _is_free() -> bool:
+    with transaction() as connection:
+        return races.own_drain(connection, 1)
