@@ -117,12 +117,13 @@ def _array(texts: Sequence[str]) -> str:
 
 # The rows go in in the order of their idempotency keys: two groups that meet on the same keys wait for
 # each other one way round only. The id is drawn before the INSERT, because what an INSERT returns does not
-# say which source row it came from. The key's last use is noted apart, once a minute (`app.api_keys`).
+# say which source row it came from. One more is drawn for each 16 recipients, so that a run of ids stands for a bounded
+# number of transactions as well (`app.models.ERA`). The key's last use is noted apart, once a minute (`app.api_keys`).
 _ACCEPT = b"""
     WITH asked AS MATERIALIZED (
         SELECT a.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
                k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old,
-               nextval('batches_id_seq') AS new_id
+               (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, a.recipient_count / 16)) AS new_id
         FROM unnest(%(hashes)s::bytea[], %(amounts)s::bigint[], %(atomics)s::boolean[], %(labels)s::text[],
                     %(counts)s::int[], %(emails)s::text[], %(email_keys)s::text[], %(idempotency_keys)s::text[],
                     %(idempotency_hashes)s::bytea[])

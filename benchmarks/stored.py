@@ -6,10 +6,12 @@ import psycopg
 
 # Everybody is paid in every batch, so the rows are as a service's with many sends to the same people.
 _BATCHES = """
-    INSERT INTO batches (organization_id, sandbox, status, amount, atomic, recipient_count, emails, issued_at,
+    INSERT INTO batches (id, organization_id, sandbox, status, amount, atomic, recipient_count, emails, issued_at,
                          debited_count, current_balance, organization_name, last_refill)
-    SELECT o.id, false, 'issued', 1, false, u.count, u.emails, %(now)s,
-           u.count, o.balance - n * u.count, o.name, o.last_refill
+    OVERRIDING SYSTEM VALUE
+    SELECT (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, u.count / 16)),
+           o.id, false, 'issued', 1, false, u.count, u.emails, %(now)s, u.count,
+           o.balance - n * u.count, o.name, o.last_refill
     FROM organizations o
     CROSS JOIN (SELECT count(*) AS count, array_agg(email ORDER BY id) AS emails FROM users) u
     CROSS JOIN generate_series(1, %(batches)s) AS n

@@ -21,6 +21,8 @@ LIMIT = 100
 # and its user each; a small table's index has three levels. A page that looks at all it may has no users.
 BUFFERS_A_ROW = 12
 PAGE_MAX = BUFFERS_A_ROW * (LIMIT + 1)
+# An era in which an address was never paid is a descent into the index.
+BUFFERS_AN_ERA = 3
 LOOKED_AT_BUFFERS_MAX = 8 * LOOKED_AT_MAX
 
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -112,3 +114,26 @@ def test_whatever_is_asked_a_page_looks_at_a_bounded_number_of_rows_at_any_depth
             if buffers > (PAGE_MAX if rows == LIMIT else LOOKED_AT_BUFFERS_MAX):
                 worst[filters, batch_id] = buffers, rows
     assert worst == {}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_the_lists_of_an_address_look_into_the_index_once_for_each_era(full: Engine, kind: str) -> None:
+    eras = 1_000
+    with full.connect() as connection:  # Never committed: other tests use the same rows.
+        connection.execute(_A_BATCH_IN_ERA, {"id": eras * 16_384})
+        for email_key, most in (
+            (filled.RARE, BUFFERS_AN_ERA * eras + PAGE_MAX),
+            ("nobody@example.com", BUFFERS_AN_ERA * eras),
+        ):
+            explained = Explained(connection)
+            filters = Filters(organization_id=1, sandbox=False, email_key=email_key)
+            LISTS[kind](explained, filters, place=None, limit=LIMIT)
+            assert explained.scanned == set()
+            assert explained.buffers <= most
+        connection.rollback()
+
+
+_A_BATCH_IN_ERA = text("""
+    INSERT INTO batches (id, organization_id, sandbox, amount, atomic, recipient_count, emails)
+    OVERRIDING SYSTEM VALUE VALUES (:id, 1, false, 1, false, 1, ARRAY['late@example.com'])
+""")

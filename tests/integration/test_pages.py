@@ -11,10 +11,13 @@ from app.database import transaction
 from app.pages import batches as batch_pages
 from app.pages import transactions as transaction_pages
 from app.pages.filters import Filters, Page, Place
+from app.settings import INT64_MAX
 from tests.integration import books
 
 ANN, BOB, CEM, DAN = "ann@example.com", "Bob@Example.com", "cem@example.com", "dan@example.com"
 FLAGS = (None, True, False)
+# Batch ids an era, as the index of addresses has it.
+_ERA = 16_384
 
 Walk = Callable[..., list[int]]
 
@@ -87,7 +90,7 @@ def look_at_batches(filters: Filters) -> list[int]:
 
 @pytest.fixture
 def organization(database: None) -> int:
-    """Make a little of everything: paid, partly paid and unpaid batches, held and claimed points, other modes."""
+    """Make a little of everything: paid, partly paid and unpaid batches, held and claimed points, modes, eras."""
     organization_id, other = (books.make_organization(100, sandbox_balance=40, name=name) for name in ("Acme", "Other"))
     books.make_users(ANN)
     for recipients, amount in (([ANN, BOB], 10), ([CEM], 5), ([ANN, CEM, DAN, ANN], 20), ([BOB, BOB, BOB], 1)):
@@ -96,9 +99,12 @@ def organization(database: None) -> int:
             books.queue_batch(owner, recipients, amount, sandbox=True)
     books.drain_all(organization_id)
     books.drain_all(other)
+    books.execute(f"SELECT setval('batches_id_seq', {_ERA - 2})")  # The next is the last of its era.
     late = books.queue_batch(organization_id, [DAN, ANN], 3)
+    assert late == _ERA - 1
     books.execute(f"UPDATE batches SET retry_at = clock_timestamp() + interval '1 day' WHERE id = {late}")
     books.issue_now(organization_id, [CEM, BOB], 500)
+    books.execute(f"SELECT setval('batches_id_seq', {7 * _ERA})")  # There are eras in which nobody was paid.
     books.issue_now(organization_id, [DAN], 1)
     books.execute(f"UPDATE batches SET retry_at = NULL WHERE id = {late}")
     books.drain_all(organization_id)
@@ -165,6 +171,23 @@ def test_the_rows_of_one_batch_are_listed_from_its_last_to_its_first(organizatio
         assert walk_transactions(by_address) == look_at_transactions(by_address)
         stranger = Filters(organization_id=organization, sandbox=True, batch_id=batch_id)
         assert walk_transactions(stranger) == walk_batches(stranger) == []
+
+
+def test_a_place_and_a_batch_that_nobody_was_ever_given_cost_no_more_than_others(organization: int) -> None:
+    filters = Filters(organization_id=organization, sandbox=False, email_key=ANN)
+    for read, look in ((transaction_pages.page, look_at_transactions), (batch_pages.page, look_at_batches)):
+        with transaction() as connection:
+            page = read(connection, filters, place=Place(None, INT64_MAX), limit=1_000)
+            assert len(page.rows) == len(look(filters))
+            nowhere = Filters(organization_id=organization, sandbox=False, email_key=ANN, batch_id=INT64_MAX)
+            assert read(connection, nowhere, place=None, limit=1_000) == Page([], None)
+
+
+@pytest.mark.usefixtures("database")
+def test_before_the_first_batch_the_lists_of_an_address_are_empty() -> None:
+    for batch_id in (None, INT64_MAX):
+        filters = Filters(organization_id=1, sandbox=False, email_key=ANN, batch_id=batch_id)
+        assert walk_transactions(filters) == walk_batches(filters) == []
 
 
 def test_lists_hold_nothing_of_another_organization_or_mode(organization: int) -> None:
