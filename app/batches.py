@@ -64,14 +64,19 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow:
     return BatchRow(*row)
 
 
-_COLUMNS = """
-    SELECT b.id, b.organization_id, b.sandbox, b.status, b.amount, b.label, b.created_at, b.refusal, b.issued_at,
-           b.debited_count, b.current_balance, b.organization_name, b.last_refill, o.created_at
-    FROM batches b JOIN organizations o ON o.id = b.organization_id
-    WHERE b.id = :id
+# The fields of a `BatchRow` and of a `TransactionRow`, in their order.
+_BATCH = """
+    b.id, b.organization_id, b.sandbox, b.status, b.amount, b.label, b.created_at, b.refusal, b.issued_at,
+    b.debited_count, b.current_balance, b.organization_name, b.last_refill, o.created_at
 """
-_FIND_ACCEPTED = text(_COLUMNS)
-_FIND = text(f"{_COLUMNS} AND b.organization_id = :organization_id AND b.sandbox = :sandbox")
+_TRANSACTION = """
+    transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
+    u.id, u.first_name, u.last_name
+"""
+
+_BY_ID = f"SELECT {_BATCH} FROM batches b JOIN organizations o ON o.id = b.organization_id WHERE b.id = :id"
+_FIND_ACCEPTED = text(_BY_ID)
+_FIND = text(f"{_BY_ID} AND b.organization_id = :organization_id AND b.sandbox = :sandbox")
 
 
 def transactions_of(connection: Connection, batch_id: int) -> list[TransactionRow]:
@@ -80,13 +85,12 @@ def transactions_of(connection: Connection, batch_id: int) -> list[TransactionRo
         return [TransactionRow._make(row) for row in cursor.execute(_TRANSACTIONS, {"batch_id": batch_id})]
 
 
-_TRANSACTIONS = b"""
-    SELECT transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
-           u.id, u.first_name, u.last_name
+_TRANSACTIONS = f"""
+    SELECT {_TRANSACTION}
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
     WHERE t.batch_id = %(batch_id)s
     ORDER BY t.position
-"""
+""".encode()
 
 
 def find_issued(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
@@ -107,18 +111,15 @@ _BATCH_WIDTH = len(BatchRow._fields)
 
 # The ids come out of a SELECT, so that PostgreSQL keeps one plan: for ids that it sees, it would make a new one
 # for each call, which takes longer than to read a few small batches.
-_FIND_ISSUED = b"""
-    SELECT b.id, b.organization_id, b.sandbox, b.status, b.amount, b.label, b.created_at, b.refusal, b.issued_at,
-           b.debited_count, b.current_balance, b.organization_name, b.last_refill, o.created_at,
-           transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited,
-           t.claimed_at IS NOT NULL, u.id, u.first_name, u.last_name
+_FIND_ISSUED = f"""
+    SELECT {_BATCH}, {_TRANSACTION}
     FROM batches b
     JOIN organizations o ON o.id = b.organization_id
     LEFT JOIN transactions t ON t.batch_id = b.id
     LEFT JOIN users u ON u.id = t.user_id
     WHERE b.id = ANY((SELECT %(ids)s::bigint[])::bigint[]) AND b.status <> 'queued'
     ORDER BY b.id, t.position
-"""
+""".encode()
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
@@ -129,12 +130,11 @@ def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
 _FINAL_AMONG = text("SELECT id FROM batches WHERE id = ANY(:batch_ids) AND status <> 'queued'")
 
 
-# Finds a row when an organization has a queued batch that a drain would take now.
-HAS_DUE = b"""
-    SELECT FROM batches WHERE organization_id = %(organization_id)s AND status = 'queued'
-        AND (retry_at IS NULL OR retry_at <= clock_timestamp())
-    LIMIT 1
-"""
+# What makes a batch one that a drain would take now.
+IS_DUE = "status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp())"
+
+# Finds a row when an organization has such a batch.
+HAS_DUE = f"SELECT FROM batches WHERE organization_id = %(organization_id)s AND {IS_DUE} LIMIT 1".encode()
 
 
 def due(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:
@@ -143,11 +143,7 @@ def due(connection: Connection, organization_id: int, *, at_most: int) -> list[i
     return list(connection.execute(_DUE, parameters).scalars())
 
 
-_DUE = text("""
-    SELECT id FROM batches WHERE organization_id = :organization_id AND status = 'queued'
-        AND (retry_at IS NULL OR retry_at <= clock_timestamp())
-    ORDER BY id LIMIT :at_most
-""")
+_DUE = text(f"SELECT id FROM batches WHERE organization_id = :organization_id AND {IS_DUE} ORDER BY id LIMIT :at_most")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,10 +171,9 @@ def organizations_waiting(connection: Connection, *, longer_than_s: float) -> li
     return list(connection.execute(_ORGANIZATIONS_WAITING, {"longer_than_s": longer_than_s}).scalars())
 
 
-_ORGANIZATIONS_WAITING = text("""
+_ORGANIZATIONS_WAITING = text(f"""
     SELECT DISTINCT organization_id FROM batches
-    WHERE status = 'queued' AND created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
-      AND (retry_at IS NULL OR retry_at <= clock_timestamp())
+    WHERE {IS_DUE} AND created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
     ORDER BY organization_id
 """)
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from psycopg.rows import namedtuple_row
 from sqlalchemy import Connection
 
+from app.batches import IS_DUE
 from app.database import driver
 from app.ledger.verify import affordable
 from app.organizations import may_not_issue
@@ -108,14 +109,13 @@ _OWN_AND_LOCK = b"""
     FROM organizations WHERE id = %(id)s AND pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE
 """
 
-_TAKE = b"""
+_TAKE = f"""
     SELECT id, sandbox, amount, atomic, recipient_count
     FROM batches
-    WHERE organization_id = %(organization_id)s AND status = 'queued'
-      AND (retry_at IS NULL OR retry_at <= clock_timestamp())
+    WHERE organization_id = %(organization_id)s AND {IS_DUE}
     ORDER BY id
     LIMIT %(batches_max)s
-"""
+""".encode()
 
 
 def _within_cap(due: Iterable[Any]) -> Iterator[Queued]:
