@@ -37,8 +37,14 @@ FRONT_ANSWER_TIMEOUT_S = 10.0
 CLIENT_CHECK_INTERVAL_MS = 2_000
 
 
-# What SQLAlchemy raises when PostgreSQL cannot be reached, or has no connection for us.
-AWAY = (OperationalError, PoolTimeout)
+def is_away(error: Exception) -> bool:
+    """Tell whether PostgreSQL could not be reached, was lost on the way, or had no connection for us.
+
+    How it was lost has many names: an error without a code of PostgreSQL's is none of psycopg's operational ones.
+    """
+    if isinstance(error, DBAPIError):
+        return isinstance(error, OperationalError) or error.connection_invalidated
+    return isinstance(error, PoolTimeout)
 
 
 class Base(DeclarativeBase):
@@ -122,7 +128,7 @@ def _hand_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
     """Limit a connection that leaves the pool; one that a restarted server has dropped makes room for another.
 
     That one is new and given away as it is. Should it be dead already, its first statement says so as every other
-    would; SQLAlchemy, were it told here, would try a third time and then raise something else, not one of `AWAY`.
+    would; SQLAlchemy, were it told here, would try a third time and then raise something that is no outage.
     """
     if connection.was_used and is_dead(connection):
         raise DisconnectionError

@@ -9,7 +9,7 @@ from app import logs
 from app.api import batches, docs, envelope, health, metrics, openapi, organization, sandbox, send, transactions, verify
 from app.api.limits import limit_rate, retry_after_s
 from app.api.record import record_in_hand, record_requests
-from app.database import AWAY
+from app.database import is_away
 from app.errors import PointsError
 from app.settings import settings
 
@@ -86,7 +86,7 @@ def _too_many(limiter: Limiter) -> Response:
 
 def _database_failure(error: SQLAlchemyError) -> Response:
     """Answer 503 when PostgreSQL is away or overloaded; anything else is a fault of ours."""
-    if not isinstance(error, AWAY):
+    if not is_away(error):
         return _unexpected_failure(error)
     _log.warning("postgresql_out_of_reach", **logs.kind_of(error))
     response = envelope.failure(503, {"service": ["The service is out of reach of its database. Try again soon."]})

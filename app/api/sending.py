@@ -17,7 +17,7 @@ from app.api.gathering import Gathering
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
 from app.batches import QUEUED
-from app.database import AWAY, single_statement, transaction
+from app.database import is_away, single_statement, transaction
 
 # How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
 _ACCEPTED_WITHIN_S = 0.1
@@ -144,10 +144,10 @@ def _accept(sends: Sequence[Send]) -> list[Acceptance | Exception]:
     try:
         with single_statement() as connection:
             outcomes = acceptance.accept(connection, sends)
-    except AWAY as error:  # For each of them.
-        return [error] * len(sends)
-    except SQLAlchemyError as error:  # One of them is at fault: alone, each gets what it deserves.
-        return [error] if len(sends) == 1 else _accept_one_by_one(sends)
+    except SQLAlchemyError as error:
+        if len(sends) == 1 or is_away(error):  # For each of them.
+            return [error] * len(sends)
+        return _accept_one_by_one(sends)  # One of them is at fault: alone, each gets what it deserves.
     # None: its idempotency key was taken in this moment, and the batch that holds it is there now.
     return [_accept([send])[0] if outcome is None else outcome for send, outcome in zip(sends, outcomes, strict=True)]
 
@@ -155,9 +155,10 @@ def _accept(sends: Sequence[Send]) -> list[Acceptance | Exception]:
 def _accept_one_by_one(sends: Sequence[Send]) -> list[Acceptance | Exception]:
     outcomes: list[Acceptance | Exception] = []
     for send in sends:
-        outcomes += _accept([send])
-        if isinstance(outcomes[-1], AWAY):  # The rest need not find that out one by one.
-            return outcomes + outcomes[-1:] * (len(sends) - len(outcomes))
+        [outcome] = _accept([send])
+        outcomes.append(outcome)
+        if isinstance(outcome, Exception) and is_away(outcome):  # The rest need not find that out one by one.
+            return outcomes + [outcome] * (len(sends) - len(outcomes))
     return outcomes
 
 

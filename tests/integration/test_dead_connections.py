@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 import pytest
 from sqlalchemy import Engine, event, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from app import database
-from app.database import AWAY, new_engine, wait_without_end
+from app.database import is_away, new_engine, wait_without_end
 from app.local import ports
 from app.local.postgresql import PostgreSQL
 from app.timed_connection import TimedConnection
@@ -169,11 +169,28 @@ def test_a_server_that_ends_each_connection_at_once_is_away_like_any_other(serve
 
     event.listen(engine, "connect", end)
     for _ in range(3):
-        with pytest.raises(AWAY):
+        with pytest.raises(OperationalError):
             _backend(engine)
     event.remove(engine, "connect", end)
     assert _backend(engine) > 0
     engine.dispose()
+
+
+def test_a_session_that_postgresql_has_ended_is_away_by_whatever_name(server_url: str, scratch: Engine) -> None:
+    engine = new_engine(f"{server_url}?options={quote('-c idle_in_transaction_session_timeout=1')}", pool_size=1)
+    with pytest.raises(DBAPIError) as caught, engine.begin() as connection:  # noqa: PT012
+        backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        races.until(lambda: _is_gone(scratch, backend), what="the session has ended")
+        connection.exec_driver_sql("SELECT 1")
+    assert not isinstance(caught.value, OperationalError)
+    assert is_away(caught.value)
+    engine.dispose()
+
+
+def test_a_mistake_of_ours_is_not_an_outage(scratch: Engine) -> None:
+    with pytest.raises(DBAPIError) as caught, scratch.begin() as connection:
+        connection.exec_driver_sql("SELECT nothing")
+    assert not is_away(caught.value)
 
 
 def test_to_take_a_connection_from_the_pool_asks_the_server_nothing(
