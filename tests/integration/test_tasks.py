@@ -105,6 +105,18 @@ def test_old_idempotency_keys_are_forgotten_step_by_step_up_to_a_number_of_steps
     assert _keys_known() == 1
 
 
+def test_a_key_that_is_30_days_old_is_kept_by_what_beat_has_run_and_one_of_32_days_is_not(tasks: ModuleType) -> None:
+    organization_id = books.make_organization(100)
+    for days in (30, 32):
+        batch_id = books.queue_batch(organization_id, [ANN], 1, idempotency_key=f"{days} days")
+        books.execute(f"UPDATE batches SET created_at = now() - interval '{days} days' WHERE id = {batch_id}")
+    books.drain_all(organization_id)
+    tasks.forget_idempotency_keys()
+    with transaction() as connection:
+        statement = text("SELECT idempotency_key FROM batches WHERE idempotency_key IS NOT NULL")
+        assert list(connection.execute(statement).scalars()) == ["30 days"]
+
+
 def test_the_audit_task_notes_what_it_found(tasks: ModuleType) -> None:
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 10)
