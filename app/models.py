@@ -197,7 +197,8 @@ class Batch(Base):
     last_refill: Mapped[int | None] = mapped_column(BigInteger)
 
 
-# Batches whose ids follow each other, and about as many transactions as `app.acceptance` draws ids for.
+# A run of 16,384 batch ids. A batch draws one more for each 16 of its recipients (`app.acceptance`), so an era holds
+# 262,144 transactions at the most.
 ERA = "((batch_id >> 14)::int)"
 
 # An address within an organization and mode. Two may have one hash, so the address itself is compared as well.
@@ -236,8 +237,8 @@ class Transaction(Base):
             text("coalesce(email_key, email)"),
             postgresql_where=text("debited AND NOT credited AND NOT sandbox"),
         ),
-        # The lists of one address (app/pages/addresses.py), however long it is in 16 bytes. Era by era: hashes lie
-        # anywhere, and so 10,000 of them would touch as many pages of an index that grows for ever.
+        # The lists of one address (app/pages/addresses.py): 16 bytes a row, however long it is. Era by era: hashes
+        # lie anywhere, and 10,000 of them would touch as many pages of an index that grows for ever.
         Index("ix_transactions_address", text(ERA), text(ADDRESS_HASH), text(TRANSACTION_ID)),
     )
 
