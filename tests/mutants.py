@@ -1,4 +1,4 @@
-"""Proves that the tests can fail: plants ten known bugs, one at a time, and expects each to be caught.
+"""Proves that the tests can fail: plants eleven known bugs, one at a time, and expects each to be caught.
 
 `python -m tests.mutants` copies the tree, applies one planted bug to the copy, runs the tests that
 guard against it there, and expects them to be red. A bug that no test sees is a hole in the suite.
@@ -49,11 +49,12 @@ MUTANTS = (
     Mutant(
         name="the guard on the batch's state is removed",
         edits=[
+            ("app/batches.py", "IS_DUE = \"status = 'queued' AND (retry_at", 'IS_DUE = "(retry_at'),
             (
                 "app/ledger/issue.py",
-                "WHERE organization_id = %(organization_id)s AND status = 'queued'",
-                "WHERE organization_id = %(organization_id)s",
-            )
+                "AND b.organization_id = %(organization_id)s::bigint AND b.status = 'queued'",
+                "AND b.organization_id = %(organization_id)s::bigint",
+            ),
         ],
         tests=["tests/integration/test_drain.py", "tests/integration/test_issue.py"],
     ),
@@ -73,41 +74,22 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/issue.py",
-                "        WHERE id = %(organization_id)s\n    ), unfolded AS",
-                "        WHERE id = -%(organization_id)s\n    ), unfolded AS",
-            ),
-            (
-                "app/ledger/issue.py",
-                "def _write(",
-                (
-                    "from sqlalchemy import text\n"
-                    "LATER: list = []\n"
-                    "LATER_DEBIT = text('UPDATE organizations SET balance = balance - :live,'\n"
-                    "                   ' sandbox_balance = sandbox_balance - :sandbox WHERE id = :id')\n\n\n"
-                    "def _debited(decisions, *, sandbox):\n"
-                    "    return sum(d.opening_balance - d.current_balance for d in decisions"
-                    " if d.batch.sandbox is sandbox)\n\n\n"
-                    "def _write("
-                ),
-            ),
-            (
-                "app/ledger/issue.py",
-                "    with driver(connection) as postgresql:\n        postgresql.execute(\n            _WRITE,",
-                (
-                    "    LATER.append({'id': organization.id, 'live': _debited(decisions, sandbox=False),\n"
-                    "                  'sandbox': _debited(decisions, sandbox=True)})\n"
-                    "    with driver(connection) as postgresql:\n        postgresql.execute(\n            _WRITE,"
-                ),
+                "        WHERE id = %(organization_id)s::bigint AND EXISTS",
+                "        WHERE id = -%(organization_id)s::bigint AND EXISTS",
             ),
             (
                 "app/ledger/drain.py",
-                "                final = issue(connection, organization_id, outcomes=outcomes)\n",
+                "            outcomes, is_done = asked.outcomes(), not due.found\n",
                 (
-                    "                final = issue(connection, organization_id, outcomes=outcomes)\n"
+                    "            outcomes, is_done = asked.outcomes(), not due.found\n"
+                    "            from sqlalchemy import text\n"
                     "            with transaction() as connection:\n"
-                    "                from app.ledger.issue import LATER, LATER_DEBIT\n"
-                    "                while LATER:\n"
-                    "                    connection.execute(LATER_DEBIT, LATER.pop(0))\n"
+                    "                for one in outcomes or []:\n"
+                    "                    its = 'sandbox_balance' if one.sandbox else 'balance'\n"
+                    "                    points = one.amount * (one.debited_count or 0)\n"
+                    "                    debit = f'UPDATE organizations SET {its} = {its} - :points WHERE id = :id'\n"
+                    "                    which = {'points': points, 'id': organization_id}\n"
+                    "                    connection.execute(text(debit), which)\n"
                 ),
             ),
         ],
@@ -157,11 +139,18 @@ MUTANTS = (
         tests=["tests/e2e/test_retries.py"],
     ),
     Mutant(
-        name="points are counted in floating point",
+        name="verify counts points in floating point",
         edits=[
             ("app/ledger/verify.py", "min(recipients, balance // amount)", "min(recipients, int(balance / amount))")
         ],
         tests=["tests/unit/test_verify_decision.py"],
+    ),
+    Mutant(
+        name="a drain counts points in floating point",
+        edits=[
+            ("app/ledger/issue.py", "o.opening / b.amount)::int", "floor(o.opening::float8 / b.amount)::bigint)::int")
+        ],
+        tests=["tests/integration/test_decisions.py"],
     ),
 )
 

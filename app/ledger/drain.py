@@ -31,43 +31,39 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], Non
         DBAPIError: PostgreSQL went away. What was not committed is still queued.
     """
     for _ in range(ROUNDS_MAX):
-        outcomes: list[Outcome] = []
         began = time.perf_counter()
         try:
             with transaction_then(batches.HAS_DUE, {"organization_id": organization_id}) as (connection, due):
-                final = issue(connection, organization_id, outcomes=outcomes)
-            is_done = not due.found
+                asked = issue(connection, organization_id)
+            outcomes, is_done = asked.outcomes(), not due.found
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
             _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
             tally.count(DRAINS, 1, "failed")
-            outcomes.clear()
-            final, is_done = _one_at_a_time(organization_id, outcomes), False
-        if final is None:
+            outcomes, is_done = _one_at_a_time(organization_id), False
+        if outcomes is None:
             return False
         seconds = time.perf_counter() - began
-        announce(final, is_done)
-        if final:
+        announce([outcome.batch_id for outcome in outcomes], is_done)
+        if outcomes:
             report(organization_id, outcomes, seconds=seconds)
         if is_done:
             return False
     return True
 
 
-def _one_at_a_time(organization_id: int, outcomes: list[Outcome]) -> list[int]:
+def _one_at_a_time(organization_id: int) -> list[Outcome]:
     """Issue each due batch in a transaction of its own, so that one that fails harms only itself."""
     with single_statement() as connection:
         due = batches.due(connection, organization_id, at_most=BATCHES_MAX)
-    final: list[int] = []
+    outcomes: list[Outcome] = []
     for batch_id in due:
         try:
             with transaction() as connection:
-                found: list[Outcome] = []
-                issued = issue(connection, organization_id, [batch_id], outcomes=found)
-            if issued is None:
-                return final
-            final += issued
+                found = issue(connection, organization_id, only=batch_id).outcomes()
+            if found is None:
+                return outcomes
             outcomes += found
         except Exception as error:  # As above: the next batch shall have its turn.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
@@ -76,4 +72,4 @@ def _one_at_a_time(organization_id: int, outcomes: list[Outcome]) -> list[int]:
             tally.count(POSTPONED_BATCHES)
             with transaction() as connection:
                 batches.postpone(connection, batch_id)
-    return final
+    return outcomes

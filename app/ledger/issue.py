@@ -1,15 +1,14 @@
 """Issuing: debit an organization for its queued batches and write one transaction per recipient."""
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from psycopg.rows import namedtuple_row
+import psycopg
 from sqlalchemy import Connection
 
 from app.batches import IS_DUE
 from app.database import driver
-from app.ledger.verify import affordable
-from app.organizations import may_not_issue
+from app.errors import OrganizationDisabled, OrganizationSuspended
+from app.settings import INT64_MAX
 
 # One drain is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
 # but hold the organization row for longer.
@@ -17,33 +16,28 @@ BATCHES_MAX = 200
 RECIPIENTS_MAX = 20_000
 
 
-class Queued(NamedTuple):
-    """A batch taken from the queue; `amount` is points for each of its `recipients`."""
+class Outcome(NamedTuple):
+    """What became of a batch: of its `recipients`, so many were debited `amount` points; None when it was refused."""
 
-    id: int
+    batch_id: int
     sandbox: bool
     amount: int
-    atomic: bool
     recipients: int
-
-
-class Decided(NamedTuple):
-    """A queued batch and what the balance pays of it: the first `debited_count` recipients."""
-
-    batch: Queued
-    opening_balance: int
-    debited_count: int
-
-    @property
-    def current_balance(self) -> int:
-        return self.opening_balance - self.batch.amount * self.debited_count
-
-
-class Outcome(NamedTuple):
-    """What became of a batch: how many recipients were debited, or None when it was refused."""
-
-    batch: Queued
     debited_count: int | None
+
+
+class Issue:
+    """An issue that PostgreSQL was asked for. What came of it holds once its transaction has committed."""
+
+    def __init__(self, owning: psycopg.Cursor[Any], issuing: psycopg.Cursor[Any]) -> None:
+        self._owning = owning
+        self._issuing = issuing
+
+    def outcomes(self) -> list[Outcome] | None:
+        """Return what became of each batch, oldest first; None when another worker owns the organization's drain."""
+        if self._owning.fetchone() is None:
+            return None
+        return [Outcome._make(row) for row in self._issuing]
 
 
 def drain_lock(organization_id: int) -> int:
@@ -51,50 +45,38 @@ def drain_lock(organization_id: int) -> int:
     return 0x5054 << 48 | organization_id
 
 
-def issue(
-    connection: Connection,
-    organization_id: int,
-    batch_ids: Sequence[int] | None = None,
-    *,
-    outcomes: list[Outcome] | None = None,
-) -> list[int] | None:
-    """Issue (or refuse) the due batches of an organization in this transaction, oldest first; return their ids.
+def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> Issue:
+    """Issue (or refuse) the due batches of an organization in this transaction, oldest first, or `only` one of them.
 
-    With `batch_ids`, only those of them that are still queued are taken. Returns None when another
-    worker owns the organization's drain; a batch that is delivered twice is found issued here, under the
-    lock, and is left alone. `outcomes`, if given, is filled; they hold once the transaction has committed.
+    A batch that is delivered twice is found issued here, under the lock, and is left alone. Nothing is read
+    here, so that in `transaction_then` a whole drain is one way to PostgreSQL and back.
     """
-    organization, due = _lock_and_take(connection, organization_id)
-    if organization is None:
-        return None
-    queued = [batch for batch in _within_cap(due) if batch_ids is None or batch.id in batch_ids]
-    if not queued:
-        return []
-    refusal = may_not_issue(is_disabled=organization.is_disabled, is_suspended=organization.is_suspended)
-    if refusal is not None:
-        with driver(connection) as postgresql:
-            postgresql.execute(_REFUSE, {"ids": [batch.id for batch in queued], "refusal": refusal.code})
-        found = [Outcome(batch, None) for batch in queued]
-    else:
-        decisions = _decide(organization, queued)
-        _write(connection, organization, decisions)
-        found = [Outcome(decided.batch, decided.debited_count) for decided in decisions]
-    if outcomes is not None:
-        outcomes += found
-    return [batch.id for batch in queued]
-
-
-def _lock_and_take(connection: Connection, organization_id: int) -> tuple[Any, list[Any]]:
-    """Return the organization, locked, and its due batches; or None in its place when its drain is owned."""
     with driver(connection) as postgresql:
-        locking = postgresql.cursor(row_factory=namedtuple_row)
-        taking = postgresql.cursor(row_factory=namedtuple_row)
-        with postgresql.pipeline():  # One round trip for both, in this order.
-            locking.execute(_OWN_AND_LOCK, {"id": organization_id, "drain": drain_lock(organization_id)})
-            # A statement of its own, so that it looks after the lock: what was queued before may have been
-            # issued by whoever we waited for.
-            taking.execute(_TAKE, {"organization_id": organization_id, "batches_max": BATCHES_MAX})
-        return locking.fetchone(), taking.fetchall()
+        owning = _own_and_lock(postgresql, organization_id)
+        # A statement of its own, so that it looks after the lock: what was queued before may have been
+        # issued by whoever we waited for.
+        return Issue(owning, _decide_and_write(postgresql, organization_id, only))
+
+
+def _own_and_lock(postgresql: psycopg.Connection[Any], organization_id: int) -> psycopg.Cursor[Any]:
+    return postgresql.execute(_OWN_AND_LOCK, {"organization_id": organization_id, "drain": drain_lock(organization_id)})
+
+
+def _decide_and_write(
+    postgresql: psycopg.Connection[Any], organization_id: int, only: int | None
+) -> psycopg.Cursor[Any]:
+    return postgresql.execute(
+        _DECIDE_AND_WRITE,
+        {
+            "organization_id": organization_id,
+            "first": only or 1,
+            "last": only or INT64_MAX,
+            "batches_max": BATCHES_MAX,
+            "recipients_max": RECIPIENTS_MAX,
+            "disabled": OrganizationDisabled.code,
+            "suspended": OrganizationSuspended.code,
+        },
+    )
 
 
 # Two locks in one statement. First the drain's: until this transaction ends, this is the only worker that
@@ -104,112 +86,106 @@ def _lock_and_take(connection: Connection, organization_id: int) -> tuple[Any, l
 # to the row lock: from here to the commit nobody else debits this organization, and a refill or a
 # suspension waits for us or we for it. NO KEY, because a plain FOR UPDATE would also hold up every INSERT
 # whose foreign key points at this row: a new key's, a refill's.
+#
+# `points.drain` is a note for the next statement, which is sent before this one is answered: it names the
+# organization that this transaction owns, and is gone when the transaction ends.
 _OWN_AND_LOCK = b"""
-    SELECT id, name, is_disabled, is_suspended, balance, last_refill, sandbox_balance, sandbox_last_refill
-    FROM organizations WHERE id = %(id)s AND pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE
+    SELECT set_config('points.drain', id::text, true) FROM organizations
+    WHERE id = %(organization_id)s::bigint AND pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE
 """
 
-_TAKE = f"""
-    SELECT id, sandbox, amount, atomic, recipient_count
-    FROM batches
-    WHERE organization_id = %(organization_id)s AND {IS_DUE}
-    ORDER BY id
-    LIMIT %(batches_max)s
-""".encode()
+# What was decided for a batch `b`, which is still queued. The upper bound keeps whoever looks for these few
+# batches from reading the whole queue.
+_IS_DECIDED = """d.batches > 0 AND b.id = d.batch_id AND b.id <= (SELECT max(batch_id) FROM decided)
+          AND b.organization_id = %(organization_id)s::bigint AND b.status = 'queued'"""
 
-
-def _within_cap(due: Iterable[Any]) -> Iterator[Queued]:
-    """Return as many of the due batches as one drain may hold, at least one."""
-    recipients = 0
-    for row in due:
-        recipients += row.recipient_count
-        if RECIPIENTS_MAX < recipients != row.recipient_count:
-            return
-        yield Queued(*row)
-
-
-# A refused batch gives its idempotency key back: a refused request does not use one up.
-_REFUSE = b"""
-    UPDATE batches SET status = 'refused', refusal = %(refusal)s, idempotency_key = NULL, idempotency_hash = NULL
-    WHERE id = ANY(%(ids)s)
-"""
-
-
-def _decide(organization: Any, queued: Sequence[Queued]) -> list[Decided]:
-    """Go through the batches in order, each from the balance that the one before it in its mode left."""
-    balances = {False: organization.balance, True: organization.sandbox_balance}
-    decisions = []
-    for batch in queued:
-        opening = balances[batch.sandbox]
-        count = affordable(balance=opening, amount=batch.amount, recipients=batch.recipients, atomic=batch.atomic)
-        decided = Decided(batch=batch, opening_balance=opening, debited_count=count)
-        assert 0 <= decided.current_balance <= opening, "a debit takes from a balance and never overdraws it"
-        balances[batch.sandbox] = decided.current_balance
-        decisions.append(decided)
-    return decisions
-
-
-def _write(connection: Connection, organization: Any, decisions: Sequence[Decided]) -> None:
-    """Write all that an issue changes in one statement, which is not asked what it wrote: the commit follows at once.
-
-    It debits for what it writes and nothing else. That a batch has as many addresses as recipients, a
-    constraint of its row says.
-    """
-    with driver(connection) as postgresql:
-        postgresql.execute(
-            _WRITE,
-            {
-                "ids": [decided.batch.id for decided in decisions],
-                "openings": [decided.opening_balance for decided in decisions],
-                "debited_counts": [decided.debited_count for decided in decisions],
-                "organization_id": organization.id,
-                "name": organization.name,
-                "last_refill": organization.last_refill,
-                "sandbox_last_refill": organization.sandbox_last_refill,
-            },
-        )
-
-
+# One statement decides and writes all that an issue changes: where it took two, the organization was locked for a
+# way to the worker and back, and its callers waited for it. It goes from batch to batch through the queue, each
+# from the balance that the one before it in its mode left, and debits for what it writes and nothing else. That a
+# batch has as many addresses as recipients, a constraint of its row says; that no balance is overdrawn, those of
+# both rows. What a balance pays is decided here for a send, and for verify in `app.ledger.verify`; a test holds
+# the two against each other.
+#
 # No user's row is locked or written: `unfolded` says that these credits are still to be added, and until
 # then they are counted from the transactions (`app.users.find`). So two organizations that pay the same
 # users never wait for each other. A user registered while this runs is not seen, and the points are held
 # until the registration's own claim, or the sweep of crossed registrations, finds them.
 #
+# A refused batch gives its idempotency key back: a refused request does not use one up.
+#
 # Its plan is kept, and made when the tables may still be small, so it is put in a way that no plan reads a table
 # whole: the batches are found in the index of what is queued, each user in that of the addresses.
-_WRITE = b"""
-    WITH decided AS MATERIALIZED (
-        SELECT * FROM unnest(%(ids)s::bigint[], %(openings)s::bigint[], %(debited_counts)s::int[])
-                          AS d (batch_id, opening, debited_count)
-    ), completed AS (
+_DECIDE_AND_WRITE = f"""
+    WITH RECURSIVE organization AS MATERIALIZED (
+        SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill,
+               CASE WHEN is_disabled THEN %(disabled)s WHEN is_suspended THEN %(suspended)s END AS refusal
+        FROM organizations
+        WHERE id = %(organization_id)s::bigint
+          AND current_setting('points.drain', true) = %(organization_id)s::bigint::text
+    ), decided AS (
+        SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, 0::bigint AS recipients, balance, sandbox_balance,
+               0::bigint AS opening, 0 AS debited_count
+        FROM organization
+        UNION ALL
+        SELECT d.batches + 1, b.id, d.recipients + b.recipient_count,
+               d.balance - CASE WHEN b.sandbox THEN 0 ELSE b.amount * c.debited_count END,
+               d.sandbox_balance - CASE WHEN b.sandbox THEN b.amount * c.debited_count ELSE 0 END,
+               o.opening, c.debited_count
+        FROM decided d
+        CROSS JOIN LATERAL (
+            SELECT id, sandbox, amount, atomic, recipient_count FROM batches
+            WHERE organization_id = %(organization_id)s::bigint AND id > d.batch_id AND id <= %(last)s::bigint
+              AND {IS_DUE}
+            ORDER BY id LIMIT 1
+        ) b
+        CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
+        CROSS JOIN LATERAL (SELECT least(b.recipient_count, o.opening / b.amount)::int AS paid) p
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
+        ) c
+        WHERE d.batches < %(batches_max)s
+          AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s)
+    ), refused AS (
+        UPDATE batches b
+        SET status = 'refused', refusal = o.refusal, idempotency_key = NULL, idempotency_hash = NULL
+        FROM decided d, organization o
+        WHERE (SELECT refusal IS NOT NULL FROM organization) AND {_IS_DECIDED}
+        RETURNING b.id, b.sandbox, b.amount, b.recipient_count, NULL::int AS debited_count
+    ), issued AS (
         UPDATE batches b
         SET status = 'issued', issued_at = (SELECT clock_timestamp()), retry_at = NULL,
             debited_count = d.debited_count, current_balance = d.opening - b.amount * d.debited_count,
-            organization_name = %(name)s,
-            last_refill = CASE WHEN b.sandbox THEN %(sandbox_last_refill)s::bigint ELSE %(last_refill)s::bigint END
-        FROM decided d
-        WHERE b.id = d.batch_id AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-        RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.emails, b.email_keys, d.opening, d.debited_count
+            organization_name = o.name,
+            last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END
+        FROM decided d, organization o
+        WHERE (SELECT refusal IS NULL FROM organization) AND {_IS_DECIDED}
+        RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.recipient_count, b.emails, b.email_keys,
+                  d.opening, d.debited_count
     ), debited AS (
         UPDATE organizations
         SET balance = balance - (SELECT coalesce(sum(amount * debited_count), 0)::bigint
-                                 FROM completed WHERE NOT sandbox),
+                                 FROM issued WHERE NOT sandbox),
             sandbox_balance = sandbox_balance - (SELECT coalesce(sum(amount * debited_count), 0)::bigint
-                                                 FROM completed WHERE sandbox)
-        WHERE id = %(organization_id)s
+                                                 FROM issued WHERE sandbox)
+        WHERE id = %(organization_id)s::bigint AND EXISTS (SELECT FROM issued WHERE debited_count > 0)
     ), unfolded AS (
-        INSERT INTO unfolded_batches (batch_id) SELECT id FROM completed WHERE debited_count > 0 AND NOT sandbox
+        INSERT INTO unfolded_batches (batch_id) SELECT id FROM issued WHERE debited_count > 0 AND NOT sandbox
+    ), written AS (
+        INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
+                                  email, email_key)
+        SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox, u.id,
+               r.ordinality <= b.debited_count,
+               r.ordinality <= b.debited_count AND u.id IS NOT NULL,
+               b.opening - b.amount * least(r.ordinality, b.debited_count),
+               r.email, nullif(r.email_key, r.email)
+        FROM issued b
+        CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails)) WITH ORDINALITY
+                               AS r (email, email_key, ordinality)
+        LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true
+        ORDER BY b.id, r.ordinality
     )
-    INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
-                              email, email_key)
-    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox, u.id,
-           r.ordinality <= b.debited_count,
-           r.ordinality <= b.debited_count AND u.id IS NOT NULL,
-           b.opening - b.amount * least(r.ordinality, b.debited_count),
-           r.email, nullif(r.email_key, r.email)
-    FROM completed b
-    CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails)) WITH ORDINALITY
-                           AS r (email, email_key, ordinality)
-    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true
-    ORDER BY b.id, r.ordinality
-"""
+    SELECT id, sandbox, amount, recipient_count, debited_count FROM issued
+    UNION ALL
+    SELECT id, sandbox, amount, recipient_count, debited_count FROM refused
+    ORDER BY id
+""".encode()

@@ -21,7 +21,7 @@ _log = logs.logger()
 
 def report(organization_id: int, outcomes: Sequence[Outcome], *, seconds: float) -> None:
     """Log one line that names every batch of a round, and add the round to what this process counts."""
-    recipients = sum(outcome.batch.recipients for outcome in outcomes)
+    recipients = sum(outcome.recipients for outcome in outcomes)
     tally.count(DRAINS, 1, "done")
     tally.observe(DRAIN_BATCHES, len(outcomes))
     tally.observe(DRAIN_RECIPIENTS, recipients)
@@ -30,7 +30,7 @@ def report(organization_id: int, outcomes: Sequence[Outcome], *, seconds: float)
     _log.info(
         "drained",
         organization_id=organization_id,
-        batch_ids=[outcome.batch.id for outcome in outcomes],
+        batch_ids=[outcome.batch_id for outcome in outcomes],
         refused=sum(outcome.debited_count is None for outcome in outcomes),
         recipients=recipients,
         points=points,
@@ -42,13 +42,13 @@ def _count_by_mode(outcomes: Sequence[Outcome]) -> int:
     """Count batches, recipients and points by mode; return the points of both."""
     sums: defaultdict[tuple[str, ...], int] = defaultdict(int)
     points = {"live": 0, "sandbox": 0}
-    for batch, debited_count in outcomes:
-        mode = "sandbox" if batch.sandbox else "live"
-        sums[FINAL_BATCHES.name, mode, "refused" if debited_count is None else "issued"] += 1
-        if debited_count is not None:
-            sums[RECIPIENTS.name, mode, "true"] += debited_count
-            sums[RECIPIENTS.name, mode, "false"] += batch.recipients - debited_count
-            points[mode] += debited_count * batch.amount
+    for outcome in outcomes:
+        mode = "sandbox" if outcome.sandbox else "live"
+        sums[FINAL_BATCHES.name, mode, "refused" if outcome.debited_count is None else "issued"] += 1
+        if outcome.debited_count is not None:
+            sums[RECIPIENTS.name, mode, "true"] += outcome.debited_count
+            sums[RECIPIENTS.name, mode, "false"] += outcome.recipients - outcome.debited_count
+            points[mode] += outcome.debited_count * outcome.amount
     for (name, *labels), amount in sums.items():
         tally.count(FINAL_BATCHES if name == FINAL_BATCHES.name else RECIPIENTS, amount, *labels)
     for mode, amount in points.items():

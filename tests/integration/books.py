@@ -14,6 +14,7 @@ from app.ledger import fold as ledger_fold
 from app.ledger.audit import Breach, audit
 from app.ledger.claim import register
 from app.ledger.drain import drain
+from app.ledger.issue import issue as ask_to_issue
 from app.ledger.refill import refill
 from app.models import Batch, Organization
 from tests.integration import races
@@ -40,6 +41,12 @@ def make_users(*emails: str) -> list[int]:
     with transaction() as connection:
         register(connection, [users.new_user(email, "First", "Last") for email in emails])
         return [users.find(connection, email).id for email in emails]
+
+
+def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[int] | None:
+    """Issue as a drain does, in this transaction, and return the ids of the batches; None when the drain is owned."""
+    outcomes = ask_to_issue(connection, organization_id, only=only).outcomes()
+    return None if outcomes is None else [outcome.batch_id for outcome in outcomes]
 
 
 def queue_batch(

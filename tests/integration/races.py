@@ -69,6 +69,23 @@ def until_waiting(count: int = 1) -> None:
     until(lambda: _waiting() == count, what=f"{count} connections wait for a lock")
 
 
+def until_owned() -> int:
+    """Wait until a drain is owned, without trying to own it; return the id of the PostgreSQL process that owns it."""
+    until(lambda: len(_owners()) == 1, what="a drain is owned")
+    return _owners()[0]
+
+
+def _owners() -> list[int]:
+    with transaction() as connection:
+        return list(connection.execute(_OWNERS).scalars())
+
+
+_OWNERS = text("""
+    SELECT pid FROM pg_locks JOIN pg_database d ON d.oid = database
+    WHERE datname = current_database() AND locktype = 'advisory' AND granted
+""")
+
+
 def _waiting() -> int:
     with transaction() as connection:
         return int(connection.execute(_WAITING).scalar_one())

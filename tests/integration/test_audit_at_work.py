@@ -7,7 +7,6 @@ from sqlalchemy.exc import InternalError
 
 from app.database import snapshot, transaction
 from app.ledger.audit import BREACHES_SHOWN_MAX, Audit, audit
-from app.ledger.issue import issue
 from app.ledger.refill import refill
 from tests.integration import books, races
 
@@ -61,7 +60,7 @@ def test_an_audit_waits_for_no_lock_and_nothing_waits_for_it() -> None:
     organization_id = books.make_organization(100)
     books.queue_batch(organization_id, [ANN], 10)
     with races.started() as start, transaction() as connection:
-        issue(connection, organization_id)
+        books.issue(connection, organization_id)
         assert start(_audit).result(timeout=5).breaches == []
     with races.started() as start, snapshot() as connection:
         audit(connection)

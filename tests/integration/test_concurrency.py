@@ -53,7 +53,7 @@ def test_the_row_lock_alone_keeps_workers_from_debiting_twice(monkeypatch: pytes
 
     def issue_without_owning_the_drain(batch_id: int) -> list[int] | None:
         with transaction() as connection:
-            return issue.issue(connection, organization_id, [batch_id])
+            return books.issue(connection, organization_id, only=batch_id)
 
     issued = races.at_once(*[partial(issue_without_owning_the_drain, batch_id) for batch_id in batch_ids])
     assert issued == [[batch_id] for batch_id in batch_ids]

@@ -6,7 +6,6 @@ from app import users
 from app.database import transaction
 from app.ledger.claim import CROSSING_WINDOW_S, register, users_with_held
 from app.ledger.fold import fold
-from app.ledger.issue import issue
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -42,7 +41,7 @@ def test_points_of_an_issue_that_was_uncommitted_at_the_registration_are_claimed
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
     with transaction() as connection:
-        assert issue(connection, organization_id) == [batch_id]
+        assert books.issue(connection, organization_id) == [batch_id]
         books.make_users(ANN)
     _assert_held_then_claimed_once(organization_id, batch_id)
 

@@ -76,8 +76,8 @@ def test_a_batch_delivered_twice_is_found_issued_under_the_lock_and_left_alone()
     batch_id = books.issue_now(organization_id, [ANN, BOB], 10)
     before = books.read_batch(organization_id, batch_id)
     with transaction() as connection:
-        assert issue.issue(connection, organization_id, [batch_id]) == []
-        assert issue.issue(connection, organization_id) == []
+        assert books.issue(connection, organization_id, only=batch_id) == []
+        assert books.issue(connection, organization_id) == []
     assert books.read_batch(organization_id, batch_id) == before
     assert books.balance_of_user(ANN) == 10
     assert books.breaches() == []

@@ -7,7 +7,6 @@ import pytest
 
 from app import organizations
 from app.database import transaction
-from app.ledger.issue import issue
 from app.ledger.refill import refill
 from tests.integration import books, races
 
@@ -26,7 +25,7 @@ def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
 
     with races.started() as start:
         with transaction() as connection:
-            issue(connection, organization_id)
+            books.issue(connection, organization_id)
             refilled = start(refill_fifty)
             races.until_waiting()
         assert refilled.result(races.PATIENCE_S) == 120
@@ -71,7 +70,7 @@ def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> N
 
     with races.started() as start:
         with transaction() as connection:
-            assert issue(connection, organization_id) == [before]
+            assert books.issue(connection, organization_id) == [before]
             suspended = start(suspend)
             races.until_waiting()
         suspended.result(races.PATIENCE_S)
@@ -91,11 +90,11 @@ def test_what_was_queued_before_the_lock_and_issued_by_the_one_waited_for_is_not
 
     def issue_again() -> list[int] | None:
         with transaction() as connection:
-            return issue(connection, organization_id, [batch_id])
+            return books.issue(connection, organization_id, only=batch_id)
 
     with races.started() as start:
         with transaction() as connection:
-            assert issue(connection, organization_id) == [batch_id]
+            assert books.issue(connection, organization_id) == [batch_id]
             again = start(issue_again)
             races.until_waiting()
         assert again.result(races.PATIENCE_S) == []
@@ -109,7 +108,7 @@ def test_a_front_accepts_a_batch_at_once_while_the_organization_row_is_locked(ho
     books.queue_batch(organization_id, [ANN], 30)
     with races.started() as start, transaction() as connection:
         if holder == "drain":
-            assert issue(connection, organization_id) == [1]
+            assert books.issue(connection, organization_id) == [1]
         else:
             refill(connection, organization_id, 1)
         began = time.monotonic()
@@ -124,5 +123,5 @@ def test_drains_of_organizations_without_a_user_in_common_do_not_wait_for_each_o
     books.queue_batch(mine, [ANN, "nobody@example.com"], 1)
     theirs = books.queue_batch(other, ["bob@example.com", "nobody@example.com"], 1)
     with races.started() as start, transaction() as connection:
-        issue(connection, mine)
+        books.issue(connection, mine)
         assert start(lambda: books.drain_all(other)).result(races.PATIENCE_S) == [theirs]

@@ -1,13 +1,11 @@
 """Owning a drain: one worker at a time, nobody waits for it, and no batch is stranded by leaving."""
 
-from typing import Any
-
 import pytest
 from sqlalchemy import Connection
 
-from app.database import transaction
+from app.database import engine, transaction
 from app.ledger.drain import drain
-from app.ledger.issue import issue
+from app.ledger.issue import Issue, issue
 from app.ledger.refill import refill
 from tests.integration import books, races
 
@@ -43,6 +41,33 @@ def test_a_worker_that_finds_the_drain_owned_leaves_at_once_and_leaves_the_batch
     assert books.read_batch(organization_id, batch_id)[0].status == "queued"
 
 
+def test_to_have_owned_a_drain_on_the_same_connection_before_is_not_to_own_it() -> None:
+    organization_id = books.make_organization(100)
+    with engine().connect() as connection:
+        for amount in (1, 2):
+            books.queue_batch(organization_id, [ANN], amount)
+            with connection.begin():
+                assert books.issue(connection, organization_id) == [amount]
+        left = books.queue_batch(organization_id, [ANN], 3)
+        with transaction() as owner:
+            assert races.own_drain(owner, organization_id)
+            with connection.begin():
+                assert books.issue(connection, organization_id) is None
+        assert books.read_batch(organization_id, left)[0].status == "queued"
+        with connection.begin():
+            assert books.issue(connection, organization_id) == [left]
+
+
+def test_to_own_a_drain_is_not_to_own_that_of_another_organization() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    theirs = books.queue_batch(other, [ANN], 1)
+    with transaction() as connection, transaction() as owner:
+        assert races.own_drain(owner, other)
+        assert books.issue(connection, mine) == []
+        assert books.issue(connection, other) is None
+    assert books.read_batch(other, theirs)[0].status == "queued"
+
+
 def test_a_refill_that_holds_the_row_does_not_turn_a_worker_away() -> None:
     # The trap of SKIP LOCKED: the worker would leave, and nobody would look at the queue again.
     organization_id = books.make_organization(100)
@@ -64,15 +89,14 @@ def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def issue_and_come_late(connection: Connection, organization_id: int, **named: Any) -> list[int] | None:
+    def issue_and_come_late(connection: Connection, organization_id: int) -> Issue:
         monkeypatch.undo()
-        final = issue(connection, organization_id, **named)
-        with transaction() as other:
-            assert not races.own_drain(other, organization_id)
+        issued = issue(connection, organization_id)
+        races.until_owned()
         late.append(books.queue_batch(organization_id, [ANN], 2))
         assert drain(organization_id, announce=_nobody) is False
         assert books.read_batch(organization_id, late[0])[0].status == "queued"
-        return final
+        return issued
 
     monkeypatch.setattr("app.ledger.drain.issue", issue_and_come_late)
     issued = books.drain_all(organization_id)
@@ -87,7 +111,7 @@ def test_a_batch_that_comes_while_batches_are_tried_one_at_a_time_is_not_strande
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def fail_once_and_come_late(_connection: Connection, organization_id: int, **_: object) -> None:
+    def fail_once_and_come_late(_connection: Connection, organization_id: int) -> None:
         monkeypatch.undo()
         late.append(books.queue_batch(organization_id, [ANN], 2))
         raise RuntimeError

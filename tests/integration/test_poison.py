@@ -12,7 +12,7 @@ from app import batches
 from app.database import transaction
 from app.ledger import issue
 from app.settings import INT64_MAX
-from tests.integration import books
+from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -134,15 +134,12 @@ def test_a_drain_whose_connection_is_cut_raises_and_leaves_its_batches_as_they_w
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
 
-    def cut_before_writing(*decisions: object) -> object:
-        books.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND state = 'idle in transaction' AND pid <> pg_backend_pid()"
-        )
-        return decide(*decisions)
+    def cut_before_writing(*arguments: object) -> object:
+        books.execute(f"SELECT pg_terminate_backend({races.until_owned()})")
+        return write(*arguments)
 
-    decide: Any = issue._decide
-    monkeypatch.setattr(issue, "_decide", cut_before_writing)
+    write: Any = issue._decide_and_write
+    monkeypatch.setattr(issue, "_decide_and_write", cut_before_writing)
     with pytest.raises(DBAPIError):
         books.drain_all(organization_id)
     monkeypatch.undo()

@@ -5,7 +5,6 @@ import pytest
 from app import organizations
 from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.database import transaction
-from app.ledger.issue import issue
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -83,6 +82,6 @@ def test_a_refused_batch_stays_refused_when_the_organization_may_issue_again() -
     _set_flags(organization_id, is_disabled=False, is_suspended=False)
     assert books.drain_all(organization_id) == []
     with transaction() as connection:
-        assert issue(connection, organization_id, [batch_id]) == []
+        assert books.issue(connection, organization_id, only=batch_id) == []
     assert books.read_batch(organization_id, batch_id)[0].status == "refused"
     assert books.balance_of(organization_id) == 100

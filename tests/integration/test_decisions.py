@@ -1,0 +1,80 @@
+"""What a balance pays is decided twice, for verify in Python and for a send in SQL: they must be of one mind."""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as effort
+from hypothesis import strategies as st
+
+from app import batches
+from app.ledger.verify import affordable
+from app.settings import INT64_MAX
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN = "ann@example.com"
+_FAR_BEYOND_FLOATS = 2**60
+
+
+class _Send(NamedTuple):
+    sandbox: bool
+    amount: int
+    recipients: int
+    atomic: bool
+
+
+sends = st.builds(
+    _Send,
+    sandbox=st.booleans(),
+    # Also amounts of which a balance pays two and almost, or just, a third.
+    amount=st.one_of(st.integers(1, 50), st.integers(-3, 3).map(lambda more: INT64_MAX // 3 + more)),
+    recipients=st.integers(1, 4),
+    atomic=st.booleans(),
+)
+balances = st.one_of(st.integers(0, 500), st.integers(0, 10).map(lambda less: INT64_MAX - less))
+
+
+@effort(
+    max_examples=100,
+    deadline=None,
+    # The fixtures stay for all examples; each example empties the tables itself.
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(balance=balances, sandbox_balance=balances, queue=st.lists(sends, min_size=1, max_size=8))
+def test_a_drain_pays_what_verify_says_that_a_balance_pays(
+    balance: int, sandbox_balance: int, queue: list[_Send]
+) -> None:
+    books.empty()
+    organization_id = books.make_organization(balance, sandbox_balance=sandbox_balance)
+    left = {False: balance, True: sandbox_balance}
+    expected = []
+    for send in queue:
+        batch_id = books.queue_batch(
+            organization_id, [ANN] * send.recipients, send.amount, sandbox=send.sandbox, atomic=send.atomic
+        )
+        count = affordable(
+            balance=left[send.sandbox], amount=send.amount, recipients=send.recipients, atomic=send.atomic
+        )
+        left[send.sandbox] -= send.amount * count
+        expected.append((batch_id, count, left[send.sandbox]))
+    books.drain_all(organization_id)
+    seen = []
+    for (batch_id, _, _), send in zip(expected, queue, strict=True):
+        batch, _ = books.read_batch(organization_id, batch_id, sandbox=send.sandbox)
+        assert batch.status == batches.ISSUED
+        seen.append((batch_id, batch.debited_count, batch.current_balance))
+    assert seen == expected
+    assert books.balance_of(organization_id) == left[False]
+    assert books.balance_of(organization_id, sandbox=True) == left[True]
+
+
+def test_more_than_a_float_can_tell_apart_is_paid_to_the_point() -> None:
+    amount = _FAR_BEYOND_FLOATS + 1
+    poor, rich = books.make_organization(3 * amount - 1), books.make_organization(3 * amount)
+    paid = []
+    for organization_id in (poor, rich):
+        batch_id = books.issue_now(organization_id, [ANN] * 3, amount)
+        paid.append(books.read_batch(organization_id, batch_id)[0].debited_count)
+    assert paid == [2, 3]
