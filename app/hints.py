@@ -13,6 +13,7 @@ from typing import NamedTuple
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from app import logs
 from app.redis_client import redis_client
@@ -65,14 +66,26 @@ def listen() -> Iterator[Hint | None]:
     Raises:
         RedisError: Redis went away or fell silent; call again to listen anew.
     """
-    with redis().pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
+    with redis().pubsub() as channel:  # type: ignore[no-untyped-call]
         channel.subscribe(_CHANNEL)
+        connection = channel.connection
         while True:
-            message = channel.get_message(timeout=_TIMEOUT_S)
+            # The channel's own `get_message` asks the kernel five times for each message, and each time a busy
+            # process gives Python's lock to another of its threads, while everybody waits for this one.
+            try:
+                answer = connection.read_response(disconnect_on_error=False, push_request=True)
+            except RedisTimeoutError:
+                answer = None
+                channel.check_health()
             # A frozen server, or a proxy whose far side is gone, says nothing, and its connection looks well.
             if channel.health_check_response_counter > _UNANSWERED_MAX:
                 raise RedisConnectionError("Redis has fallen silent")
-            yield None if message is None else _read(message["data"])
+            if channel.is_health_check_response(answer):
+                channel.health_check_response_counter -= 1
+            elif answer is None:
+                yield None
+            elif answer[0] == "message":
+                yield _read(answer[2])
 
 
 def _read(words: str) -> Hint:
