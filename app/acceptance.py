@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from psycopg.rows import namedtuple_row
-from sqlalchemy import Connection
 
 from app.batches import QUEUED
-from app.database import driver
+from app.database import AnyConnection, driver
 from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
 from app.organizations import may_not_issue
 
@@ -56,7 +55,7 @@ class Acceptance(NamedTuple):
     existed: bool
 
 
-def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
+def accept(connection: AnyConnection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
     """Write a queued batch for each send that may have one; return what became of each, at its place.
 
     One statement does it all: once it is committed, what it accepted cannot be lost. The errors are

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.database import driver
+from app.database import AnyConnection, driver
 
 QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
 
@@ -79,7 +79,7 @@ _FIND_ACCEPTED = text(_BY_ID)
 _FIND = text(f"{_BY_ID} AND b.organization_id = :organization_id AND b.sandbox = :sandbox")
 
 
-def transactions_of(connection: Connection, batch_id: int) -> list[TransactionRow]:
+def transactions_of(connection: AnyConnection, batch_id: int) -> list[TransactionRow]:
     """Return the transactions of a batch in request order."""
     with driver(connection) as postgresql, postgresql.cursor(binary=True) as cursor:
         return [TransactionRow._make(row) for row in cursor.execute(_TRANSACTIONS, {"batch_id": batch_id})]
@@ -93,7 +93,9 @@ _TRANSACTIONS = f"""
 """.encode()
 
 
-def find_issued(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
+def find_issued(
+    connection: AnyConnection, batch_ids: Sequence[int]
+) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
     """Return those of the given batches that are final, each with its transactions, by one statement.
 
     For a few small batches, whose callers the front has made sure of: here is asked for no organization.

@@ -6,7 +6,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url, text
+from sqlalchemy import (
+    Connection,
+    Dialect,
+    Engine,
+    MetaData,
+    PoolProxiedConnection,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase
@@ -45,6 +55,10 @@ def is_away(error: Exception) -> bool:
     if isinstance(error, DBAPIError):
         return isinstance(error, OperationalError) or error.connection_invalidated
     return isinstance(error, PoolTimeout)
+
+
+# What `driver` finds psycopg's connection in.
+AnyConnection = Connection | PoolProxiedConnection
 
 
 class Base(DeclarativeBase):
@@ -182,18 +196,19 @@ class Look:
 
 
 @contextmanager
-def transaction_then(statement: bytes, parameters: Mapping[str, object]) -> Iterator[tuple[Connection, Look]]:
+def transaction_then(
+    statement: bytes, parameters: Mapping[str, object]
+) -> Iterator[tuple[PoolProxiedConnection, Look]]:
     """Open one transaction like `transaction`, and look at something with a statement right after it has committed.
 
     The commit and the look are one round trip, and so is what the block asks of the driver last and does not
     read: a mistake in that is raised when the block ends, and then nothing is committed. The look is a
     transaction of its own. It holds no lock of the first, and sees what others have committed meanwhile.
 
-    The block asks through `driver` alone: SQLAlchemy cannot read what comes through a pipeline.
+    The block asks through `driver` alone, and reads when it has ended: to read before costs a round trip.
     """
     look = Look()
-    # What an exception leaves open, the pool rolls back.
-    with single_statement() as connection, driver(connection) as postgresql:
+    with bare_connection() as connection, driver(connection) as postgresql:
         looking = postgresql.cursor()
         with postgresql.pipeline():
             postgresql.execute(b"BEGIN")
@@ -207,35 +222,68 @@ def transaction_then(statement: bytes, parameters: Mapping[str, object]) -> Iter
 def single_statement() -> Iterator[Connection]:
     """Give a connection on which each statement is a transaction of its own: one round trip instead of three.
 
-    For reads, and for the one INSERT that accepts sends.
+    For reads.
     """
     with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         yield connection
 
 
 @contextmanager
-def driver(connection: Connection) -> Iterator[psycopg.Connection]:
+def bare_connection() -> Iterator[PoolProxiedConnection]:
+    """Lend a connection of the pool for `driver` alone; each statement on it is a transaction of its own.
+
+    For what every send does: to make a connection of SQLAlchemy's of it costs more there than to send the statement.
+
+    Raises:
+        DBAPIError, PoolTimeout: as `single_statement` does.
+    """
+    try:
+        lent = engine().raw_connection()
+    except psycopg.Error as error:
+        raise _as_sqlalchemy(error, engine().dialect, was_lost=False) from error
+    try:
+        with driver(lent) as postgresql:
+            postgresql.autocommit = True
+        yield lent
+    finally:
+        _take_back(lent)
+
+
+def _take_back(lent: PoolProxiedConnection) -> None:
+    """Put a connection back as SQLAlchemy wants to find it, or away when it cannot be."""
+    postgresql = lent.driver_connection
+    if isinstance(postgresql, psycopg.Connection):  # It is gone when it was lost.
+        try:
+            postgresql.rollback()  # What an exception has left open.
+            postgresql.autocommit = False
+        except psycopg.Error as error:
+            lent.invalidate(error)
+    lent.close()
+
+
+@contextmanager
+def driver(connection: AnyConnection) -> Iterator[psycopg.Connection]:
     """Give psycopg's own connection, for the few statements of which every send makes one.
 
     There SQLAlchemy's share is felt, and pipelines are psycopg's. Errors leave as SQLAlchemy's, so that
     nobody has to know two families of them.
     """
-    postgresql = connection.connection.driver_connection
+    lent = connection.connection if isinstance(connection, Connection) else connection
+    postgresql = lent.driver_connection
     assert isinstance(postgresql, psycopg.Connection), "SQLAlchemy was given psycopg as its driver"
     try:
         yield postgresql
     except psycopg.Error as error:
-        if postgresql.broken or postgresql.closed:
+        was_lost = postgresql.broken or postgresql.closed
+        if was_lost:
             connection.invalidate(error)
-        raise DBAPIError.instance(
-            None,
-            None,
-            error,
-            psycopg.Error,
-            hide_parameters=True,
-            connection_invalidated=connection.invalidated,
-            dialect=connection.dialect,
-        ) from error
+        raise _as_sqlalchemy(error, engine().dialect, was_lost=was_lost) from error
+
+
+def _as_sqlalchemy(error: psycopg.Error, dialect: Dialect, *, was_lost: bool) -> Exception:
+    return DBAPIError.instance(
+        None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=was_lost, dialect=dialect
+    )
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from app.api.gathering import Gathering
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
 from app.batches import QUEUED
-from app.database import is_away, single_statement, transaction
+from app.database import bare_connection, is_away, transaction
 
 # How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
 _ACCEPTED_WITHIN_S = 0.1
@@ -142,7 +142,7 @@ class Sending:
 def _accept(sends: Sequence[Send]) -> list[Acceptance | Exception]:
     """Return what became of each send. Raises nothing that a database or a caller can bring about."""
     try:
-        with single_statement() as connection:
+        with bare_connection() as connection:
             outcomes = acceptance.accept(connection, sends)
     except SQLAlchemyError as error:
         if len(sends) == 1 or is_away(error):  # For each of them.

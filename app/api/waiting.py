@@ -8,7 +8,7 @@ quarter of a second, and a hint that lies costs nothing.
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from redis.exceptions import RedisError
@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import batches, hints, logs
 from app.api.submitting import Submitting
 from app.batches import BatchRow, TransactionRow
-from app.database import single_statement
+from app.database import bare_connection, single_statement
 
 POLL_EVERY_S = 0.25
 _TICK_EVERY_S = 0.05
@@ -123,9 +123,8 @@ class Waiting:
         small = [number for number, waiters in awaited.items() if waiters[0].recipients <= _READ_TOGETHER_MAX]
         large = list(awaited.keys() - set(small))
         try:
-            with single_statement() as connection:
-                rows = batches.find_issued(connection, small) if small else {}
-                final = batches.final_among(connection, large) if large else []
+            rows = _read(small) if small else {}
+            final = _final_among(large) if large else []
         except SQLAlchemyError as error:  # The next look will find them.
             _log.warning("final_batches_not_read", **logs.kind_of(error))
             return
@@ -147,12 +146,21 @@ class Waiting:
             return
         self._looked_at = time.monotonic()
         try:
-            with single_statement() as connection:
-                final = batches.final_among(connection, pending)
+            final = _final_among(pending)
         except SQLAlchemyError as error:
             _log.warning("pending_batches_not_read", **logs.kind_of(error))
             return
         self.wake(final)
+
+
+def _read(batch_ids: Sequence[int]) -> dict[int, Rows]:
+    with bare_connection() as connection:
+        return batches.find_issued(connection, batch_ids)
+
+
+def _final_among(batch_ids: Sequence[int]) -> list[int]:
+    with single_statement() as connection:
+        return batches.final_among(connection, batch_ids)
 
 
 def _for_ever(work: Callable[[], None]) -> None:

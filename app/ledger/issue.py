@@ -3,10 +3,9 @@
 from typing import Any, NamedTuple
 
 import psycopg
-from sqlalchemy import Connection
 
 from app.batches import IS_DUE
-from app.database import driver
+from app.database import AnyConnection, driver
 from app.errors import OrganizationDisabled, OrganizationSuspended
 from app.settings import INT64_MAX
 
@@ -45,7 +44,7 @@ def drain_lock(organization_id: int) -> int:
     return 0x5054 << 48 | organization_id
 
 
-def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> Issue:
+def issue(connection: AnyConnection, organization_id: int, *, only: int | None = None) -> Issue:
     """Issue (or refuse) the due batches of an organization in this transaction, oldest first, or `only` one of them.
 
     A batch that is delivered twice is found issued here, under the lock, and is left alone. Nothing is read

@@ -1,10 +1,10 @@
 """A transaction that commits and looks in one round trip: all or nothing, and the look comes after."""
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from app.database import driver, transaction, transaction_then
+from app.database import AnyConnection, driver, transaction, transaction_then
 from app.ledger.issue import drain_lock
 from tests.crash.proxy import Proxy
 from tests.integration import books, races
@@ -22,12 +22,12 @@ def _names() -> list[str]:
         return list(connection.execute(text("SELECT name FROM organizations")).scalars())
 
 
-def _own_drain(connection: Connection) -> bool:
+def _own_drain(connection: AnyConnection) -> bool:
     with driver(connection) as postgresql:
         return postgresql.execute(_LOOK, _DRAIN).fetchone() is not None
 
 
-def _rename(connection: Connection, name: str | None) -> None:
+def _rename(connection: AnyConnection, name: str | None) -> None:
     with driver(connection) as postgresql:
         postgresql.execute(_RENAME, {"name": name})
 

@@ -52,7 +52,7 @@ class World:
         monkeypatch.setattr("app.acceptance.accept", self._accept)
         monkeypatch.setattr("app.api_keys.note_use", self._note_use)
         monkeypatch.setattr("app.queue.submit", self._submit)
-        for name in ("single_statement", "transaction"):
+        for name in ("bare_connection", "transaction"):
             monkeypatch.setattr(f"app.api.sending.{name}", self._connection)
 
     @contextmanager

@@ -20,7 +20,7 @@ class Pending:
         self.is_away = False
 
     @contextmanager
-    def single_statement(self) -> Iterator[None]:
+    def connection(self) -> Iterator[None]:
         if self.is_away:
             raise OperationalError("SELECT", {}, Exception("away"))
         yield
@@ -39,7 +39,8 @@ class Pending:
 
     def put_behind_waiting(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let these rows be the database of `app.api.waiting`, which now looks at them without a pause."""
-        monkeypatch.setattr(waiting, "single_statement", self.single_statement)
+        monkeypatch.setattr(waiting, "single_statement", self.connection)
+        monkeypatch.setattr(waiting, "bare_connection", self.connection)
         monkeypatch.setattr("app.batches.final_among", self.final_among)
         monkeypatch.setattr("app.batches.find_issued", self.find_issued)
         monkeypatch.setattr(waiting, "POLL_EVERY_S", 0)
