@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from psycopg.rows import namedtuple_row
 
+from app.arrays import array, text_array
 from app.batches import QUEUED
 from app.database import AnyConnection, driver
 from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
@@ -89,29 +90,22 @@ def _outcome(row: Any) -> Acceptance | PointsError | None:
     )
 
 
-def _columns(sends: Sequence[Send]) -> dict[str, list[Any]]:
+def _columns(sends: Sequence[Send]) -> dict[str, str]:
     requests = [send.request for send in sends]
     return {
-        "hashes": [send.key_hash for send in sends],
-        "amounts": [request.amount for request in requests],
-        "atomics": [request.atomic for request in requests],
-        "labels": [request.label for request in requests],
-        "counts": [len(request.emails) for request in requests],
-        "emails": [_array(request.emails) for request in requests],
-        "email_keys": [
-            None if request.email_keys == request.emails else _array(request.email_keys) for request in requests
-        ],
-        "idempotency_keys": [send.idempotency_key for send in sends],
-        "idempotency_hashes": [None if send.idempotency_key is None else send.request.meaning() for send in sends],
+        "hashes": array(send.key_hash for send in sends),
+        "amounts": array(request.amount for request in requests),
+        "atomics": array(request.atomic for request in requests),
+        "labels": array(request.label for request in requests),
+        "counts": array(len(request.emails) for request in requests),
+        # Each of them an array within a text: an array of arrays could not hold sends of different lengths.
+        "emails": array(text_array(request.emails) for request in requests),
+        "email_keys": array(
+            None if request.email_keys == request.emails else text_array(request.email_keys) for request in requests
+        ),
+        "idempotency_keys": array(send.idempotency_key for send in sends),
+        "idempotency_hashes": array(None if send.idempotency_key is None else send.request.meaning() for send in sends),
     }
-
-
-def _array(texts: Sequence[str]) -> str:
-    """Write an array as PostgreSQL reads it: an array of arrays could not hold sends of different lengths."""
-    joined = '","'.join(texts)
-    if "\\" in joined or joined.count('"') > 2 * (len(texts) - 1):
-        joined = '","'.join(text.replace("\\", r"\\").replace('"', r"\"") for text in texts)
-    return f'{{"{joined}"}}'
 
 
 # The rows go in in the order of their idempotency keys: two groups that meet on the same keys wait for

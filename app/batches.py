@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.arrays import array
 from app.database import AnyConnection, driver
 
 QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
@@ -102,7 +103,7 @@ def find_issued(
     """
     found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
     with driver(connection) as postgresql:
-        for row in postgresql.execute(_FIND_ISSUED, {"ids": list(batch_ids)}):
+        for row in postgresql.execute(_FIND_ISSUED, {"ids": array(batch_ids)}):
             _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
             if row[_BATCH_WIDTH] is not None:  # A refused batch has no transactions.
                 transactions.append(TransactionRow(*row[_BATCH_WIDTH:]))

@@ -8,6 +8,7 @@ import pytest
 
 from app import acceptance
 from app.acceptance import Acceptance
+from app.arrays import text_array
 from app.batches import ISSUED, QUEUED
 from app.errors import IdempotencyKeyReused, OrganizationDisabled, OrganizationSuspended
 
@@ -71,6 +72,6 @@ def test_a_key_that_was_taken_in_this_moment_is_to_be_asked_about_again() -> Non
     ],
 )
 def test_an_array_is_written_so_that_no_character_of_an_address_ends_it(texts: list[str]) -> None:
-    written = acceptance._array(texts)
+    written = text_array(texts)
     assert (written[0], written[-1]) == ("{", "}")
     assert json.loads(f"[{written[1:-1]}]") == texts  # PostgreSQL quotes an array's elements as JSON does, for these.
