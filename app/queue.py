@@ -13,6 +13,7 @@ from typing import Any
 from celery import Celery
 from celery.app.amqp import AMQP
 from celery.schedules import schedule
+from celery.utils import uuid
 from kombu.exceptions import OperationalError
 
 from app import logs, redis_channel
@@ -139,7 +140,13 @@ def submit(
         "request_id": request_id,
     }
     try:
-        celery.send_task(ISSUE, kwargs=arguments, kwargsrepr=_shown(arguments), confirm_timeout=_CONFIRMED_WITHIN_S)
+        # What `send_task` does once it has asked the task, the routes and the options: all of that is known here, and
+        # took a quarter of the time that sending takes.
+        message = celery.amqp.as_task_v2(
+            uuid(), ISSUE, kwargs=arguments, kwargsrepr=_shown(arguments), ignore_result=True
+        )
+        with celery.producer_pool.acquire(block=True) as producer:
+            celery.amqp.send_task_message(producer, ISSUE, message, queue=QUEUE, confirm_timeout=_CONFIRMED_WITHIN_S)
     except OperationalError:
         # The sweep will bring it.
         _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)

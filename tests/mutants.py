@@ -127,13 +127,13 @@ MUTANTS = (
         edits=[
             (
                 "app/acceptance.py",
-                '"idempotency_keys": [send.idempotency_key for send in sends]',
-                '"idempotency_keys": [None for send in sends]',
+                '"idempotency_keys": array(send.idempotency_key for send in sends)',
+                '"idempotency_keys": array(None for send in sends)',
             ),
             (
                 "app/acceptance.py",
-                "[None if send.idempotency_key is None else send.request.meaning() for send in sends]",
-                "[None for send in sends]",
+                "None if send.idempotency_key is None else send.request.meaning() for send in sends",
+                "None for send in sends",
             ),
         ],
         tests=["tests/e2e/test_retries.py"],
