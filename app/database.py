@@ -6,17 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from sqlalchemy import (
-    Connection,
-    Dialect,
-    Engine,
-    MetaData,
-    PoolProxiedConnection,
-    create_engine,
-    event,
-    make_url,
-    text,
-)
+from sqlalchemy import Connection, Engine, MetaData, PoolProxiedConnection, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import DeclarativeBase
@@ -240,7 +230,7 @@ def bare_connection() -> Iterator[PoolProxiedConnection]:
     try:
         lent = engine().raw_connection()
     except psycopg.Error as error:
-        raise _as_sqlalchemy(error, engine().dialect, was_lost=False) from error
+        raise _as_sqlalchemys(error, was_lost=False) from error
     try:
         with driver(lent) as postgresql:
             postgresql.autocommit = True
@@ -277,12 +267,18 @@ def driver(connection: AnyConnection) -> Iterator[psycopg.Connection]:
         was_lost = postgresql.broken or postgresql.closed
         if was_lost:
             connection.invalidate(error)
-        raise _as_sqlalchemy(error, engine().dialect, was_lost=was_lost) from error
+        raise _as_sqlalchemys(error, was_lost=was_lost) from error
 
 
-def _as_sqlalchemy(error: psycopg.Error, dialect: Dialect, *, was_lost: bool) -> Exception:
+def _as_sqlalchemys(error: psycopg.Error, *, was_lost: bool) -> Exception:
     return DBAPIError.instance(
-        None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=was_lost, dialect=dialect
+        None,
+        None,
+        error,
+        psycopg.Error,
+        hide_parameters=True,
+        connection_invalidated=was_lost,
+        dialect=engine().dialect,
     )
 
 
