@@ -8,7 +8,7 @@ The nouns are files in this folder; the edges call them and never each other.
     organizations, api_keys, users,      rows: who issues, who may call, who receives,
     batches                              and what has been accepted
     acceptance                           the one statement that knows who calls and accepts what they send
-    logs, tally                          what is told and what is counted, by every process
+    logs, log_output, tally              what is told and what is counted, by every process
     ledger/                              the only code that touches a balance
     pages/                               lists of batches and transactions, page by page
     queue                                the Celery app, and how a batch is handed to a worker

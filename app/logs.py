@@ -6,9 +6,7 @@ sentences with everything masked that looks like an address or a key, and of an 
 its place, because PostgreSQL repeats values in the text of its errors.
 """
 
-import contextlib
 import logging
-import os
 import re
 import sys
 from collections.abc import Mapping, MutableMapping
@@ -21,6 +19,8 @@ import structlog
 from structlog.contextvars import merge_contextvars
 from structlog.typing import FilteringBoundLogger
 
+from app.log_output import Output
+
 _SECRET = re.compile(
     r"[^\s'\"<>()\[\]{},;=/?&]+(?:@|%40)[^\s'\"<>()\[\]{},;&]+\.[^\s'\"<>()\[\]{},;&]+|pts_(?:live|dev)_\w+"
 )
@@ -28,21 +28,18 @@ _COLORS = {"warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[31m"}
 _PLACES_MAX = 3
 
 
-class _Output:
-    """Where this process writes, and how. A line is one `write`, so that the lines of many processes do not mix."""
+class _Output(Output):
+    """Where this process writes, and how. What goes well may wait for other lines of the same moment."""
 
     part = "points"
     as_json = True
     in_color = False
 
-    def write(self, line: bytes) -> None:
-        with contextlib.suppress(OSError):  # Whoever read the log is gone, and the work goes on.
-            os.write(2, line)
-
-    debug = info = warning = warn = error = critical = exception = fatal = log = msg = write
+    debug = info = Output.write_soon
+    warning = warn = error = critical = exception = fatal = log = msg = Output.write
 
 
-_output = _Output()
+output = _Output()
 
 
 def logger() -> FilteringBoundLogger:
@@ -60,9 +57,9 @@ def configure(part: str, *, log_format: str = "auto", level: int = logging.INFO)
         level: what libraries log below it is dropped.
     """
     in_terminal = sys.stderr.isatty()
-    _output.part = part
-    _output.as_json = log_format == "json" or (log_format == "auto" and not in_terminal)
-    _output.in_color = in_terminal
+    output.part = part
+    output.as_json = log_format == "json" or (log_format == "auto" and not in_terminal)
+    output.in_color = in_terminal
     logging.basicConfig(level=level, handlers=[_Libraries()], force=True)
     logging.captureWarnings(capture=True)
 
@@ -70,13 +67,13 @@ def configure(part: str, *, log_format: str = "auto", level: int = logging.INFO)
 def _render(_: Any, level: str, event: MutableMapping[str, Any]) -> bytes:
     now = f"{datetime.now(UTC).isoformat(timespec='microseconds')[:26]}Z"
     name = event.pop("event")
-    if _output.as_json:
+    if output.as_json:
         known = {key: value for key, value in event.items() if value is not None}
-        line = {"at": now, "level": level, "part": _output.part, "event": name, **known}
+        line = {"at": now, "level": level, "part": output.part, "event": name, **known}
         return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE)
     fields = " ".join(f"{key}={_plain(value)}" for key, value in event.items() if value is not None)
     text = f"{now[11:23]} {level:<7} {name}  {fields}".rstrip()
-    if _output.in_color and level in _COLORS:
+    if output.in_color and level in _COLORS:
         text = f"{_COLORS[level]}{text}\x1b[0m"
     return text.encode(errors="replace") + b"\n"
 
@@ -90,7 +87,7 @@ def _plain(value: object) -> str:
 structlog.configure(
     processors=[merge_contextvars, _render],
     wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-    logger_factory=lambda *_: _output,
+    logger_factory=lambda *_: output,
     cache_logger_on_first_use=True,
 )
 
@@ -131,4 +128,5 @@ class _Libraries(logging.Handler):
         if record.exc_info and record.exc_info[1] is not None:
             fields |= kind_of(record.exc_info[1]) | {"places": places_of(record.exc_info[2])}
         level = record.levelname.lower()
-        _output.write(_render(None, level, merge_contextvars(None, level, {"event": name, **fields})))
+        write = output.write if record.levelno >= logging.WARNING else output.write_soon
+        write(_render(None, level, merge_contextvars(None, level, {"event": name, **fields})))

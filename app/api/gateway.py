@@ -147,6 +147,11 @@ def post_fork(server: Any, worker: Any) -> None:
     answer_callers()
     processes.take_slot()
     watch_connections()
+    logs.output.write_together()
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    logs.output.flush()
 
 
 def child_exit(server: Any, worker: Any) -> None:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,8 @@ _WELL_AFTER_S = 30.0
 # Nobody waits for what a killed supervisor has left behind, so it need not end its work in full.
 _LEFTOVER_TIMEOUT_S = 10.0
 
+_READ_BYTES = 65_536
+
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
 
 
@@ -43,7 +44,7 @@ class Part:
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 40.0
     hide: str | None = None
-    process: subprocess.Popen[str] | None = None
+    process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     deaths: int = 0
     start_at: float = 0.0
@@ -102,14 +103,14 @@ class Supervisor:
             reader.join(timeout=2)
         (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
 
-    def say(self, name: str, line: str) -> None:
-        """Print one line under a part's name."""
+    def say(self, name: str, *lines: str) -> None:
+        """Print lines under a part's name."""
         names = [part.name for part in self._parts]
         color = _COLORS[names.index(name) % len(_COLORS)] if name in names else "white"
+        before = click.style(f"{name:>10} │ ", fg=color)
         # A terminal that has gone away is no reason to stop reading: a part whose pipe is full stands still.
         with self._print_lock, contextlib.suppress(OSError):
-            click.echo(click.style(f"{name:>10} │ ", fg=color) + line)
-            sys.stdout.flush()
+            click.echo("\n".join(before + line for line in lines))
 
     def _spawn(self, part: Part) -> None:
         # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops
@@ -121,8 +122,7 @@ class Supervisor:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            text=True,
-            errors="replace",
+            bufsize=0,
         )
         part.started_at = time.monotonic()
         assert part.process.stdout is not None, "its output is a pipe"
@@ -131,11 +131,20 @@ class Supervisor:
         self._readers = [thread for thread in self._readers if thread.is_alive()] + [reader]
         self._note_running()
 
-    def _show(self, part: Part, output: IO[str]) -> None:
+    def _show(self, part: Part, output: IO[bytes]) -> None:
+        """Show what a part says. Whatever is there is shown in one go: a busy part says a thousand lines a second."""
+        unfinished = b""
         with output:
-            for line in output:
-                if line.strip() and (part.hide is None or part.hide not in line):
-                    self.say(part.name, line.rstrip())
+            while read := output.read(_READ_BYTES):
+                finished, newline, unfinished = (unfinished + read).rpartition(b"\n")
+                self._show_lines(part, finished + newline)
+            self._show_lines(part, unfinished)
+
+    def _show_lines(self, part: Part, said: bytes) -> None:
+        lines = [line.rstrip() for line in said.decode(errors="replace").split("\n")]
+        shown = [line for line in lines if line and (part.hide is None or part.hide not in line)]
+        if shown:
+            self.say(part.name, *shown)
 
     def _look_after(self, part: Part) -> None:
         now = time.monotonic()

@@ -76,7 +76,7 @@ def start(supervisor: Supervisor, folder: Path, *started: Part) -> None:
         until(lambda name=one.name: name in notes(folder, "ready"), f"{one.name} is ready")  # type: ignore[misc]
 
 
-def process_of(one: Part) -> subprocess.Popen[str]:
+def process_of(one: Part) -> subprocess.Popen[bytes]:
     """Return the process of a part that has been started."""
     assert one.process is not None
     return one.process

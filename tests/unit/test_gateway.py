@@ -5,11 +5,14 @@ import json
 import logging
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 from gunicorn.http.errors import InvalidHeader, InvalidRequestLine, LimitRequestHeaders, LimitRequestLine
+
+from app.log_output import Output
 
 
 @pytest.fixture
@@ -91,3 +94,17 @@ def test_the_gateway_is_more_patient_than_any_wait(wait_s: str, monkeypatch: pyt
     monkeypatch.delitem(sys.modules, "app.api.gateway", raising=False)
     gateway = importlib.import_module("app.api.gateway")
     assert float(wait_s) < gateway.graceful_timeout < gateway.timeout
+
+
+def test_what_a_web_process_told_last_is_written_before_it_ends(
+    gateway: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[bytes] = []
+    monkeypatch.setattr("os.write", lambda _, piece: written.append(piece))
+    output = Output()
+    output._is_waited_for = threading.Event()  # As after `write_together`, with a thread that does not come to it.
+    monkeypatch.setattr(gateway.logs, "output", output)
+    output.write_soon(b"the last\n")
+    assert written == []
+    gateway.worker_exit(None, None)
+    assert written == [b"the last\n"]
