@@ -145,9 +145,23 @@ _COLLECT_AFTER = 20_000
 def post_fork(server: Any, worker: Any) -> None:
     forget_connections_of_the_parent()
     answer_callers()
-    processes.take_slot()
+    _keep_to_one_core(processes.take_slot(), of=server.num_workers)
     watch_connections()
     logs.output.write_together()
+
+
+def _keep_to_one_core(slot: int, *, of: int) -> None:
+    """Keep this process to one core, if there is a process for each; `slot` is its number among the `of` there are.
+
+    Python runs one of its threads at a time, and hands over from one to the next many times a request. Within
+    a core that is cheap; to another core it is a message between cores, to caches that know nothing of it. Where
+    there are more cores than processes, the system shall choose: it knows which are busy, or slow.
+    """
+    if not hasattr(os, "sched_setaffinity"):  # macOS.
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) <= of:
+        os.sched_setaffinity(0, {cores[slot % len(cores)]})
 
 
 def worker_exit(server: Any, worker: Any) -> None:

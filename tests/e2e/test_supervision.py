@@ -166,3 +166,22 @@ def test_a_wrong_setting_stops_the_start_with_a_sentence_that_names_it(own_servi
     assert refused.returncode == 1
     assert "POINTS_RECIPIENTS_MAX" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system keeps no process to a core")
+def test_the_web_processes_share_the_cores_and_one_that_is_replaced_takes_the_place_of_the_dead(
+    own_service: Service,
+) -> None:
+    cores = os.sched_getaffinity(0)
+
+    def kept_to() -> Counter[frozenset[int]]:
+        web = psutil.Process(_parts(own_service)["web"]["pid"]).children()
+        return Counter(frozenset(os.sched_getaffinity(process.pid)) for process in web)
+
+    processes = 2
+    alone = [frozenset({core}) for core in sorted(cores)]
+    shared = Counter([frozenset(cores)] * processes if len(cores) > processes else (alone * processes)[:processes])
+    own_service.start()
+    until(lambda: kept_to() == shared, within_s=10)
+    psutil.Process(_parts(own_service)["web"]["pid"]).children()[0].kill()
+    until(lambda: kept_to() == shared, within_s=20)

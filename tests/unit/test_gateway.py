@@ -108,3 +108,30 @@ def test_what_a_web_process_told_last_is_written_before_it_ends(
     assert written == []
     gateway.worker_exit(None, None)
     assert written == [b"the last\n"]
+
+
+@pytest.mark.parametrize(
+    ("cores", "processes", "kept_to"),
+    [
+        ({0, 1}, 2, [{0}, {1}]),
+        ({4, 6}, 3, [{4}, {6}, {4}]),
+        ({3}, 2, [{3}, {3}]),
+        ({0, 1, 2, 3}, 2, []),  # The system knows better which of them are free.
+    ],
+)
+def test_each_process_keeps_to_one_core_where_there_is_one_for_each_core(
+    gateway: ModuleType, monkeypatch: pytest.MonkeyPatch, cores: set[int], processes: int, kept_to: list[set[int]]
+) -> None:
+    kept: list[set[int]] = []
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: cores, raising=False)
+    monkeypatch.setattr("os.sched_setaffinity", lambda _, to: kept.append(to), raising=False)
+    for slot in range(processes):
+        gateway._keep_to_one_core(slot, of=processes)
+    assert kept == kept_to
+
+
+def test_where_a_process_cannot_be_kept_to_a_core_it_is_not(
+    gateway: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.sched_setaffinity", raising=False)
+    gateway._keep_to_one_core(0, of=2)
