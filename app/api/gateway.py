@@ -9,6 +9,7 @@ import os
 import socket
 import time
 import uuid
+from collections import Counter
 from typing import Any
 
 import orjson
@@ -142,26 +143,35 @@ def on_starting(server: Any) -> None:
 _COLLECT_AFTER = 20_000
 
 
+def pre_fork(server: Any, worker: Any) -> None:
+    """In the master, who knows to which cores its other processes keep."""
+    worker.core = _core_beside(server)
+
+
+def _core_beside(server: Any) -> int | None:
+    """Choose the core for one more process of this server, or none: where there are more cores than processes.
+
+    Python runs one of its threads at a time, and hands over from one to the next many times a request. Within
+    a core that is cheap; to another core it is a message between cores, to caches that know nothing of it. Only
+    where cores are left over shall the system choose: it knows which are busy, or slow.
+    """
+    if not hasattr(os, "sched_setaffinity"):  # macOS.
+        return None
+    cores = os.sched_getaffinity(0)
+    if len(cores) > server.num_workers:
+        return None
+    kept_to = Counter(other.core for other in server.WORKERS.values())
+    return min(sorted(cores), key=lambda core: kept_to[core])
+
+
 def post_fork(server: Any, worker: Any) -> None:
     forget_connections_of_the_parent()
     answer_callers()
-    _keep_to_one_core(processes.take_slot(), of=server.num_workers)
+    if worker.core is not None:
+        os.sched_setaffinity(0, {worker.core})
+    processes.take_slot()
     watch_connections()
     logs.output.write_together()
-
-
-def _keep_to_one_core(slot: int, *, of: int) -> None:
-    """Keep this process to one core, if there is a process for each; `slot` is its number among the `of` there are.
-
-    Python runs one of its threads at a time, and hands over from one to the next many times a request. Within
-    a core that is cheap; to another core it is a message between cores, to caches that know nothing of it. Where
-    there are more cores than processes, the system shall choose: it knows which are busy, or slow.
-    """
-    if not hasattr(os, "sched_setaffinity"):  # macOS.
-        return
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) <= of:
-        os.sched_setaffinity(0, {cores[slot % len(cores)]})
 
 
 def worker_exit(server: Any, worker: Any) -> None:

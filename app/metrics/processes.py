@@ -51,8 +51,8 @@ def directory() -> Path | None:
     return None if name is None else Path(name)
 
 
-def take_slot() -> int:
-    """Take the first free slot, and return its number; call it in each web process after its fork."""
+def take_slot() -> None:
+    """Take the first free slot; call it in each web process after its fork."""
     global _slot  # noqa: PLW0603  # A process has one.
     shared = directory()
     assert shared is not None, "the master has made it"
@@ -68,8 +68,7 @@ def take_slot() -> int:
         file.flush()
         _held.append(file)
         _slot = str(number)
-        return number
-    raise AssertionError("the numbers do not end")
+        return
 
 
 def forget(pid: int) -> None:

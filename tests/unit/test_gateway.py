@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from gunicorn.http.errors import InvalidHeader, InvalidRequestLine, LimitRequestHeaders, LimitRequestLine
@@ -110,28 +110,41 @@ def test_what_a_web_process_told_last_is_written_before_it_ends(
     assert written == [b"the last\n"]
 
 
+def core_of_one_more(gateway: ModuleType, processes: int, *others: int | None) -> int | None:
+    """Return the core for one more process beside others who keep to theirs, of a server of so many processes."""
+    workers = {pid: SimpleNamespace(core=core) for pid, core in enumerate(others)}
+    worker = SimpleNamespace()
+    gateway.pre_fork(SimpleNamespace(num_workers=processes, WORKERS=workers), worker)
+    core: int | None = worker.core
+    return core
+
+
 @pytest.mark.parametrize(
-    ("cores", "processes", "kept_to"),
+    ("cores", "processes", "others", "core"),
     [
-        ({0, 1}, 2, [{0}, {1}]),
-        ({4, 6}, 3, [{4}, {6}, {4}]),
-        ({3}, 2, [{3}, {3}]),
-        ({0, 1, 2, 3}, 2, []),  # The system knows better which of them are free.
+        ({0, 1}, 2, [], 0),
+        ({0, 1}, 2, [0], 1),
+        ({0, 1}, 2, [1], 0),  # It replaces one that has died.
+        ({0, 1}, 2, [0, 1], 0),  # While all are renewed, there are twice as many.
+        ({0, 1}, 2, [0, 1, 0], 1),
+        ({4, 6}, 3, [4, 6], 4),
+        ({3}, 2, [3], 3),
+        ({0, 1, 2, 3}, 2, [None], None),  # The system knows better which of them are free.
     ],
 )
-def test_each_process_keeps_to_one_core_where_there_is_one_for_each_core(
-    gateway: ModuleType, monkeypatch: pytest.MonkeyPatch, cores: set[int], processes: int, kept_to: list[set[int]]
+def test_a_process_keeps_to_the_least_used_core_where_there_is_a_process_for_each(
+    gateway: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    cores: set[int],
+    processes: int,
+    others: list[int | None],
+    core: int | None,
 ) -> None:
-    kept: list[set[int]] = []
     monkeypatch.setattr("os.sched_getaffinity", lambda _: cores, raising=False)
-    monkeypatch.setattr("os.sched_setaffinity", lambda _, to: kept.append(to), raising=False)
-    for slot in range(processes):
-        gateway._keep_to_one_core(slot, of=processes)
-    assert kept == kept_to
+    monkeypatch.setattr("os.sched_setaffinity", lambda *_: None, raising=False)
+    assert core_of_one_more(gateway, processes, *others) == core
 
 
-def test_where_a_process_cannot_be_kept_to_a_core_it_is_not(
-    gateway: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_process_can_be_kept_to_a_core_none_is(gateway: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.sched_setaffinity", raising=False)
-    gateway._keep_to_one_core(0, of=2)
+    assert core_of_one_more(gateway, 2) is None
