@@ -25,13 +25,20 @@ class Output:
 
     def write(self, line: bytes) -> None:
         """Write a line at once, after all that were told before it."""
+        if self._is_waited_for is None:
+            # Without a lock: the process may fork in the middle of this, and a signal's handler may log.
+            _write(line)
+            return
         self._lines.append(line)
         self.flush()
 
     def write_soon(self, line: bytes) -> None:
         """Write a line, with others of the same moment once `write_together` was called."""
+        if self._is_waited_for is None:
+            _write(line)
+            return
         self._lines.append(line)
-        if self._is_waited_for is None or len(self._lines) >= _WAITING_MAX:
+        if len(self._lines) >= _WAITING_MAX:
             self.flush()
         elif not self._is_waited_for.is_set():
             self._is_waited_for.set()
@@ -47,9 +54,9 @@ class Output:
 
     def flush(self) -> None:
         """Write whatever waits."""
-        with self._is_writing, contextlib.suppress(OSError):  # Whoever read the log is gone, and the work goes on.
+        with self._is_writing:
             while self._lines:
-                os.write(2, self._next_lines())
+                _write(self._next_lines())
 
     def _next_lines(self) -> bytes:
         """Take as many lines as a pipe takes as a whole, one at least."""
@@ -66,3 +73,8 @@ class Output:
             time.sleep(_TOGETHER_WITHIN_S)
             is_waited_for.clear()  # Before writing: a line that comes meanwhile sets it again.
             self.flush()
+
+
+def _write(lines: bytes) -> None:
+    with contextlib.suppress(OSError):  # Whoever read the log is gone, and the work goes on.
+        os.write(2, lines)
