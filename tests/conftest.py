@@ -1,6 +1,7 @@
 """What all tests share: an environment of their own, and the servers they start themselves."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
@@ -22,6 +23,10 @@ from tests.e2e.conftest import Service
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
 _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
+
+# A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def forget_everything() -> None:
