@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from app.database import engine, forget_connections_of_the_parent
+from app.connections import engine, forget_connections_of_the_parent
 from app.settings import settings
 from benchmarks.service import Service
 

@@ -15,7 +15,7 @@ import psycopg
 from sqlalchemy import Connection
 
 from app import api_keys, organizations, users
-from app.database import new_engine
+from app.connections import new_engine
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import ports

@@ -5,11 +5,9 @@ import time
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app import models
-from app.database import Base, new_engine, wait_without_end
+from app.connections import new_engine, wait_without_end
+from app.models import Base
 from app.settings import settings
-
-assert models.Batch.metadata is Base.metadata, "importing the models is what puts the tables into it"
 
 # Two deployments may start at once: the second waits here, and then finds nothing left to do.
 _MIGRATION_LOCK = 0x5054_4D49_4752_4154

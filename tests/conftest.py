@@ -12,11 +12,13 @@ from structlog.contextvars import clear_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
 import migrations
-from app import database, hints
-from app.database import Base, forget_connections_of_the_parent, transaction
+from app import connections, hints
+from app.connections import forget_connections_of_the_parent
+from app.database import transaction
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
+from app.models import Base
 from app.settings import settings
 from app.tally import tally
 from tests.e2e.conftest import Service
@@ -31,8 +33,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def forget_everything() -> None:
     """Drop what a process keeps for its life: settings, connections, the Redis client."""
-    if database._engine is not None:
-        database._engine.dispose()
+    if connections._engine is not None:
+        connections._engine.dispose()
     forget_connections_of_the_parent()
     settings.cache_clear()
     if hints.redis.cache_info().currsize:

@@ -15,7 +15,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
-from app.database import forget_connections_of_the_parent
+from app.connections import forget_connections_of_the_parent
 from app.metrics import shipping
 from app.settings import settings
 

@@ -21,7 +21,7 @@ from structlog.contextvars import clear_contextvars
 
 from app import logs
 from app.api import create_app
-from app.database import answer_callers, forget_connections_of_the_parent
+from app.connections import answer_callers, forget_connections_of_the_parent
 from app.errors import SettingsError
 from app.metrics import processes
 from app.metrics.requests import NO_ROUTE, count_request, watch_connections

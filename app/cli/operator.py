@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 import migrations
 from app.cli.answer import Answer, data_dir_option, json_option
-from app.database import engine, forget_connections_of_the_parent
+from app.connections import engine, forget_connections_of_the_parent
 from app.errors import PointsError, Refused
 from app.local import servers
 from app.local.datadir import DataDir

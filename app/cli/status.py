@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import batches, hints
 from app.cli.answer import Answer, data_dir_option, json_option
-from app.database import new_engine
+from app.connections import new_engine
 from app.errors import Refused
 from app.local import servers
 from app.local.datadir import RUNNING_FILE, DataDir

@@ -13,7 +13,7 @@ import click
 import migrations
 from app.cli import demo
 from app.cli.answer import data_dir_option
-from app.database import engine
+from app.connections import engine
 from app.errors import Refused
 from app.local import parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir

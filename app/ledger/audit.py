@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.database import wait_without_end
+from app.connections import wait_without_end
 
 BREACHES_SHOWN_MAX = 100
 

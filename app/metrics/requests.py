@@ -5,7 +5,7 @@ import time
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from app.database import connections_in_use
+from app.connections import connections_in_use
 from app.settings import settings
 
 # A path that is no route, and bytes that are no request, share one name each: callers must not be

@@ -6,7 +6,7 @@ from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
 from app import batches, hints
-from app.database import new_engine, wait_at_most
+from app.connections import new_engine, wait_at_most
 from app.queue import messages_waiting
 from app.settings import settings
 

@@ -13,7 +13,7 @@ import psycopg
 from sqlalchemy import Connection, Engine
 
 import migrations
-from app.database import new_engine
+from app.connections import new_engine
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL

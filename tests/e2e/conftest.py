@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import Connection, Engine
 
 from app import api_keys, organizations, users
-from app.database import new_engine
+from app.connections import new_engine
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import ports

@@ -7,7 +7,8 @@ from sqlalchemy import Connection, insert, text
 from app import api_keys, batches, organizations, users
 from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.batches import BatchRow, TransactionRow
-from app.database import engine, snapshot, transaction, transaction_then
+from app.connections import engine
+from app.database import snapshot, transaction, transaction_then
 from app.errors import MayNotIssue
 from app.keys import hash_key
 from app.ledger import fold as ledger_fold

@@ -11,7 +11,7 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from app.database import engine, new_engine
+from app.connections import engine, new_engine
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL

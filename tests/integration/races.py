@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, event, text
 
-from app.database import engine, transaction
+from app.connections import engine
+from app.database import transaction
 from app.ledger.issue import drain_lock
 
 # Far above what anything here takes, far below the time limit of a test.

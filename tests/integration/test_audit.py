@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.database import engine
+from app.connections import engine
 from app.ledger.audit import _RULES, audit
 from tests.integration import books
 from tests.integration.breaks import BREAKS, write_the_books

@@ -13,8 +13,9 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from app import database
-from app.database import is_away, new_engine, wait_without_end
+from app import connections
+from app.connections import new_engine, wait_without_end
+from app.database import is_away
 from app.local import ports
 from app.local.postgresql import PostgreSQL
 from app.timed_connection import TimedConnection
@@ -27,7 +28,7 @@ _ANSWER_TIMEOUT_S = 0.4
 @pytest.fixture
 def impatient(server_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """Give a test an engine that waits for an answer for a moment only, with one connection."""
-    monkeypatch.setattr(database, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    monkeypatch.setattr(connections, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
     engine = new_engine(server_url, pool_size=1)
     yield engine
     engine.dispose()
@@ -76,7 +77,7 @@ def test_a_statement_that_a_frozen_server_process_does_not_answer_ends_and_the_n
 def test_a_silence_behind_a_proxy_ends_each_wait_and_a_call_after_it_works(
     proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    monkeypatch.setattr(connections, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
     url, proxy = proxied
     engine = new_engine(url, pool_size=2)
     with engine.connect() as first, engine.connect() as second:
@@ -96,7 +97,7 @@ def test_a_silence_behind_a_proxy_ends_each_wait_and_a_call_after_it_works(
 def test_one_that_fell_silent_is_enough_to_replace_every_connection_that_leads_the_same_way(
     proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    monkeypatch.setattr(connections, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
     url, proxy = proxied
     engine = new_engine(url, pool_size=3)
     open_at_once = [engine.connect() for _ in range(3)]
@@ -111,13 +112,13 @@ def test_one_that_fell_silent_is_enough_to_replace_every_connection_that_leads_t
 
 
 def test_a_process_that_answers_callers_gives_up_sooner(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_answer_timeout_s", None)
-    database.answer_callers()
+    monkeypatch.setattr(connections, "_answer_timeout_s", None)
+    connections.answer_callers()
     engine = new_engine(server_url, pool_size=1)
     with engine.connect() as connection:
         timed = connection.connection.driver_connection
         assert isinstance(timed, TimedConnection)
-        assert timed.patience_s == database.FRONT_ANSWER_TIMEOUT_S < database.ANSWER_TIMEOUT_S
+        assert timed.patience_s == connections.FRONT_ANSWER_TIMEOUT_S < connections.ANSWER_TIMEOUT_S
     engine.dispose()
 
 
@@ -209,7 +210,7 @@ def test_to_take_a_connection_from_the_pool_asks_the_server_nothing(
 
 _WAIT_FOR_A_LOCK = """
 import sys
-from app.database import new_engine
+from app.connections import new_engine
 with new_engine(sys.argv[1], pool_size=1).begin() as connection:
     connection.exec_driver_sql("SELECT pg_advisory_xact_lock(4711)")
 """

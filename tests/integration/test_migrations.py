@@ -6,7 +6,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, text
 
 import migrations
-from app.database import engine
+from app.connections import engine
 from app.models import Organization
 
 

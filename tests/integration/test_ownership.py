@@ -3,7 +3,8 @@
 import pytest
 from sqlalchemy import Connection
 
-from app.database import engine, transaction
+from app.connections import engine
+from app.database import transaction
 from app.ledger.drain import drain
 from app.ledger.issue import Issue, issue
 from app.ledger.refill import refill

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, TextClause, text
 
-from app.database import Base, new_engine
+from app.connections import new_engine
+from app.models import Base
 from app.pages import batches as batch_pages
 from app.pages import transactions as transaction_pages
 from app.pages.filters import LOOKED_AT_MAX, POSITIONS, Filters, Page, Place

@@ -9,7 +9,8 @@ from celery import Celery
 from sqlalchemy import text
 
 from app import queue
-from app.database import engine, transaction
+from app.connections import engine
+from app.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("broker", "database")

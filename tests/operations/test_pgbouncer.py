@@ -14,8 +14,9 @@ import pytest
 from sqlalchemy import text
 
 import migrations
-from app import database
-from app.database import engine, new_engine, transaction
+from app import connections
+from app.connections import engine, new_engine
+from app.database import transaction
 from app.errors import Refused
 from app.local import ports
 from app.settings import settings
@@ -28,10 +29,10 @@ from tests.unit.deployment.files import ROOT
 
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 _LIMITS_MS = {
-    "statement_timeout": database.STATEMENT_TIMEOUT_MS,
-    "lock_timeout": database.LOCK_TIMEOUT_MS,
-    "idle_in_transaction_session_timeout": database.IDLE_IN_TRANSACTION_TIMEOUT_MS,
-    "client_connection_check_interval": database.CLIENT_CHECK_INTERVAL_MS,
+    "statement_timeout": connections.STATEMENT_TIMEOUT_MS,
+    "lock_timeout": connections.LOCK_TIMEOUT_MS,
+    "idle_in_transaction_session_timeout": connections.IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    "client_connection_check_interval": connections.CLIENT_CHECK_INTERVAL_MS,
 }
 
 # Far fewer than the processes of the test would take, so that they have to share.

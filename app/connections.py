@@ -1,0 +1,136 @@
+"""This process's connections to PostgreSQL: the engine that keeps them, and how long each of their waits may last."""
+
+import threading
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import QueuePool
+
+from app.settings import settings
+from app.timed_connection import TimedConnection, is_dead
+
+# Nothing waits for ever. A drain of 20,000 recipients takes about a second and a half of this.
+STATEMENT_TIMEOUT_MS = 20_000
+LOCK_TIMEOUT_MS = 10_000
+IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000
+CONNECT_TIMEOUT_S = 3
+# A server that is frozen ends nothing any more: then we give up, when it would long have ended the statement.
+ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_MS / 1_000 + 2
+# Callers wait for the front, whose statements are short: it gives up sooner, and answers 503.
+FRONT_ANSWER_TIMEOUT_S = 10.0
+# How soon a server notices that whoever asked is gone, and lets go of the locks that a killed process wanted.
+CLIENT_CHECK_INTERVAL_MS = 2_000
+
+_engine: Engine | None = None
+_answer_timeout_s: float | None = None
+_engine_lock = threading.Lock()
+
+
+def engine() -> Engine:
+    """Return this process's engine, made at its first use so that none is made before a fork."""
+    global _engine  # noqa: PLW0603  # One engine a process is the point.
+    with _engine_lock:
+        if _engine is None:
+            _engine = new_engine(
+                settings().database_url,
+                pool_size=settings().database_connections_max,
+                pooler=settings().database_pooler,
+            )
+        return _engine
+
+
+def answer_callers() -> None:
+    """Call in a process that answers callers: it gives up on a silent server sooner than a worker does."""
+    global _answer_timeout_s  # noqa: PLW0603
+    _answer_timeout_s = FRONT_ANSWER_TIMEOUT_S
+
+
+def connections_in_use() -> int:
+    """Return how many connections of this process's engine are in use at this moment."""
+    pool = None if _engine is None else _engine.pool
+    return pool.checkedout() if isinstance(pool, QueuePool) else 0
+
+
+def new_engine(url: str, *, pool_size: int, pooler: bool = False) -> Engine:
+    """Make an engine whose connections give up in time and whose errors repeat no values.
+
+    Args:
+        url: a `postgresql://` address, with SQLAlchemy's word for the driver in it or without.
+        pool_size: connections held at the most.
+        pooler: whether a server's connection is given to each transaction anew, as PgBouncer does it.
+    """
+    address = make_url(url).set(drivername="postgresql+psycopg")
+    options = (
+        f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS}"
+        f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c timezone=UTC"
+        f" -c client_connection_check_interval={CLIENT_CHECK_INTERVAL_MS}"
+        f" {address.query.get('options', '')}"  # What the address itself asks for comes last, and wins.
+    )
+    made = create_engine(
+        address,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=10,
+        # Values in an error message would be addresses in a log.
+        hide_parameters=True,
+        connect_args={
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            "tcp_user_timeout": 10_000,
+            "keepalives_idle": 30,
+            "keepalives_interval": 10,
+            "keepalives_count": 3,
+            "application_name": "points",
+            # What a session keeps, a pooler would give to the next one: there the limits stand in its own
+            # configuration (deploy/pgbouncer.ini), and no statement is prepared.
+            **({"prepare_threshold": None} if pooler else {"options": options}),
+        },
+    )
+    event.listen(made, "do_connect", _connect)
+    event.listen(made, "checkout", _hand_out)
+    return made
+
+
+def _connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> TimedConnection:
+    return TimedConnection.connect(*arguments, **options)
+
+
+def _hand_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
+    """Limit a connection that leaves the pool; one that a restarted server has dropped makes room for another.
+
+    That one is new and given away as it is. Should it be dead already, its first statement says so as every other
+    would; SQLAlchemy, were it told here, would try a third time and then raise something that is no outage.
+    """
+    if connection.was_used and is_dead(connection):
+        raise DisconnectionError
+    connection.was_used = True
+    connection.patience_s = _answer_timeout_s or ANSWER_TIMEOUT_S
+
+
+def wait_without_end(connection: Connection) -> None:
+    """Lift our own limit of a connection until it is back in the pool, for who lifts the server's limits as well."""
+    _timed(connection).patience_s = None
+
+
+def wait_at_most(connection: Connection, seconds: float) -> None:
+    """Give up sooner than usual, until the connection is back in the pool: the server's limit and ours."""
+    connection.execute(text(f"SET LOCAL statement_timeout = {int(seconds * 1_000)}"))
+    _timed(connection).patience_s = seconds + 1
+
+
+def _timed(connection: Connection) -> TimedConnection:
+    timed = connection.connection.driver_connection
+    assert isinstance(timed, TimedConnection), "every engine of ours makes these"
+    return timed
+
+
+def forget_connections_of_the_parent() -> None:
+    """Call in a forked child: its parent's connections are left open for the parent and never used here.
+
+    Two processes on one connection read each other's answers; 84 of 300 were wrong when it was tried.
+    """
+    global _engine, _engine_lock  # noqa: PLW0603
+    _engine_lock = threading.Lock()  # The parent's may have been held at the fork.
+    if _engine is not None:
+        _engine.dispose(close=False)
+    _engine = None
