@@ -5,6 +5,7 @@ checksum tells a mistyped key from an unknown one before the database is asked; 
 """
 
 import hashlib
+import re
 import secrets
 import zlib
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET_LENGTH = 43  # 62**43 is just above 2**256.
 _CHECKSUM_LENGTH = 6  # 62**6 is just above 2**32.
 _SHOWN_LENGTH = 4
+_FORM = re.compile(rf"(?:{_LIVE_PREFIX}|{_DEVELOPMENT_PREFIX})[{_ALPHABET}]{{{_SECRET_LENGTH + _CHECKSUM_LENGTH}}}\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +51,7 @@ def hash_key(text: str) -> bytes:
 
 def is_well_formed(text: str) -> bool:
     """Tell whether `text` could be a key: its prefix, its length, its alphabet and its checksum."""
-    prefix = next((p for p in (_LIVE_PREFIX, _DEVELOPMENT_PREFIX) if text.startswith(p)), None)
-    if prefix is None or len(text) != len(prefix) + _SECRET_LENGTH + _CHECKSUM_LENGTH:
-        return False
-    if not all(character in _ALPHABET for character in text[len(prefix) :]):
+    if not _FORM.match(text):
         return False
     return secrets.compare_digest(text[-_CHECKSUM_LENGTH:], _checksum(text[:-_CHECKSUM_LENGTH]))
 

@@ -107,5 +107,5 @@ def _idempotency_key() -> str | None:
 
 def _wants_no_wait() -> bool:
     """Tell whether the caller prefers not to wait (RFC 7240: `Prefer: respond-async`, in any case, among others)."""
-    preferences = ",".join(request.headers.getlist("Prefer")).lower().split(",")
+    preferences = request.headers.get("Prefer", "").lower().split(",")
     return any(preference.partition(";")[0].strip() == "respond-async" for preference in preferences)
