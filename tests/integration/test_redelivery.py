@@ -30,7 +30,7 @@ def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: ps
     with engine().connect() as connection:
         connection.exec_driver_sql("LOCK TABLE organizations IN ACCESS EXCLUSIVE MODE")
         sender.send_task(queue.ISSUE, kwargs={"organization_id": organization_id}, queue=queue.QUEUE)
-        races.until(_waiting_for_the_table, what="the drain waits")
+        races.until(lambda: bool(_waiting_for_the_table()), what="the drain waits")
         orphans = _waiting_for_the_table()
         for child in worker.children():
             os.kill(child.pid, signal.SIGKILL)
