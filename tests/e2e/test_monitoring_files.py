@@ -55,7 +55,8 @@ def shown(service: Service) -> dict[str, set[str]]:
                 found[sample.name] |= sample.labels.keys()
         return found
 
-    until(lambda: {"points_issued_points_total", "points_audit_breaches"} <= look().keys(), within_s=30)
+    comes_late = {"points_issued_points_total", "points_audit_breaches", "points_last_sweep_timestamp_seconds"}
+    until(lambda: comes_late <= look().keys(), within_s=30)
     return look()
 
 
