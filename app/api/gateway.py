@@ -151,9 +151,9 @@ def pre_fork(server: Any, worker: Any) -> None:
 def _core_beside(server: Any) -> int | None:
     """Choose the core for one more process of this server, or none: where there are more cores than processes.
 
-    Python runs one of its threads at a time, and hands over from one to the next many times a request. Within
-    a core that is cheap; to another core it is a message between cores, to caches that know nothing of it. Only
-    where cores are left over shall the system choose: it knows which are busy, or slow.
+    Python runs one of its threads at a time, so a second core is of no use to a process, and one that it is
+    moved to has nothing of it in its caches, which is most of what a request costs (decision 14). Only where
+    cores are left over shall the system choose: it knows which are busy, or slow.
     """
     if not hasattr(os, "sched_setaffinity"):  # macOS.
         return None
