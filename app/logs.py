@@ -128,5 +128,5 @@ class _Libraries(logging.Handler):
         if record.exc_info and record.exc_info[1] is not None:
             fields |= kind_of(record.exc_info[1]) | {"places": places_of(record.exc_info[2])}
         level = record.levelname.lower()
-        write = output.write if record.levelno >= logging.WARNING else output.write_soon
+        write = getattr(output, level, output.write)  # A level of a library's own is none of structlog's.
         write(_render(None, level, merge_contextvars(None, level, {"event": name, **fields})))

@@ -136,8 +136,8 @@ class Supervisor:
         unfinished = b""
         with output:
             while read := output.read(_READ_BYTES):
-                finished, newline, unfinished = (unfinished + read).rpartition(b"\n")
-                self._show_lines(part, finished + newline)
+                finished, _, unfinished = (unfinished + read).rpartition(b"\n")
+                self._show_lines(part, finished)
             self._show_lines(part, unfinished)
 
     def _show_lines(self, part: Part, said: bytes) -> None:
