@@ -67,7 +67,7 @@ def until(condition: Callable[[], bool], *, what: str) -> None:
 
 def until_waiting(count: int = 1) -> None:
     """Wait until this many connections wait for a lock that another one holds."""
-    until(lambda: _waiting() == count, what=f"{count} connections wait for a lock")
+    until(lambda: len(waiting()) == count, what=f"{count} connections wait for a lock")
 
 
 def until_owned() -> int:
@@ -87,13 +87,14 @@ _OWNERS = text("""
 """)
 
 
-def _waiting() -> int:
+def waiting() -> set[int]:
+    """Return the ids of the PostgreSQL processes that wait for a lock that another one holds."""
     with transaction() as connection:
-        return int(connection.execute(_WAITING).scalar_one())
+        return set(connection.execute(_WAITING).scalars())
 
 
 _WAITING = text("""
-    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+    SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 """)
 
 

@@ -6,21 +6,12 @@ import signal
 import psutil
 import pytest
 from celery import Celery
-from sqlalchemy import text
 
 from app import queue
 from app.connections import engine
-from app.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
-
-
-def _waiting_for_the_table() -> set[int]:
-    """Return the process ids of PostgreSQL's that wait for the table."""
-    statement = text("SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'organizations'::regclass")
-    with transaction() as connection:
-        return set(connection.execute(statement).scalars())
 
 
 def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: psutil.Process, sender: Celery) -> None:
@@ -30,12 +21,12 @@ def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: ps
     with engine().connect() as connection:
         connection.exec_driver_sql("LOCK TABLE organizations IN ACCESS EXCLUSIVE MODE")
         sender.send_task(queue.ISSUE, kwargs={"organization_id": organization_id}, queue=queue.QUEUE)
-        races.until(lambda: bool(_waiting_for_the_table()), what="the drain waits")
-        orphans = _waiting_for_the_table()
+        races.until_waiting()
+        orphans = races.waiting()
         for child in worker.children():
             os.kill(child.pid, signal.SIGKILL)
         # A drain is one message to PostgreSQL, its COMMIT included: let go too soon, and it ends without its worker.
-        races.until(lambda: not orphans & _waiting_for_the_table(), what="PostgreSQL has given the drain up")
+        races.until(lambda: not orphans & races.waiting(), what="PostgreSQL has given the drain up")
         connection.rollback()
     races.until(lambda: books.read_batch(organization_id, batch_id)[0].status == "issued", what="it is issued")
     assert books.balance_of(organization_id) == 90
