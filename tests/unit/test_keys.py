@@ -99,6 +99,13 @@ def test_a_key_of_another_length_is_not_well_formed_though_its_checksum_is_right
     assert not is_well_formed(body + _checksum(body))
 
 
+@pytest.mark.parametrize(
+    "body", ["pts_test_" + "a" * 43, "a" * 43, "pts_live_" + "a" * 42 + "-", "pts_dev_" + "a" * 42 + "_"]
+)
+def test_a_key_of_another_prefix_or_alphabet_is_not_well_formed_though_its_checksum_is_right(body: str) -> None:
+    assert not is_well_formed(body + _checksum(body))
+
+
 @pytest.mark.parametrize("text", ["", "pts_live_", "pts_dev_", f" {_LIVE}", f"{_LIVE}\n", _LIVE.upper(), _LIVE * 2])
 def test_what_is_only_like_a_key_is_not_well_formed(text: str) -> None:
     assert not is_well_formed(text)

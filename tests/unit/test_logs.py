@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,22 @@ def test_what_libraries_say_is_told_with_addresses_and_keys_masked(written: list
     line = last(written)
     assert (line["event"], line["logger"], line["level"]) == ("message", "gunicorn.error", "error")
     assert line["message"] == "Error handling request /v1/transactions?email=***, key ***, also ***"
+
+
+def test_what_a_library_warns_of_is_written_at_once_and_what_it_only_tells_may_wait(
+    written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        logs.output, "_is_waited_for", threading.Event()
+    )  # As after `write_together`, without its thread.
+    logs.configure("web", log_format="text")
+    logging.getLogger("gunicorn.error").info("told")
+    assert written == []
+    logging.getLogger("gunicorn.error").warning("warned of")
+    [together] = written
+    assert together.index("told") < together.index("warned of")
+    logging.getLogger("gunicorn.error").log(35, "of a level of its own")
+    assert "of a level of its own" in written[-1]
 
 
 def test_of_an_exception_its_kind_and_place_are_told_and_never_its_text(written: list[str]) -> None:

@@ -116,6 +116,18 @@ def test_the_output_of_a_part_is_shown_at_once_under_its_name_and_hidden_lines_a
     assert shown.splitlines() == ["       web │ hello", "       web │ no", "       web │ not utf-8: �"]
 
 
+def test_the_last_words_of_a_part_are_shown_though_it_died_before_their_line_ended(
+    supervisor: Supervisor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = parts.part(tmp_path, "print('before')\nprint('last words', end='')", name="web")
+    supervisor.start(part)
+    deaths(supervisor, part, 1)
+    supervisor.stop()  # From here on all that was said is shown.
+    shown = capsys.readouterr().out.splitlines()
+    assert "       web │ before" in shown
+    assert "       web │ last words" in shown
+
+
 def test_a_part_gets_its_own_environment_on_top_of_ours(
     supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
