@@ -4,7 +4,7 @@ The nouns are files in this folder; the edges call them and never each other.
 
     settings, errors, addresses, keys    values and rules that need nothing else
     timed_connection, connections,       PostgreSQL: waits with an end, the connections of a process,
-    database, models, arrays             the one place that commits, the tables, and lists written as it reads them
+    exchange, database, models, arrays   statements sent together, the one place that commits, the tables, lists as text
     organizations, api_keys, users,      rows: who issues, who may call, who receives,
     batches                              and what has been accepted
     acceptance                           the one statement that knows who calls and accepts what they send

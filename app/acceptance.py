@@ -3,14 +3,13 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from psycopg.rows import namedtuple_row
+from typing import NamedTuple
 
 from app.arrays import array, text_array
 from app.batches import QUEUED
-from app.database import AnyConnection, driver
+from app.database import AnyConnection, together
 from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
+from app.exchange import Statement
 from app.organizations import may_not_issue
 
 
@@ -65,26 +64,43 @@ def accept(connection: AnyConnection, sends: Sequence[Send]) -> list[Acceptance 
     idempotency key another took in the same moment: the batch that holds it is there now, so ask again.
     """
     outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
-    with driver(connection) as postgresql, postgresql.cursor(row_factory=namedtuple_row) as cursor:
-        row: Any  # Its fields are the columns of the statement.
-        for row in cursor.execute(_ACCEPT, _columns(sends)):
-            outcomes[row.place] = _outcome(row)
+    with together(connection) as exchange:
+        answer = exchange.ask(_ACCEPT, **_columns(sends))
+    for row in map(_Row._make, answer.rows):
+        outcomes[row.place] = _outcome(row)
     return outcomes
 
 
-def _outcome(row: Any) -> Acceptance | PointsError | None:
+class _Row(NamedTuple):
+    """What `_ACCEPT` returns of a send whose key is good: what its idempotency key names, or what was written."""
+
+    place: int
+    api_key_id: int
+    key_use_is_old: bool
+    organization_id: int
+    is_disabled: bool
+    is_suspended: bool
+    known_id: int | None
+    known_status: str | None
+    is_same: bool | None
+    written_id: int | None
+
+
+def _outcome(row: _Row) -> Acceptance | PointsError | None:
+    batch_id = row.written_id
     if row.known_id is not None:
         if not row.is_same:
             return IdempotencyKeyReused()
+        batch_id = row.known_id
     elif (refusal := may_not_issue(is_disabled=row.is_disabled, is_suspended=row.is_suspended)) is not None:
         return refusal
-    elif row.written_id is None:
+    if batch_id is None:
         return None
     return Acceptance(
         api_key_id=row.api_key_id,
         key_use_is_old=row.key_use_is_old,
         organization_id=row.organization_id,
-        batch_id=row.known_id or row.written_id,
+        batch_id=batch_id,
         status=row.known_status or QUEUED,
         existed=row.known_id is not None,
     )
@@ -112,7 +128,7 @@ def _columns(sends: Sequence[Send]) -> dict[str, str]:
 # each other one way round only. The id is drawn before the INSERT, because what an INSERT returns does not
 # say which source row it came from. One more is drawn for each 16 recipients, so that a run of ids stands for a bounded
 # number of transactions as well (`app.models.ERA`). The key's last use is noted apart, once a minute (`app.api_keys`).
-_ACCEPT = b"""
+_ACCEPT = Statement("""
     WITH asked AS MATERIALIZED (
         SELECT a.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
                k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old,
@@ -146,4 +162,4 @@ _ACCEPT = b"""
     SELECT (a.ordinality - 1)::int AS place, a.api_key_id, a.key_use_is_old, a.organization_id, a.is_disabled,
            a.is_suspended, k.id AS known_id, k.status AS known_status, k.is_same, w.id AS written_id
     FROM asked a LEFT JOIN known k ON k.ordinality = a.ordinality LEFT JOIN written w ON w.id = a.new_id
-"""
+""")

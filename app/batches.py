@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.arrays import array
-from app.database import AnyConnection, driver
+from app.database import AnyConnection, driver, together
+from app.exchange import Statement
 
 QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
 
@@ -102,11 +103,12 @@ def find_issued(
     For a few small batches, whose callers the front has made sure of: here is asked for no organization.
     """
     found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
-    with driver(connection) as postgresql:
-        for row in postgresql.execute(_FIND_ISSUED, {"ids": array(batch_ids)}):
-            _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
-            if row[_BATCH_WIDTH] is not None:  # A refused batch has no transactions.
-                transactions.append(TransactionRow(*row[_BATCH_WIDTH:]))
+    with together(connection) as exchange:
+        answer = exchange.ask(_FIND_ISSUED, ids=array(batch_ids))
+    for row in answer.rows:
+        _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
+        if row[_BATCH_WIDTH] is not None:  # A refused batch has no transactions.
+            transactions.append(TransactionRow(*row[_BATCH_WIDTH:]))
     return found
 
 
@@ -114,7 +116,7 @@ _BATCH_WIDTH = len(BatchRow._fields)
 
 # The ids come out of a SELECT, so that PostgreSQL keeps one plan: for ids that it sees, it would make a new one
 # for each call, which takes longer than to read a few small batches.
-_FIND_ISSUED = f"""
+_FIND_ISSUED = Statement(f"""
     SELECT {_BATCH}, {_TRANSACTION}
     FROM batches b
     JOIN organizations o ON o.id = b.organization_id
@@ -122,7 +124,7 @@ _FIND_ISSUED = f"""
     LEFT JOIN users u ON u.id = t.user_id
     WHERE b.id = ANY((SELECT %(ids)s::bigint[])::bigint[]) AND b.status <> 'queued'
     ORDER BY b.id, t.position
-""".encode()
+""")
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
@@ -137,7 +139,7 @@ _FINAL_AMONG = text("SELECT id FROM batches WHERE id = ANY(:batch_ids) AND statu
 IS_DUE = "status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp())"
 
 # Finds a row when an organization has such a batch.
-HAS_DUE = f"SELECT FROM batches WHERE organization_id = %(organization_id)s AND {IS_DUE} LIMIT 1".encode()
+HAS_DUE = Statement(f"SELECT FROM batches WHERE organization_id = %(organization_id)s::bigint AND {IS_DUE} LIMIT 1")
 
 
 def due(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:

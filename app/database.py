@@ -1,14 +1,18 @@
 """The way to PostgreSQL: the one place that commits, and the one family of errors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+from psycopg import IsolationLevel
+from psycopg.pq import TransactionStatus
 from sqlalchemy import Connection, PoolProxiedConnection
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.connections import engine
+from app.exchange import Exchange, Statement
+from app.timed_connection import TimedConnection
 
 # What `driver` finds psycopg's connection in.
 AnyConnection = Connection | PoolProxiedConnection
@@ -35,32 +39,29 @@ def transaction() -> Iterator[Connection]:
 
 
 class Look:
-    """What a statement has seen right after a transaction; known once the transaction has ended."""
+    """Whether a statement has found a row right after a transaction; known once the transaction has ended."""
 
     found: bool
 
 
 @contextmanager
-def transaction_then(
-    statement: bytes, parameters: Mapping[str, object]
-) -> Iterator[tuple[PoolProxiedConnection, Look]]:
-    """Open one transaction like `transaction`, and look at something with a statement right after it has committed.
+def transaction_then(statement: Statement, **values: str | int | None) -> Iterator[tuple[Exchange, Look]]:
+    """Open one transaction like `transaction`, and look for a row with a statement right after it has committed.
 
-    The commit and the look are one round trip, and so is what the block asks of the driver last and does not
-    read: a mistake in that is raised when the block ends, and then nothing is committed. The look is a
-    transaction of its own. It holds no lock of the first, and sees what others have committed meanwhile.
-
-    The block asks through `driver` alone, and reads when it has ended: to read before costs a round trip.
+    What the block asks, the commit and the look are one message to PostgreSQL, sent when the block ends: so a
+    mistake in any of it is raised then, and nothing is committed. The look is a transaction of its own. It
+    holds no lock of the first, and sees what others have committed meanwhile.
     """
     look = Look()
-    with bare_connection() as connection, driver(connection) as postgresql:
-        looking = postgresql.cursor()
-        with postgresql.pipeline():
-            postgresql.execute(b"BEGIN")
-            yield connection, look
-            postgresql.execute(b"COMMIT")
-            looking.execute(statement, parameters)
-        look.found = looking.fetchone() is not None
+    with bare_connection() as connection, together(connection) as exchange:
+        exchange.ask(_BEGIN)
+        yield exchange, look
+        exchange.ask(_COMMIT)
+        looked = exchange.ask(statement, **values)
+    look.found = bool(looked.rows)
+
+
+_BEGIN, _COMMIT = Statement("BEGIN"), Statement("COMMIT")
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def single_statement() -> Iterator[Connection]:
 
 @contextmanager
 def bare_connection() -> Iterator[PoolProxiedConnection]:
-    """Lend a connection of the pool for `driver` alone; each statement on it is a transaction of its own.
+    """Lend a connection of the pool for `together` alone, without a transaction around it.
 
     For what every send does: to make a connection of SQLAlchemy's of it costs more there than to send the statement.
 
@@ -87,35 +88,37 @@ def bare_connection() -> Iterator[PoolProxiedConnection]:
     except psycopg.Error as error:
         raise _as_sqlalchemys(error, was_lost=False) from error
     try:
-        with driver(lent) as postgresql:
-            postgresql.autocommit = True
         yield lent
     finally:
-        _take_back(lent)
-
-
-def _take_back(lent: PoolProxiedConnection) -> None:
-    """Put a connection back as SQLAlchemy wants to find it, or away when it cannot be."""
-    postgresql = lent.driver_connection
-    if isinstance(postgresql, psycopg.Connection):  # It is gone when it was lost.
-        try:
-            postgresql.rollback()  # What an exception has left open.
-            postgresql.autocommit = False
-        except psycopg.Error as error:
-            lent.invalidate(error)
-    lent.close()
+        lent.close()
 
 
 @contextmanager
-def driver(connection: AnyConnection) -> Iterator[psycopg.Connection]:
-    """Give psycopg's own connection, for the few statements of which every send makes one.
+def together(connection: AnyConnection) -> Iterator[Exchange]:
+    """Open an exchange, whose statements go to PostgreSQL in one message when the block ends.
 
-    There SQLAlchemy's share is felt, and pipelines are psycopg's. Errors leave as SQLAlchemy's, so that
-    nobody has to know two families of them.
+    On a connection of SQLAlchemy's they are part of its transaction, on a bare one a transaction by themselves.
+
+    Raises:
+        DBAPIError: one of them has failed, and those after it were not run; or the connection was lost.
+    """
+    with driver(connection) as postgresql, Exchange(postgresql) as exchange:
+        if isinstance(connection, Connection) and not postgresql.autocommit:
+            assert postgresql.isolation_level in {None, IsolationLevel.READ_COMMITTED}, "this begins no other kind"
+            if postgresql.pgconn.transaction_status == TransactionStatus.IDLE:  # psycopg has not begun it yet.
+                exchange.ask(_BEGIN)
+        yield exchange
+
+
+@contextmanager
+def driver(connection: AnyConnection) -> Iterator[TimedConnection]:
+    """Give psycopg's own connection, where SQLAlchemy's share is felt.
+
+    Errors leave as SQLAlchemy's, so that nobody has to know two families of them.
     """
     lent = connection.connection if isinstance(connection, Connection) else connection
     postgresql = lent.driver_connection
-    assert isinstance(postgresql, psycopg.Connection), "SQLAlchemy was given psycopg as its driver"
+    assert isinstance(postgresql, TimedConnection), "every engine of ours makes these"
     try:
         yield postgresql
     except psycopg.Error as error:

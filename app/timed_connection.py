@@ -30,6 +30,14 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.made_at = time.monotonic()
+        # The names of the statements that the server keeps prepared for `app.exchange`.
+        self.prepared: set[bytes] = set()
+
+    def _deallocate(self, name: bytes | None) -> PQGen[None]:
+        """Have the server forget a statement of psycopg's, or every one there is, as psycopg does after a rollback."""
+        if name is None:
+            self.prepared.clear()
+        return super()._deallocate(name)
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Wait as psycopg does, but for `patience_s` at the most.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import DBAPIError
 
 from app import batches, logs
-from app.database import single_statement, transaction, transaction_then
+from app.database import single_statement, together, transaction, transaction_then
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.report import report
 from app.tally import DRAINS, POSTPONED_BATCHES, tally
@@ -33,8 +33,8 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], Non
     for _ in range(ROUNDS_MAX):
         began = time.perf_counter()
         try:
-            with transaction_then(batches.HAS_DUE, {"organization_id": organization_id}) as (connection, due):
-                asked = issue(connection, organization_id)
+            with transaction_then(batches.HAS_DUE, organization_id=organization_id) as (exchange, due):
+                asked = issue(exchange, organization_id)
             outcomes, is_done = asked.outcomes(), not due.found
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
@@ -60,8 +60,9 @@ def _one_at_a_time(organization_id: int) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for batch_id in due:
         try:
-            with transaction() as connection:
-                found = issue(connection, organization_id, only=batch_id).outcomes()
+            with transaction() as connection, together(connection) as exchange:
+                asked = issue(exchange, organization_id, only=batch_id)
+            found = asked.outcomes()
             if found is None:
                 return outcomes
             outcomes += found

@@ -1,12 +1,10 @@
 """Issuing: debit an organization for its queued batches and write one transaction per recipient."""
 
-from typing import Any, NamedTuple
-
-import psycopg
+from typing import NamedTuple
 
 from app.batches import IS_DUE
-from app.database import AnyConnection, driver
 from app.errors import OrganizationDisabled, OrganizationSuspended
+from app.exchange import Answer, Exchange, Statement
 from app.settings import INT64_MAX
 
 # One drain is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
@@ -28,15 +26,13 @@ class Outcome(NamedTuple):
 class Issue:
     """An issue that PostgreSQL was asked for. What came of it holds once its transaction has committed."""
 
-    def __init__(self, owning: psycopg.Cursor[Any], issuing: psycopg.Cursor[Any]) -> None:
+    def __init__(self, owning: Answer, issuing: Answer) -> None:
         self._owning = owning
         self._issuing = issuing
 
     def outcomes(self) -> list[Outcome] | None:
         """Return what became of each batch, oldest first; None when another worker owns the organization's drain."""
-        if self._owning.fetchone() is None:
-            return None
-        return [Outcome._make(row) for row in self._issuing]
+        return [Outcome._make(row) for row in self._issuing.rows] if self._owning.rows else None
 
 
 def drain_lock(organization_id: int) -> int:
@@ -44,37 +40,32 @@ def drain_lock(organization_id: int) -> int:
     return 0x5054 << 48 | organization_id
 
 
-def issue(connection: AnyConnection, organization_id: int, *, only: int | None = None) -> Issue:
-    """Issue (or refuse) the due batches of an organization in this transaction, oldest first, or `only` one of them.
+def issue(exchange: Exchange, organization_id: int, *, only: int | None = None) -> Issue:
+    """Ask to issue (or refuse) the due batches of an organization, oldest first, or `only` one of them.
 
     A batch that is delivered twice is found issued here, under the lock, and is left alone. Nothing is read
-    here, so that in `transaction_then` a whole drain is one way to PostgreSQL and back.
+    here, so that a whole drain is one way to PostgreSQL and back.
     """
-    with driver(connection) as postgresql:
-        owning = _own_and_lock(postgresql, organization_id)
-        # A statement of its own, so that it looks after the lock: what was queued before may have been
-        # issued by whoever we waited for.
-        return Issue(owning, _decide_and_write(postgresql, organization_id, only))
+    owning = _own_and_lock(exchange, organization_id)
+    # A statement of its own, so that it looks after the lock: what was queued before may have been
+    # issued by whoever we waited for.
+    return Issue(owning, _decide_and_write(exchange, organization_id, only))
 
 
-def _own_and_lock(postgresql: psycopg.Connection[Any], organization_id: int) -> psycopg.Cursor[Any]:
-    return postgresql.execute(_OWN_AND_LOCK, {"organization_id": organization_id, "drain": drain_lock(organization_id)})
+def _own_and_lock(exchange: Exchange, organization_id: int) -> Answer:
+    return exchange.ask(_OWN_AND_LOCK, organization_id=organization_id, drain=drain_lock(organization_id))
 
 
-def _decide_and_write(
-    postgresql: psycopg.Connection[Any], organization_id: int, only: int | None
-) -> psycopg.Cursor[Any]:
-    return postgresql.execute(
+def _decide_and_write(exchange: Exchange, organization_id: int, only: int | None) -> Answer:
+    return exchange.ask(
         _DECIDE_AND_WRITE,
-        {
-            "organization_id": organization_id,
-            "first": only or 1,
-            "last": only or INT64_MAX,
-            "batches_max": BATCHES_MAX,
-            "recipients_max": RECIPIENTS_MAX,
-            "disabled": OrganizationDisabled.code,
-            "suspended": OrganizationSuspended.code,
-        },
+        organization_id=organization_id,
+        first=only or 1,
+        last=only or INT64_MAX,
+        batches_max=BATCHES_MAX,
+        recipients_max=RECIPIENTS_MAX,
+        disabled=OrganizationDisabled.code,
+        suspended=OrganizationSuspended.code,
     )
 
 
@@ -88,10 +79,10 @@ def _decide_and_write(
 #
 # `points.drain` is a note for the next statement, which is sent before this one is answered: it names the
 # organization that this transaction owns, and is gone when the transaction ends.
-_OWN_AND_LOCK = b"""
+_OWN_AND_LOCK = Statement("""
     SELECT set_config('points.drain', id::text, true) FROM organizations
     WHERE id = %(organization_id)s::bigint AND pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE
-"""
+""")
 
 # What was decided for a batch `b`, which is still queued. The upper bound keeps whoever looks for these few
 # batches from reading the whole queue.
@@ -114,10 +105,10 @@ _IS_DECIDED = """d.batches > 0 AND b.id = d.batch_id AND b.id <= (SELECT max(bat
 #
 # Its plan is kept, and made when the tables may still be small, so it is put in a way that no plan reads a table
 # whole: the batches are found in the index of what is queued, each user in that of the addresses.
-_DECIDE_AND_WRITE = f"""
+_DECIDE_AND_WRITE = Statement(f"""
     WITH RECURSIVE organization AS MATERIALIZED (
         SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill,
-               CASE WHEN is_disabled THEN %(disabled)s WHEN is_suspended THEN %(suspended)s END AS refusal
+               CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
         FROM organizations
         WHERE id = %(organization_id)s::bigint
           AND current_setting('points.drain', true) = %(organization_id)s::bigint::text
@@ -142,8 +133,8 @@ _DECIDE_AND_WRITE = f"""
         CROSS JOIN LATERAL (
             SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
         ) c
-        WHERE d.batches < %(batches_max)s
-          AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s)
+        WHERE d.batches < %(batches_max)s::int
+          AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s::bigint)
     ), refused AS (
         UPDATE batches b
         SET status = 'refused', refusal = o.refusal, idempotency_key = NULL, idempotency_hash = NULL
@@ -187,4 +178,4 @@ _DECIDE_AND_WRITE = f"""
     UNION ALL
     SELECT id, sandbox, amount, recipient_count, debited_count FROM refused
     ORDER BY id
-""".encode()
+""")

@@ -13,45 +13,54 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from app.exchange import Exchange
+
 FOLDER = "CRASH_FOLDER"
 
 # A pause that nobody ends is over after this, so that a test that fails leaves nothing standing.
 _WAITS_AT_MOST_S = 20.0
 
 
-def reach(place: str) -> None:
-    """Stop here if the pause at `place` is armed."""
+def reach(place: str, *arguments: object, **_: object) -> None:
+    """Stop here if the pause at `place` is armed.
+
+    The arguments are those of the function that it is planted at. An exchange among them is sent first: its
+    statements go to PostgreSQL together, and here it shall be at work on those that were asked so far.
+    """
     folder = Path(os.environ[FOLDER])
     reached = folder / f"{place}.reached.{os.getpid()}"
     try:
         (folder / f"{place}.armed").rename(reached)
     except FileNotFoundError:
         return
+    for argument in arguments:
+        if isinstance(argument, Exchange):
+            argument.send()
     deadline = time.monotonic() + _WAITS_AT_MOST_S
     while reached.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
-def plant_before(module: ModuleType, name: str, plant: Callable[[], None]) -> None:
-    """Have `plant` called before a function of a module, wherever the function is looked up there."""
+def plant_before(module: ModuleType, name: str, plant: Callable[..., None]) -> None:
+    """Have `plant` called with its arguments before a function of a module, wherever it is looked up there."""
     function = getattr(module, name)
 
     @wraps(function)
     def planted(*arguments: Any, **named: Any) -> Any:
-        plant()
+        plant(*arguments, **named)
         return function(*arguments, **named)
 
     setattr(module, name, planted)
 
 
-def plant_after(module: ModuleType, name: str, plant: Callable[[], None]) -> None:
-    """Have `plant` called after a function of a module, when it returns."""
+def plant_after(module: ModuleType, name: str, plant: Callable[..., None]) -> None:
+    """Have `plant` called with its arguments after a function of a module, when it returns."""
     function = getattr(module, name)
 
     @wraps(function)
     def planted(*arguments: Any, **named: Any) -> Any:
         result = function(*arguments, **named)
-        plant()
+        plant(*arguments, **named)
         return result
 
     setattr(module, name, planted)

@@ -40,6 +40,6 @@ if places.VISIBILITY_TIMEOUT_S in os.environ:
 
 
 if places.DRAIN_LASTS_S in os.environ:
-    plant_after(tasks, "drain", partial(time.sleep, float(os.environ[places.DRAIN_LASTS_S])))
+    plant_after(tasks, "drain", lambda *_, **__: time.sleep(float(os.environ[places.DRAIN_LASTS_S])))
 
 __all__ = ["celery"]

@@ -8,7 +8,7 @@ from app import api_keys, batches, organizations, users
 from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.batches import BatchRow, TransactionRow
 from app.connections import engine
-from app.database import snapshot, transaction, transaction_then
+from app.database import snapshot, together, transaction, transaction_then
 from app.errors import MayNotIssue
 from app.keys import hash_key
 from app.ledger import fold as ledger_fold
@@ -46,7 +46,9 @@ def make_users(*emails: str) -> list[int]:
 
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[int] | None:
     """Issue as a drain does, in this transaction, and return the ids of the batches; None when the drain is owned."""
-    outcomes = ask_to_issue(connection, organization_id, only=only).outcomes()
+    with together(connection) as exchange:
+        asked = ask_to_issue(exchange, organization_id, only=only)
+    outcomes = asked.outcomes()
     return None if outcomes is None else [outcome.batch_id for outcome in outcomes]
 
 
@@ -128,7 +130,7 @@ def issue_now(organization_id: int, emails: Sequence[str], amount: int, *, sandb
 
 def has_due(organization_id: int) -> bool:
     """Tell whether a drain would look again: the look that follows its commit."""
-    with transaction_then(batches.HAS_DUE, {"organization_id": organization_id}) as (_, look):
+    with transaction_then(batches.HAS_DUE, organization_id=organization_id) as (_, look):
         pass
     return look.found
 

@@ -6,7 +6,8 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from app.arrays import array, text_array
-from app.database import bare_connection, driver
+from app.database import bare_connection, together
+from app.exchange import Statement
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -20,9 +21,10 @@ often = effort(max_examples=100, deadline=None, suppress_health_check=[HealthChe
 
 
 def _read(written: str, kind: str) -> object:
-    with bare_connection() as connection, driver(connection) as postgresql:
-        [(read,)] = postgresql.execute(f"SELECT %s::{kind}[]".encode(), [written])
-        return read
+    with bare_connection() as connection, together(connection) as exchange:
+        answer = exchange.ask(Statement(f"SELECT %(written)s::{kind}[]"), written=written)
+    [(read,)] = answer.rows
+    return read
 
 
 @often

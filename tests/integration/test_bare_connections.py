@@ -4,7 +4,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from app.database import AnyConnection, bare_connection, driver, is_away, transaction
+from app.database import AnyConnection, bare_connection, is_away, together, transaction
+from app.exchange import Statement
 from tests.conftest import forget_everything
 from tests.integration import books
 
@@ -17,9 +18,10 @@ def one_connection(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
     books.make_organization()
 
 
-def _run(connection: AnyConnection, statement: bytes) -> None:
-    with driver(connection) as postgresql:
-        postgresql.execute(statement)
+def _run(connection: AnyConnection, *statements: str) -> None:
+    with together(connection) as exchange:
+        for statement in statements:
+            exchange.ask(Statement(statement))
 
 
 def _name() -> str:
@@ -33,17 +35,23 @@ def _fail_in_a_transaction() -> None:
         raise RuntimeError
 
 
-def test_each_statement_is_committed_by_itself() -> None:
+def test_what_is_asked_together_is_committed_by_itself() -> None:
     with pytest.raises(RuntimeError), bare_connection() as connection:  # noqa: PT012
-        _run(connection, b"UPDATE organizations SET name = 'Other'")
+        _run(connection, "UPDATE organizations SET name = 'Other'")
         raise RuntimeError
     assert _name() == "Other"
 
 
+def test_what_is_asked_together_is_undone_together() -> None:
+    with pytest.raises(DBAPIError), bare_connection() as connection:
+        _run(connection, "UPDATE organizations SET name = 'Other'", "UPDATE organizations SET name = NULL", "SELECT 1")
+    assert _name() == "Acme"
+
+
 def test_what_an_exception_leaves_open_is_undone() -> None:
     with pytest.raises(RuntimeError), bare_connection() as connection:  # noqa: PT012
-        _run(connection, b"BEGIN")
-        _run(connection, b"UPDATE organizations SET name = 'Other'")
+        _run(connection, "BEGIN")
+        _run(connection, "UPDATE organizations SET name = 'Other'")
         raise RuntimeError
     assert _name() == "Acme"
 
@@ -51,7 +59,7 @@ def test_what_an_exception_leaves_open_is_undone() -> None:
 def test_the_next_user_of_the_connection_has_transactions_again() -> None:
     for _ in range(3):
         with bare_connection() as connection:
-            _run(connection, b"SELECT 1")
+            _run(connection, "SELECT 1")
         with pytest.raises(RuntimeError):
             _fail_in_a_transaction()
         assert _name() == "Acme"
@@ -59,7 +67,7 @@ def test_the_next_user_of_the_connection_has_transactions_again() -> None:
 
 def test_a_mistake_is_sqlalchemys_error_and_no_outage() -> None:
     with pytest.raises(DBAPIError) as caught, bare_connection() as connection:
-        _run(connection, b"UPDATE organizations SET name = NULL")
+        _run(connection, "UPDATE organizations SET name = NULL")
     assert not is_away(caught.value)
     assert _name() == "Acme"
 
@@ -67,10 +75,10 @@ def test_a_mistake_is_sqlalchemys_error_and_no_outage() -> None:
 def test_a_connection_that_is_lost_is_replaced_each_time() -> None:
     for _ in range(3):
         with pytest.raises(DBAPIError) as caught, bare_connection() as connection:
-            _run(connection, b"SELECT pg_terminate_backend(pg_backend_pid())")
+            _run(connection, "SELECT pg_terminate_backend(pg_backend_pid())")
         assert is_away(caught.value)
         with bare_connection() as connection:
-            _run(connection, b"UPDATE organizations SET name = 'Acme'")
+            _run(connection, "UPDATE organizations SET name = 'Acme'")
         assert _name() == "Acme"
 
 

@@ -1,10 +1,10 @@
 """Owning a drain: one worker at a time, nobody waits for it, and no batch is stranded by leaving."""
 
 import pytest
-from sqlalchemy import Connection
 
 from app.connections import engine
 from app.database import transaction
+from app.exchange import Exchange
 from app.ledger.drain import drain
 from app.ledger.issue import Issue, issue
 from app.ledger.refill import refill
@@ -90,9 +90,10 @@ def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def issue_and_come_late(connection: Connection, organization_id: int) -> Issue:
+    def issue_and_come_late(exchange: Exchange, organization_id: int) -> Issue:
         monkeypatch.undo()
-        issued = issue(connection, organization_id)
+        issued = issue(exchange, organization_id)
+        exchange.send()
         races.until_owned()
         late.append(books.queue_batch(organization_id, [ANN], 2))
         assert drain(organization_id, announce=_nobody) is False
@@ -112,7 +113,7 @@ def test_a_batch_that_comes_while_batches_are_tried_one_at_a_time_is_not_strande
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def fail_once_and_come_late(_connection: Connection, organization_id: int) -> None:
+    def fail_once_and_come_late(_exchange: Exchange, organization_id: int) -> None:
         monkeypatch.undo()
         late.append(books.queue_batch(organization_id, [ANN], 2))
         raise RuntimeError

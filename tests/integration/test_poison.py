@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app import batches
 from app.database import transaction
+from app.exchange import Exchange
 from app.ledger import issue
 from app.settings import INT64_MAX
 from tests.integration import books, races
@@ -134,9 +135,10 @@ def test_a_drain_whose_connection_is_cut_raises_and_leaves_its_batches_as_they_w
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
 
-    def cut_before_writing(*arguments: object) -> object:
+    def cut_before_writing(exchange: Exchange, *arguments: object) -> object:
+        exchange.send()
         books.execute(f"SELECT pg_terminate_backend({races.until_owned()})")
-        return write(*arguments)
+        return write(exchange, *arguments)
 
     write: Any = issue._decide_and_write
     monkeypatch.setattr(issue, "_decide_and_write", cut_before_writing)

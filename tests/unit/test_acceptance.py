@@ -1,7 +1,6 @@
 """What became of a send, as a row of the accepting statement tells it, and how its arrays are written."""
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from app.errors import IdempotencyKeyReused, OrganizationDisabled, OrganizationS
 
 def outcome(**changes: Any) -> object:
     row = {
+        "place": 0,
         "api_key_id": 1,
         "key_use_is_old": False,
         "organization_id": 7,
@@ -25,7 +25,7 @@ def outcome(**changes: Any) -> object:
         "is_same": None,
         "written_id": None,
     }
-    return acceptance._outcome(SimpleNamespace(**(row | changes)))
+    return acceptance._outcome(acceptance._Row(**(row | changes)))
 
 
 def test_a_batch_that_was_written_is_queued_and_its_own() -> None:
