@@ -28,6 +28,8 @@ def broker_settings(url: str) -> dict[str, Any]:
         "socket_keepalive": True,
         # A connection that fell silent, as one behind a proxy may, is given up within twice this and a second.
         "health_check_interval": 5,
+        # One list a queue. kombu keeps four, for priorities, and would have Redis watch all of them for each message.
+        "priority_steps": [0],
     }
     if kind == "sentinel":
         sentinels = Sentinels.of(url)
