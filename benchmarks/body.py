@@ -22,7 +22,7 @@ def measure(options: Options) -> list[Row]:
         for size in floor.SIZES:
             looks[named("floor", recipients=size)] = floor.look(connection, size)
             looks |= _looks(service, size)
-        return take_turns(looks, rounds=options.rounds)
+        return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
 
 
 def _looks(service: Service, size: int) -> dict[Named, Look]:

@@ -11,14 +11,13 @@ from benchmarks.busy import ACCOUNTS
 from benchmarks.caller import Caller
 from benchmarks.floor import Connection
 from benchmarks.load import answered_s, post_send
-from benchmarks.options import NotMeasured, Options
+from benchmarks.options import Options
 from benchmarks.rows import Row
 from benchmarks.service import Service, running
 from benchmarks.usage import cpu_s, resident_bytes
 
 _SMALL_SENDS = 1_000
 _LARGE = 10_000
-_FOLDED_IN_S = 120.0
 # PostgreSQL's processes pass on what they counted after at most ten idle seconds.
 _COUNTED_AFTER_S = 11.0
 
@@ -37,14 +36,14 @@ def _measure(service: Service, connection: Connection, *, size: int, sends: int)
     key = service.sender().key
     requests = [post_send(key, emails[start : start + size]) for start in range(0, len(emails), size)]
     idle_cpu_s = cpu_s(service.parts())
-    rest_s = _rest(connection)
+    rest_s = _rest(service)
     before, cpu_before, memory_before = _counted(connection), cpu_s(service.parts()), resident_bytes(service.parts())
     with contextlib.closing(Caller(HOST, service.port, requests, 0)) as caller:
         for number in range(sends):
             answered_s(caller, requests[number % len(requests)], expect=201)
     sending_s = caller.sent_at - before["at"]
     cpu_after = cpu_s(service.parts())
-    _rest(connection)
+    _rest(service)
     after, memory_after = _counted(connection), resident_bytes(service.parts())
     count = size * sends
     figures = {
@@ -64,14 +63,10 @@ def _measure(service: Service, connection: Connection, *, size: int, sends: int)
     return [Row(what="sends", of=of, figure=figure, values=[value]) for figure, value in figures.items()]
 
 
-def _rest(connection: Connection) -> float:
+def _rest(service: Service) -> float:
     """Wait until every credit is folded, and PostgreSQL's processes have passed on their counts; return the seconds."""
     started = time.monotonic()
-    deadline = started + _FOLDED_IN_S
-    while _scalar(connection, "SELECT count(*) FROM unfolded_batches") > 0:
-        if time.monotonic() > deadline:
-            raise NotMeasured("The credits were not folded in time.")
-        time.sleep(0.5)
+    service.wait_until_folded()
     time.sleep(_COUNTED_AFTER_S)
     return time.monotonic() - started
 

@@ -5,6 +5,7 @@ organization that is measured.
 """
 
 import contextlib
+from collections.abc import Sequence
 from functools import partial
 
 from app.local.ports import HOST
@@ -28,9 +29,11 @@ _LISTS = ("/v1/batches?limit=100", "/v1/transactions?limit=100", "/v1/transactio
 def measure(options: Options) -> list[Row]:
     """Store the rows, and measure each service in turn; `quick` leaves out the largest."""
     looks: dict[Named, Look] = {}
+    services: list[Service] = []
     with contextlib.ExitStack() as stack:
         for millions in MILLIONS[:-1] if options.quick else MILLIONS:
             service = stack.enter_context(running())
+            services.append(service)
             emails = service.accounts("growth", RECIPIENTS)
             sender = service.sender()
             _store_millions(service, sender, millions)
@@ -40,7 +43,12 @@ def measure(options: Options) -> list[Row]:
                     looks[named(f"GET {path}", millions=millions)] = repeated(
                         partial(_read, service, sender, path), times=_READS_A_LOOK
                     )
-        return take_turns(looks, rounds=options.rounds)
+        return take_turns(looks, rounds=options.rounds, rest=partial(_wait_until_folded, services))
+
+
+def _wait_until_folded(services: Sequence[Service]) -> None:
+    for service in services:
+        service.wait_until_folded()
 
 
 def _store_millions(service: Service, sender: Sender, millions: int) -> None:

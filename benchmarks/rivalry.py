@@ -31,7 +31,7 @@ def measure(options: Options) -> list[Row]:
                 looks[named(f"{who}, whole send", recipients=LARGE)] = partial(_once, port, large)
                 plan = Plan(port=port, requests=ones, callers=CALLERS)
                 looks[named(f"{who}, send of one", callers=CALLERS)] = partial(_many, plan, options.seconds)
-            return take_turns(looks, rounds=options.rounds)
+            return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
 
 
 def _once(port: int, request: bytes) -> dict[str, float]:

@@ -32,15 +32,17 @@ class Row:
         return asdict(self)
 
 
-def take_turns(looks: Mapping[Named, Look], *, rounds: int) -> list[Row]:
+def take_turns(looks: Mapping[Named, Look], *, rounds: int, rest: Callable[[], object] = lambda: None) -> list[Row]:
     """Take one look of each measure a round, in turn, so that the machine's mood weighs on all alike.
 
-    One round goes before to warm up, not counted.
+    One round goes before to warm up, not counted. `rest` is called after each look, and waits until what that has
+    left to be done is done: the next one shall not pay for it.
     """
     values: dict[tuple[Named, str], list[float]] = {}
     for turn in range(rounds + 1):
         for name, look in looks.items():
             seen = look()
+            rest()
             if turn > 0:
                 for figure, value in seen.items():
                     values.setdefault((name, figure), []).append(value)

@@ -30,7 +30,7 @@ def measure(options: Options) -> list[Row]:
             looks[named("floor", recipients=size)] = floor.look(connection, size)
             send = _Send(service, connection, size)
             looks[named("whole send", recipients=size)] = repeated(send.look, times=floor.repeats(size))
-        return take_turns(looks, rounds=options.rounds)
+        return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
 
 
 class _Send:

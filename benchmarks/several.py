@@ -28,7 +28,7 @@ def measure(options: Options) -> list[Row]:
         large = Plan(port=service.port, requests=[post_send(service.sender().key, large_emails)], callers=1)
         looks[named("small organization, alone")] = partial(_small, [small], options.seconds)
         looks[named("small organization, beside 10,000")] = partial(_small, [small, large], options.seconds)
-        return take_turns(looks, rounds=options.rounds)
+        return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
 
 
 def _together(plans: list[Plan], seconds: float) -> dict[str, float]:

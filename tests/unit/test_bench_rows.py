@@ -36,8 +36,11 @@ def test_measures_take_turns_and_the_first_round_is_not_counted() -> None:
 
         return measure
 
-    rows = take_turns({named("floor"): look("floor"), named("send", recipients=1): look("send")}, rounds=2)
+    looks = {named("floor"): look("floor"), named("send", recipients=1): look("send")}
+    rests: list[int] = []
+    rows = take_turns(looks, rounds=2, rest=lambda: rests.append(len(order)))
     assert order == ["floor", "send"] * 3
+    assert rests == [1, 2, 3, 4, 5, 6]
     assert rows == [
         Row(what="floor", of={}, figure="time_s", values=[3, 5]),
         Row(what="send", of={"recipients": 1}, figure="time_s", values=[4, 6]),
