@@ -14,8 +14,8 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 
-# How psycopg sends a COMMIT, in the messages of PostgreSQL's protocol (a letter, a length, the rest): as a simple
-# query; in a pipeline it is parsed, under a name once it is a prepared statement, and then bound by that name.
+# How a COMMIT is sent, in the messages of PostgreSQL's protocol (a letter, a length, the rest): by psycopg as a simple
+# query; in an exchange it is parsed, under a name where it is a prepared statement, and then bound by that name.
 _QUERY = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 _PARSE = re.compile(rb"P.{4}(\w*)\x00COMMIT\x00", re.DOTALL)
 _BIND = re.compile(rb"B.{4}\x00(\w+)\x00", re.DOTALL)

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from app.database import AnyConnection, bare_connection, is_away, together, transaction
+from app.database import AnyConnection, bare_connection, is_away, single_statement, together, transaction
 from app.exchange import Statement
 from tests.conftest import forget_everything
 from tests.integration import books
@@ -39,6 +39,12 @@ def test_what_is_asked_together_is_committed_by_itself() -> None:
     with pytest.raises(RuntimeError), bare_connection() as connection:  # noqa: PT012
         _run(connection, "UPDATE organizations SET name = 'Other'")
         raise RuntimeError
+    assert _name() == "Other"
+
+
+def test_on_a_connection_of_single_statements_too_and_no_transaction_is_left_open() -> None:
+    with single_statement() as connection:
+        _run(connection, "UPDATE organizations SET name = 'Other'")
     assert _name() == "Other"
 
 

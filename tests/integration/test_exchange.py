@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 
 import psycopg
@@ -169,6 +169,19 @@ def test_a_connection_that_is_lost_meanwhile_is_closed_and_says_so(connection: T
     assert connection.closed
     with pytest.raises(psycopg.OperationalError):
         _ask(connection, _COUNT)
+
+
+def test_a_connection_that_ends_before_everything_is_answered_is_not_waited_for(
+    connection: TimedConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(_: object) -> Generator[None, None, list[object]]:
+        yield from ()
+        return []  # As libpq answers on a connection that is gone.
+
+    monkeypatch.setattr("app.exchange.generators.fetch_many", nothing)
+    with pytest.raises(psycopg.OperationalError, match="gone before"):
+        _ask(connection, _COUNT)
+    assert connection.closed
 
 
 def test_a_server_that_does_not_answer_is_given_up(connection: TimedConnection) -> None:
