@@ -1,7 +1,7 @@
 """Acceptance: the one statement that knows who calls and writes their batches, for one send or for many at once."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from app.arrays import array, text_array
 from app.batches import QUEUED
 from app.database import AnyConnection, together
 from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
-from app.exchange import Statement
+from app.exchange import Answer, Statement
 from app.organizations import may_not_issue
 
 
@@ -55,17 +55,30 @@ class Acceptance(NamedTuple):
     existed: bool
 
 
-def accept(connection: AnyConnection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
+Outcomes = Sequence["Acceptance | PointsError | None"]
+
+
+def accept(
+    connection: AnyConnection, sends: Sequence[Send], *, while_committing: Callable[[Outcomes], None] | None = None
+) -> list[Acceptance | PointsError | None]:
     """Write a queued batch for each send that may have one; return what became of each, at its place.
 
     One statement does it all: once it is committed, what it accepted cannot be lost. The errors are
     returned, because one caller's are no other's: `InvalidKey`, `IdempotencyKeyReused`, `MayNotIssue`
     (a batch that the idempotency key names is found before that is asked). None stands for a send whose
     idempotency key another took in the same moment: the batch that holds it is there now, so ask again.
+
+    `while_committing` is given the outcomes before they are certain, while PostgreSQL commits them.
     """
-    outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
     with together(connection) as exchange:
         answer = exchange.ask(_ACCEPT, **_columns(sends))
+        if while_committing is not None:
+            exchange.while_committing(lambda: while_committing(_outcomes(len(sends), answer)))
+    return _outcomes(len(sends), answer)
+
+
+def _outcomes(count: int, answer: Answer) -> list[Acceptance | PointsError | None]:
+    outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * count
     for row in map(_Row._make, answer.rows):
         outcomes[row.place] = _outcome(row)
     return outcomes

@@ -6,6 +6,7 @@ as long in a loop (decision 12).
 """
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Self
@@ -56,6 +57,7 @@ class Exchange:
         self._unsent: list[tuple[Statement, list[bytes | None], Answer]] = []
         # What PostgreSQL will answer, in this order: statements to be prepared, and statements asked.
         self._awaited: list[Statement | Answer] = []
+        self._while_committing: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -65,6 +67,7 @@ class Exchange:
             self._end()
         elif self._awaited:  # What `send` has sent is answered also when the block has failed.
             self._unsent.clear()
+            self._while_committing = None
             with suppress(psycopg.Error):
                 self._end()
 
@@ -78,6 +81,14 @@ class Exchange:
         self._unsent.append((statement, [_as_text(values[name]) for name in statement.parameters], answer))
         return answer
 
+    def while_committing(self, work: Callable[[], None]) -> None:
+        """Have something done once all statements are answered, while PostgreSQL commits what they have done.
+
+        Their answers are there, and nothing of it is certain yet. Nothing is done where one of them fails. It is
+        for an exchange that is a transaction by itself; within another's nothing is committed meanwhile.
+        """
+        self._while_committing = work
+
     def send(self) -> None:
         """Send what was asked so far, and wait for no answer: for tests that look at what it does meanwhile."""
         self._put()
@@ -86,12 +97,13 @@ class Exchange:
     def _end(self) -> None:
         try:
             self._put()
-            results = self._connection.wait(self._sync())
+            failed = self._send_and_read()
             self._connection.pgconn.exit_pipeline_mode()
         except BaseException:
             self._connection.close()  # What nobody has read would be taken for the answer to what is asked next.
             raise
-        self._hand_out(results)
+        if failed is not None:
+            raise failed
 
     def _put(self) -> None:
         """Put what was asked where it is sent from."""
@@ -109,23 +121,39 @@ class Exchange:
             self._awaited.append(answer)
         self._unsent.clear()
 
-    def _sync(self) -> PQGen[list[PGresult]]:
-        pgconn = self._connection.pgconn
+    def _send_and_read(self) -> psycopg.Error | None:
+        """Send all of it and hand out the answers; return what the first of them failed with."""
+        pgconn, work, count = self._connection.pgconn, self._while_committing, len(self._awaited)
+        if work is not None:
+            pgconn.send_flush_request()  # PostgreSQL answers before it commits, and has been told already to do so.
         pgconn.pipeline_sync()
+        results = self._connection.wait(self._fetch(None if work is None else count))
+        failed = self._hand_out(results[:count])
+        if work is not None:
+            if failed is None:
+                work()
+            results += self._connection.wait(self._fetch(None))
+        for result in results[count:-1]:  # The last one answers the sync. Before it stands why nothing was committed.
+            failed = failed or error_from_result(result)
+        return failed
+
+    def _fetch(self, count: int | None) -> PQGen[list[PGresult]]:
+        """Send what is not sent yet, and fetch so many results, or all."""
+        pgconn = self._connection.pgconn
         results: list[PGresult] = yield from generators.execute(pgconn)
-        while len(results) <= len(self._awaited):  # One more: what answers the sync.
+        while len(results) != count and not (results and results[-1].status == ExecStatus.PIPELINE_SYNC):
             more = yield from generators.fetch_many(pgconn)
             if not more:
                 raise psycopg.OperationalError("PostgreSQL has gone before it answered everything")
             results += more
         return results
 
-    def _hand_out(self, results: list[PGresult]) -> None:
+    def _hand_out(self, results: list[PGresult]) -> psycopg.Error | None:
         transformer = Transformer(self._connection)
         failed = None
-        for awaited, result in zip(self._awaited, results, strict=False):  # The last one answers the sync.
+        for awaited, result in zip(self._awaited, results, strict=True):
             if result.status == ExecStatus.FATAL_ERROR:
-                failed = failed or result
+                failed = failed or error_from_result(result)
             elif result.status == ExecStatus.PIPELINE_ABORTED:
                 continue
             elif isinstance(awaited, Statement):
@@ -134,11 +162,9 @@ class Exchange:
                 transformer.set_pgresult(result)
                 awaited.rows = transformer.load_rows(0, result.ntuples, tuple)
         self._awaited.clear()
-        if failed is not None:
-            error = error_from_result(failed)
-            if isinstance(error, psycopg.errors.InvalidSqlStatementName):  # The server was made to forget them.
-                self._connection.prepared.clear()
-            raise error
+        if isinstance(failed, psycopg.errors.InvalidSqlStatementName):  # The server was made to forget them.
+            self._connection.prepared.clear()
+        return failed
 
 
 def _as_text(value: str | int | None) -> bytes | None:

@@ -6,13 +6,14 @@ for nobody; among many, a group costs little more than one of them would.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import acceptance, api_keys, logs
-from app.acceptance import Acceptance, Send
+from app.acceptance import Acceptance, Outcomes, Send
 from app.api.gathering import Gathering
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
@@ -21,6 +22,8 @@ from app.database import bare_connection, is_away, transaction
 
 # How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
 _ACCEPTED_WITHIN_S = 0.1
+# More of them take PostgreSQL longer to commit than a message takes to a worker.
+_ASKED_AHEAD_RECIPIENTS_MAX = 1_000
 
 _log = logs.logger()
 
@@ -94,7 +97,7 @@ class Sending:
         group = self._gathering.next_group(leader)
         try:
             try:
-                outcomes = _accept([member.send for member in group])
+                outcomes = _accept([member.send for member in group], partial(self._ask_ahead, group))
             finally:
                 self._gathering.hand_over()
             self._tell(group, outcomes)
@@ -125,25 +128,46 @@ class Sending:
                 member.wake()
         self._waiting.wake(heard_of)
 
+    def _ask_ahead(self, group: Sequence[_Member], outcomes: Outcomes) -> None:
+        """Ask for the drain of a small group of one organization, whose batches PostgreSQL is just committing.
+
+        The message takes longer to a worker than the commit does. One that is too early loses nothing: the drain is
+        asked for as always once they are committed.
+        """
+        asked = _drains(group, outcomes)
+        if len(asked) != 1 or sum(member.recipients for member in group) > _ASKED_AHEAD_RECIPIENTS_MAX:
+            return
+        for organization_id, batches in asked:
+            self._submitting.ask_ahead(organization_id, batches)
+
     def _ask_for_drains(self, group: Sequence[_Member]) -> None:
-        asked: dict[int, dict[int, Job]] = {}
-        for member in group:
-            # A retry that joins a batch leaves the asking to whoever it belongs to.
-            if isinstance(member.outcome, Acceptance) and not member.outcome.existed:
-                asked.setdefault(member.outcome.organization_id, {})[member.outcome.batch_id] = Job(
-                    member.recipients, member.request_id
-                )
-        for organization_id, batches in asked.items():
+        asked = _drains(group, [member.outcome for member in group])
+        for organization_id, batches in asked:
             self._submitting.ask(organization_id, batches)
         if asked:  # Only now: the thread that asks again must find what it is woken for.
             self._waiting.start()
 
 
-def _accept(sends: Sequence[Send]) -> list[Acceptance | Exception]:
+def _drains(
+    group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception | None]
+) -> Collection[tuple[int, dict[int, Job]]]:
+    """Return the organizations whose drain is to be asked for, each with its batches."""
+    asked: dict[int, dict[int, Job]] = {}
+    for member, outcome in zip(group, outcomes, strict=True):
+        # A retry that joins a batch leaves the asking to whoever it belongs to.
+        if isinstance(outcome, Acceptance) and not outcome.existed:
+            batches = asked.setdefault(outcome.organization_id, {})
+            batches[outcome.batch_id] = Job(member.recipients, member.request_id)
+    return asked.items()
+
+
+def _accept(
+    sends: Sequence[Send], while_committing: Callable[[Outcomes], None] | None = None
+) -> list[Acceptance | Exception]:
     """Return what became of each send. Raises nothing that a database or a caller can bring about."""
     try:
         with bare_connection() as connection:
-            outcomes = acceptance.accept(connection, sends)
+            outcomes = acceptance.accept(connection, sends, while_committing=while_committing)
     except SQLAlchemyError as error:
         if len(sends) == 1 or is_away(error):  # For each of them.
             return [error] * len(sends)

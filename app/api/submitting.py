@@ -19,6 +19,8 @@ _HELD_BACK_S = 0.1
 # A broker that did not take a message is left alone for a while, by all organizations: each attempt costs its
 # time limit, and the thread that makes it has others to serve.
 _BROKER_AWAY_S = 1.0
+# After a drain that was asked for ahead of its batch's commit and began before it, no other is for so long.
+_NOT_AHEAD_FOR_S = 1.0
 
 _log = logs.logger()
 
@@ -33,11 +35,12 @@ class Job(NamedTuple):
 class _Asked:
     """An organization whose drain was asked for: how long that counts, and the batches that have come since, by id."""
 
-    __slots__ = ("held", "until")
+    __slots__ = ("held", "is_ahead", "until")
 
     def __init__(self, until: float) -> None:
         self.until = until
         self.held: dict[int, Job] = {}
+        self.is_ahead = False  # Its batch is not known to be committed yet.
 
 
 class Submitting:
@@ -47,6 +50,7 @@ class Submitting:
         self._lock = threading.Lock()
         self._asked: dict[int, _Asked] = {}
         self._broker_away_until = 0.0
+        self._not_ahead_until = 0.0
 
     @property
     def is_idle(self) -> bool:
@@ -57,11 +61,26 @@ class Submitting:
         with self._lock:
             asked = self._asked.get(organization_id)
             if asked is not None:
+                asked.is_ahead = False
                 asked.held.update(batches)
                 if time.monotonic() < asked.until:
                     return
                 batches = asked.held
             self._note(organization_id)
+        self._send(organization_id, batches)
+
+    def ask_ahead(self, organization_id: int, batches: Mapping[int, Job]) -> None:
+        """Have a drain begin that shall find these batches, which PostgreSQL is just committing; then `ask` as always.
+
+        A drain that comes too early finds nothing and leaves. Then `ask` sends another message, or `hear` does.
+        """
+        with self._lock:
+            now = time.monotonic()
+            # A broker that did not take the last message may keep us waiting, and with us all who come meanwhile.
+            if organization_id in self._asked or now < self._not_ahead_until or self._broker_away_until:
+                return
+            self._note(organization_id)
+            self._asked[organization_id].is_ahead = True
         self._send(organization_id, batches)
 
     def hear(self, hint: Hint) -> None:
@@ -75,6 +94,8 @@ class Submitting:
             if not hint.has_left:
                 return
             del self._asked[hint.organization_id]
+            if asked.is_ahead:
+                self._not_ahead_until = time.monotonic() + _NOT_AHEAD_FOR_S
             if not asked.held:
                 return
             self._note(hint.organization_id)
@@ -103,6 +124,7 @@ class Submitting:
             batch_id, first = next(iter(batches.items()))
             recipients = sum(job.recipients for job in batches.values())
             if _submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=first.request_id):
+                self._broker_away_until = 0.0
                 return
             now = time.monotonic()
             self._broker_away_until = now + _BROKER_AWAY_S

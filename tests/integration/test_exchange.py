@@ -163,6 +163,100 @@ def test_what_was_sent_before_its_end_is_run_meanwhile_and_answered_at_the_end(c
     assert (len(lock.rows), counted.rows) == (1, [(0,)])
 
 
+@pytest.fixture
+def checked_at_commit(connection: TimedConnection) -> str:
+    """Have a row's reference looked up when it is committed, and not before; return the statement that adds one."""
+    connection.execute("CREATE TEMPORARY TABLE referring (to_number int REFERENCES counted (number) DEFERRABLE)")
+    connection.execute("ALTER TABLE referring ALTER CONSTRAINT referring_to_number_fkey DEFERRABLE INITIALLY DEFERRED")
+    return "INSERT INTO referring (to_number) VALUES (%(number)s) RETURNING to_number"
+
+
+def test_what_is_done_while_postgresql_commits_finds_the_answers_and_nothing_that_others_see(
+    connection: TimedConnection, server_url: str
+) -> None:
+    connection.execute("CREATE TABLE public.seen (number int)")
+    connection.execute("""
+        CREATE FUNCTION public.wait_to_commit() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN NULL; END $$
+    """)
+    connection.execute("""
+        CREATE CONSTRAINT TRIGGER wait_to_commit AFTER INSERT ON public.seen DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION public.wait_to_commit()
+    """)
+    count = "SELECT count(*) FROM public.seen"
+    found = []
+    try:
+        with psycopg.connect(server_url) as other:
+
+            def look() -> None:
+                found.append((added.rows, counted.rows, other.execute(count).fetchone()))
+                other.rollback()  # Only now is the lock free that the commit waits for.
+
+            other.execute("SELECT pg_advisory_xact_lock(4711)")
+            with Exchange(connection) as exchange:
+                added = exchange.ask(
+                    Statement("INSERT INTO public.seen VALUES (%(number)s) RETURNING number"), number=7
+                )
+                counted = exchange.ask(_COUNT)
+                exchange.while_committing(look)
+            assert found == [([(7,)], [(0,)], (0,))]
+            assert other.execute(count).fetchone() == (1,)
+        assert _is_as_before(connection)
+    finally:
+        connection.execute("DROP TABLE public.seen")
+        connection.execute("DROP FUNCTION public.wait_to_commit")
+
+
+def test_nothing_is_done_meanwhile_where_a_statement_or_the_block_fails(connection: TimedConnection) -> None:
+    done: list[str] = []
+    with pytest.raises(psycopg.errors.DivisionByZero), Exchange(connection) as exchange:  # noqa: PT012
+        exchange.while_committing(lambda: done.append("a statement failed"))
+        exchange.ask(_ADD, number=1)
+        exchange.ask(_HALF, number=0)
+    with pytest.raises(RuntimeError), Exchange(connection) as exchange:  # noqa: PT012
+        exchange.while_committing(lambda: done.append("the block failed"))
+        exchange.ask(_ADD, number=1)
+        exchange.send()
+        raise RuntimeError
+    assert done == []
+    assert _is_as_before(connection)
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])
+def test_a_commit_that_fails_says_why_and_leaves_the_connection_as_it_was(
+    connection: TimedConnection, checked_at_commit: str, *, meanwhile: bool
+) -> None:
+    done: list[list[tuple[int]]] = []
+    with pytest.raises(psycopg.errors.ForeignKeyViolation), Exchange(connection) as exchange:  # noqa: PT012
+        added = exchange.ask(Statement(checked_at_commit), number=7)
+        if meanwhile:
+            exchange.while_committing(lambda: done.append(added.rows))
+    assert done == [[(7,)]] * meanwhile
+    assert _is_as_before(connection)
+    [counted] = _ask(connection, Statement("SELECT count(*) FROM referring"))
+    assert counted.rows == [(0,)]
+
+
+def test_what_fails_while_postgresql_commits_closes_the_connection_that_was_not_read(
+    connection: TimedConnection,
+) -> None:
+    def fail() -> None:
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), Exchange(connection) as exchange:  # noqa: PT012
+        exchange.ask(_ADD, number=1)
+        exchange.while_committing(fail)
+    assert connection.closed
+
+
+def test_what_is_done_meanwhile_may_take_longer_than_postgresql_may(connection: TimedConnection) -> None:
+    connection.patience_s = 0.2
+    with Exchange(connection) as exchange:
+        added = exchange.ask(_ADD, number=1)
+        exchange.while_committing(lambda: time.sleep(0.5))
+    assert added.rows == [(1,)]
+
+
 def test_a_connection_that_is_lost_meanwhile_is_closed_and_says_so(connection: TimedConnection) -> None:
     with pytest.raises(psycopg.OperationalError):
         _ask(connection, Statement("SELECT pg_terminate_backend(pg_backend_pid())"), _COUNT)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import IntegrityError
@@ -25,6 +26,7 @@ def send_of(number: int, *, recipients: int = 1) -> Send:
 class World:
     """What lies behind `sending`. Each list tells what happened, in order.
 
+    `messages_at_commit` holds for each statement the messages sent until it was committed;
     `outcomes` are those that are not simply a new batch, `errors` what a statement ends with that holds
     a number; while `is_gated`, each statement waits for `let_one_through`.
     """
@@ -37,6 +39,7 @@ class World:
         self.groups: list[list[int]] = []
         self.leaders: list[str] = []
         self.messages: list[tuple[int, int, int]] = []
+        self.messages_at_commit: list[list[tuple[int, int, int]]] = []
         self.noted: list[int] = []
         self.outcomes: dict[int, list[Acceptance | Exception | None]] = {}
         self.errors: dict[int, BaseException] = {}
@@ -59,7 +62,9 @@ class World:
     def _connection(self) -> Iterator[None]:
         yield
 
-    def _accept(self, _connection: None, sends: Sequence[Send]) -> list[Acceptance | Exception | None]:
+    def _accept(
+        self, _connection: None, sends: Sequence[Send], *, while_committing: Callable[[Any], None] | None
+    ) -> list[Acceptance | Exception | None]:
         numbers = [send.request.amount for send in sends]
         self.groups.append(numbers)
         self.leaders.append(threading.current_thread().name)
@@ -68,7 +73,13 @@ class World:
         for number in numbers:
             if number in self.errors:
                 raise self.errors[number]
-        return [self.outcomes[number].pop(0) if self.outcomes.get(number) else acceptance(number) for number in numbers]
+        found = [
+            self.outcomes[number].pop(0) if self.outcomes.get(number) else acceptance(number) for number in numbers
+        ]
+        if while_committing is not None:
+            while_committing(found)
+        self.messages_at_commit.append(list(self.messages))
+        return found
 
     def _note_use(self, _connection: None, api_key_id: int) -> None:
         self.noted.append(api_key_id)
@@ -84,6 +95,7 @@ class World:
     def issue(self, *batch_ids: int) -> None:
         """Let a worker have issued these batches, and its hint be heard."""
         self.pending.final |= set(batch_ids)
+        self.waiting._remember(batch_ids)
         self.waiting.wake(batch_ids)
 
     def send(self, number: int, *, wait_s: float, recipients: int = 1) -> tuple[Acceptance, Rows | None]:

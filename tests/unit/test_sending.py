@@ -138,10 +138,31 @@ def test_who_joins_a_batch_asks_for_nothing(world: World) -> None:
     assert (outcome.batch_id, world.messages) == (99, [])
 
 
-def test_a_group_of_several_organizations_asks_once_for_each(world: World) -> None:
+@pytest.mark.parametrize(("recipients", "before_the_commit"), [(500, True), (501, False)])
+def test_a_small_group_asks_for_its_drain_before_it_is_committed_and_only_once(
+    world: World, recipients: int, before_the_commit: bool
+) -> None:
+    world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
+    world.call_behind_a_held_group(2, 3, recipients=recipients)
+    world.accepted()
+    message = (8, 2, 2 * recipients)
+    assert world.messages == [(7, 1, 1), message]
+    assert (message in world.messages_at_commit[1]) is before_the_commit
+
+
+def test_who_is_refused_or_joins_a_batch_asks_for_nothing_before_the_commit(world: World) -> None:
+    world.outcomes = {1: [OrganizationDisabled()], 2: [acceptance(99, existed=True)]}
+    with pytest.raises(OrganizationDisabled):
+        world.send(1, wait_s=0)
+    world.send(2, wait_s=0)
+    assert world.messages_at_commit == [[], []]
+
+
+def test_a_group_of_several_organizations_asks_once_for_each_after_the_commit(world: World) -> None:
     world.outcomes = {number: [acceptance(number, organization_id=8 + number % 2)] for number in (2, 3, 4, 5)}
     world.call_behind_a_held_group(2, 3, 4, 5, recipients=10)
     world.accepted()
+    assert world.messages_at_commit[1] == [(7, 1, 1)]
     assert world.messages == [(7, 1, 1), (8, 2, 20), (9, 3, 20)]
 
 

@@ -32,11 +32,11 @@ def test_who_waits_gets_the_rows_of_its_batch_as_they_were_read_by_the_way(world
     assert world.results[1] == (acceptance(1), world.pending.rows_of(1))
 
 
-def test_the_waiters_stand_before_their_batches_are_submitted_so_that_no_hint_is_missed(world: World) -> None:
+def test_the_waiters_stand_before_committed_batches_are_submitted_so_that_no_hint_is_missed(world: World) -> None:
     stood: list[list[int]] = []
     world.on_submit = lambda _batch_id: stood.append(sorted(world.waiting._waiters))
     world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
-    world.call_behind_a_held_group(2, 3, wait_s=_LONG_S)
+    world.call_behind_a_held_group(2, 3, wait_s=_LONG_S, recipients=501)  # Too many to be asked for ahead.
     world.open()
     until(lambda: len(stood) == 2, "both messages")
     world.issue(2, 3)
@@ -79,6 +79,16 @@ def test_a_batch_that_is_issued_before_its_acceptance_was_noticed_is_not_missed(
 def test_a_hint_that_comes_with_the_message_is_not_missed(world: World) -> None:
     world.on_submit = world.issue
     assert world.send(1, wait_s=_LONG_S)[1] == world.pending.rows_of(1)
+
+
+def test_a_hint_that_comes_with_a_groups_message_ahead_of_its_commit_is_not_missed(world: World) -> None:
+    world.on_submit = lambda _batch_id: world.issue(2, 3)
+    world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
+    world.call_behind_a_held_group(2, 3, wait_s=_LONG_S)
+    world.end()
+    assert [world.results[number] for number in (2, 3)] == [
+        (acceptance(number, organization_id=8), world.pending.rows_of(number)) for number in (2, 3)
+    ]
 
 
 def test_a_deadline_that_passes_returns_without_rows(world: World) -> None:

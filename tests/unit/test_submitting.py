@@ -44,6 +44,10 @@ def ask(submitting: Submitting, organization_id: int, batches: dict[int, int]) -
     submitting.ask(organization_id, {number: Job(count, f"req-{number}") for number, count in batches.items()})
 
 
+def ask_ahead(submitting: Submitting, organization_id: int, batches: dict[int, int]) -> None:
+    submitting.ask_ahead(organization_id, {number: Job(count, f"req-{number}") for number, count in batches.items()})
+
+
 def left(*batch_ids: int, organization_id: int = 7) -> Hint:
     return Hint(organization_id=organization_id, batch_ids=list(batch_ids), has_left=True)
 
@@ -149,6 +153,87 @@ def test_a_send_that_comes_after_the_time_takes_along_what_was_held_back(
     ask(submitting, 7, {3: 30})  # Before the tick that was due.
     submitting.tick()
     assert broker.messages == [(7, 1, 1), (7, 2, 50)]
+
+
+def test_what_is_asked_for_ahead_is_asked_for_once(submitting: Submitting, broker: Broker) -> None:
+    for batch_id in (1, 2, 3):
+        ask_ahead(submitting, 7, {batch_id: 10})
+        assert len(broker.messages) == batch_id
+        ask(submitting, 7, {batch_id: 10})
+        submitting.hear(left(batch_id))
+        assert submitting.is_idle
+    assert broker.messages == [(7, 1, 10), (7, 2, 10), (7, 3, 10)]
+
+
+def test_what_was_asked_for_ahead_and_never_committed_is_forgotten(submitting: Submitting, broker: Broker) -> None:
+    ask_ahead(submitting, 7, {1: 10})
+    broker.now += 0.11
+    submitting.tick()
+    assert submitting.is_idle
+    assert broker.messages == [(7, 1, 10)]
+
+
+def test_after_a_drain_that_was_too_early_another_is_asked_for_and_none_ahead_for_a_while(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, {1: 10})
+    submitting.hear(left())  # Before the commit: nothing can be asked for yet.
+    assert broker.messages == [(7, 1, 10)]
+    ask(submitting, 7, {1: 10})
+    submitting.hear(left(1))
+    assert broker.messages == [(7, 1, 10)] * 2
+    ask_ahead(submitting, 7, {2: 10})
+    assert broker.messages == [(7, 1, 10)] * 2
+    broker.now += 1.1
+    ask_ahead(submitting, 7, {2: 10})
+    assert broker.messages == [(7, 1, 10), (7, 1, 10), (7, 2, 10)]
+
+
+def test_a_drain_that_was_too_early_and_is_heard_of_after_the_commit_is_followed_by_another(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, {1: 10})
+    ask(submitting, 7, {1: 10})
+    submitting.hear(left())
+    assert broker.messages == [(7, 1, 10)] * 2
+
+
+def test_a_drain_that_was_asked_for_ahead_and_is_not_heard_of_is_asked_for_again(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, {1: 10})
+    ask(submitting, 7, {1: 10})
+    broker.now += 0.11
+    submitting.tick()
+    assert broker.messages == [(7, 1, 10)] * 2
+
+
+def test_nothing_is_asked_for_ahead_while_a_drain_of_the_organization_is(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask(submitting, 7, {1: 10})
+    ask_ahead(submitting, 7, {2: 20})
+    ask_ahead(submitting, 8, {3: 30})
+    assert broker.messages == [(7, 1, 10), (8, 3, 30)]
+    ask(submitting, 7, {2: 20})
+    submitting.hear(left(1))
+    assert broker.messages == [(7, 1, 10), (8, 3, 30), (7, 2, 20)]
+
+
+def test_a_broker_that_did_not_take_the_last_message_is_given_none_ahead(
+    submitting: Submitting, broker: Broker
+) -> None:
+    broker.is_away = True
+    ask_ahead(submitting, 7, {1: 1})
+    ask(submitting, 7, {1: 1})
+    broker.now += 1.1
+    ask_ahead(submitting, 8, {2: 1})
+    assert broker.attempts == 1
+    broker.is_away = False
+    ask(submitting, 8, {2: 1})
+    ask_ahead(submitting, 9, {3: 1})
+    submitting.tick()
+    assert broker.messages == [(8, 2, 1), (9, 3, 1), (7, 1, 1)]
 
 
 def test_a_broker_that_is_away_is_left_alone_for_a_while_and_then_asked_again(
