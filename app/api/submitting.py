@@ -4,6 +4,9 @@ A drain takes whatever is queued, and looks again before it leaves. So while a m
 its drain at work, another one would find nothing to do: it is held back until the drain says that it has
 left, and then sent only for batches that it has not issued. A hint that is lost costs the time of
 `_HELD_BACK_S`. So does a message, if sends have come after it; else the sweep brings the batches.
+
+A message takes a worker longer to begin with than PostgreSQL takes to commit. So the first one goes ahead
+of the commit; should its drain be too early, another is asked for after it (decision 12).
 """
 
 import threading

@@ -8,7 +8,7 @@ from app.api.gateway import *  # noqa: F403  # gunicorn reads its settings from 
 from tests.crash import planted_places as places
 from tests.crash.planted import plant_before, reach
 
-# The batch is accepted, and no worker has been told.
+# PostgreSQL has been told to commit the batch, and no worker has been told of it.
 plant_before(queue, "submit", partial(reach, places.WEB_BETWEEN_COMMIT_AND_SUBMIT))
 # A worker has committed the batch, and its caller has not been answered.
 plant_before(envelope, "issued_body", partial(reach, places.WEB_AFTER_COMMIT_BEFORE_ANSWER))
