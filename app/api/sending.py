@@ -7,6 +7,7 @@ for nobody; among many, a group costs little more than one of them would.
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
@@ -96,10 +97,9 @@ class Sending:
         leader.leads = False
         group = self._gathering.next_group(leader)
         try:
-            try:
-                outcomes = _accept([member.send for member in group], partial(self._ask_ahead, group))
-            finally:
-                self._gathering.hand_over()
+            with ExitStack() as leading:
+                leading.callback(self._gathering.hand_over)
+                outcomes = _accept([member.send for member in group], partial(self._ask_ahead, group, leading))
             self._tell(group, outcomes)
         finally:
             for member in group:
@@ -128,7 +128,7 @@ class Sending:
                 member.wake()
         self._waiting.wake(heard_of)
 
-    def _ask_ahead(self, group: Sequence[_Member], outcomes: Outcomes) -> None:
+    def _ask_ahead(self, group: Sequence[_Member], leading: ExitStack, outcomes: Outcomes) -> None:
         """Ask for the drain of a small group of one organization, whose batches PostgreSQL is just committing.
 
         The message takes longer to a worker than the commit does. One that is too early loses nothing: the drain is
@@ -137,6 +137,7 @@ class Sending:
         asked = _drains(group, outcomes)
         if len(asked) != 1 or sum(member.recipients for member in group) > _ASKED_AHEAD_RECIPIENTS_MAX:
             return
+        leading.close()  # The next group shall wait for no broker.
         for organization_id, batches in asked:
             self._submitting.ask_ahead(organization_id, batches)
 

@@ -79,7 +79,7 @@ class Submitting:
         """
         with self._lock:
             now = time.monotonic()
-            # A broker that did not take the last message may keep us waiting, and with us all who come meanwhile.
+            # A broker that did not take the last message may keep us waiting, and all who are accepted with this.
             if organization_id in self._asked or now < self._not_ahead_until or self._broker_away_until:
                 return
             self._note(organization_id)

@@ -44,7 +44,7 @@ class World:
         self.outcomes: dict[int, list[Acceptance | Exception | None]] = {}
         self.errors: dict[int, BaseException] = {}
         self.note_error: Exception | None = None
-        self.on_submit: Callable[[int], None] = lambda _batch_id: None
+        self.on_submit: Callable[[int], object] = lambda _batch_id: None
         self.is_gated = False
         self._permits = threading.Semaphore(0)
         self._callers: list[threading.Thread] = []

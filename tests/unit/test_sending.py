@@ -1,5 +1,6 @@
 """Sending in groups: who leads, who follows, and that one send's fault is no other's."""
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -9,7 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.api import gathering
 from app.api.waiting import Waiter
 from app.errors import InvalidKey, OrganizationDisabled
-from tests.unit.deadline import until
+from tests.unit.deadline import TIMEOUT_S, until
 from tests.unit.groups import World, broken
 from tests.unit.house import acceptance
 
@@ -148,6 +149,22 @@ def test_a_small_group_asks_for_its_drain_before_it_is_committed_and_only_once(
     message = (8, 2, 2 * recipients)
     assert world.messages == [(7, 1, 1), message]
     assert (message in world.messages_at_commit[1]) is before_the_commit
+
+
+def test_nobody_is_kept_from_being_accepted_by_a_broker_that_takes_its_time_with_another_groups_message(
+    world: World,
+) -> None:
+    taken = threading.Event()
+    world.on_submit = lambda batch_id: taken.wait(TIMEOUT_S) if batch_id == 1 else None
+    world.outcomes[2] = [acceptance(2, organization_id=8)]
+    world.call(1)
+    until(lambda: world.messages, "the first message")
+    outcome, _ = world.send(2, wait_s=0)
+    assert (outcome.batch_id, world.messages) == (2, [(7, 1, 1), (8, 2, 1)])
+    assert world.results == {}
+    taken.set()
+    assert world.accepted() == [1]
+    assert world.leaders == ["1", threading.current_thread().name]
 
 
 def test_who_is_refused_or_joins_a_batch_asks_for_nothing_before_the_commit(world: World) -> None:
