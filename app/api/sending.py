@@ -112,8 +112,8 @@ class Sending:
     def _tell(self, group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception]) -> None:
         """Give each its outcome, and wake who does not wait for a batch.
 
-        Who does is registered before: before its batch is asked for, so that no hint is missed, and before it
-        knows of it, so that it cannot have left already.
+        Who does is registered before it knows of it, so that it cannot have left already. A hint that was quicker,
+        because its drain was asked for ahead, is remembered.
         """
         now = time.perf_counter()
         heard_of = []
