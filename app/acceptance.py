@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from app.arrays import array, text_array
@@ -72,9 +73,10 @@ def accept(
     """
     with together(connection) as exchange:
         answer = exchange.ask(_ACCEPT, **_columns(sends))
+        outcomes = cache(lambda: _outcomes(len(sends), answer))
         if while_committing is not None:
-            exchange.while_committing(lambda: while_committing(_outcomes(len(sends), answer)))
-    return _outcomes(len(sends), answer)
+            exchange.while_committing(lambda: while_committing(outcomes()))
+    return outcomes()
 
 
 def _outcomes(count: int, answer: Answer) -> list[Acceptance | PointsError | None]:

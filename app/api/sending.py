@@ -138,8 +138,8 @@ class Sending:
         if len(asked) != 1 or sum(member.recipients for member in group) > _ASKED_AHEAD_RECIPIENTS_MAX:
             return
         leading.close()  # The next group shall wait for no broker.
-        for organization_id, batches in asked:
-            self._submitting.ask_ahead(organization_id, batches)
+        [(organization_id, batches)] = asked
+        self._submitting.ask_ahead(organization_id, batches)
 
     def _ask_for_drains(self, group: Sequence[_Member]) -> None:
         asked = _drains(group, [member.outcome for member in group])

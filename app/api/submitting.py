@@ -82,8 +82,7 @@ class Submitting:
             # A broker that did not take the last message may keep us waiting, and all who are accepted with this.
             if organization_id in self._asked or now < self._not_ahead_until or self._broker_away_until:
                 return
-            self._note(organization_id)
-            self._asked[organization_id].is_ahead = True
+            self._note(organization_id).is_ahead = True
         self._send(organization_id, batches)
 
     def hear(self, hint: Hint) -> None:
@@ -117,8 +116,9 @@ class Submitting:
             if held:
                 self._send(organization_id, held)
 
-    def _note(self, organization_id: int) -> None:
-        self._asked[organization_id] = _Asked(time.monotonic() + _HELD_BACK_S)
+    def _note(self, organization_id: int) -> _Asked:
+        noted = self._asked[organization_id] = _Asked(time.monotonic() + _HELD_BACK_S)
+        return noted
 
     def _send(self, organization_id: int, batches: Mapping[int, Job]) -> None:
         """Send one message for all; its batch and request are the first of them, its recipients everybody's."""

@@ -98,6 +98,27 @@ _WAITING = text("""
 """)
 
 
+# Whoever commits a row of such a table waits for this advisory lock; a test may hold it.
+HOLDS_COMMITS = 4711
+
+
+@contextmanager
+def commits_wait(execute: Callable[[str], object], table: str) -> Iterator[None]:
+    """Have whoever commits a new row of a table wait for `HOLDS_COMMITS` first, until the block ends."""
+    execute(f"""
+        CREATE FUNCTION wait_to_commit() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_advisory_xact_lock_shared({HOLDS_COMMITS}); RETURN NULL; END $$
+    """)
+    execute(f"""
+        CREATE CONSTRAINT TRIGGER wait_to_commit AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION wait_to_commit()
+    """)
+    try:
+        yield
+    finally:
+        execute("DROP FUNCTION wait_to_commit CASCADE")
+
+
 def own_drain(connection: Connection, organization_id: int) -> bool:
     """Try to become the owner of an organization's drain, as a worker does, until the transaction ends."""
     lock = text("SELECT pg_try_advisory_xact_lock(:lock)")

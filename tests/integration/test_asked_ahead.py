@@ -23,8 +23,6 @@ from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections", "broker")
 
-_HOLDS_COMMITS = 4711
-
 
 class Front:
     """A front's way of sending, to a broker that keeps what it is given, and the hints that it hears."""
@@ -91,24 +89,14 @@ def front(sender: Celery, monkeypatch: pytest.MonkeyPatch) -> Front:
 
 @pytest.fixture
 def commits_can_be_held(database: None) -> Iterator[None]:
-    """Have whoever commits a new batch wait for a lock that a test may hold."""
-    books.execute(f"""
-        CREATE FUNCTION wait_to_commit() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN PERFORM pg_advisory_xact_lock_shared({_HOLDS_COMMITS}); RETURN NULL; END $$
-    """)
-    books.execute("""
-        CREATE CONSTRAINT TRIGGER wait_to_commit AFTER INSERT ON batches DEFERRABLE INITIALLY DEFERRED
-        FOR EACH ROW EXECUTE FUNCTION wait_to_commit()
-    """)
-    yield
-    books.execute("DROP TRIGGER wait_to_commit ON batches")
-    books.execute("DROP FUNCTION wait_to_commit")
+    with races.commits_wait(books.execute, "batches"):
+        yield
 
 
 @contextmanager
 def _held_commits() -> Iterator[Connection]:
     with engine().connect() as connection:
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_HOLDS_COMMITS})")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({races.HOLDS_COMMITS})")
         yield connection
         connection.rollback()
 

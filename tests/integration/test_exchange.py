@@ -13,6 +13,7 @@ from psycopg.pq import PipelineStatus, TransactionStatus
 from app.exchange import Answer, Exchange, Statement
 from app.local.postgresql import PostgreSQL
 from app.timed_connection import TimedConnection
+from tests.integration import races
 
 _ADD = Statement("INSERT INTO counted (number) VALUES (%(number)s) RETURNING number")
 _COUNT = Statement("SELECT count(*) FROM counted")
@@ -175,24 +176,16 @@ def test_what_is_done_while_postgresql_commits_finds_the_answers_and_nothing_tha
     connection: TimedConnection, server_url: str
 ) -> None:
     connection.execute("CREATE TABLE public.seen (number int)")
-    connection.execute("""
-        CREATE FUNCTION public.wait_to_commit() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN PERFORM pg_advisory_xact_lock_shared(4711); RETURN NULL; END $$
-    """)
-    connection.execute("""
-        CREATE CONSTRAINT TRIGGER wait_to_commit AFTER INSERT ON public.seen DEFERRABLE INITIALLY DEFERRED
-        FOR EACH ROW EXECUTE FUNCTION public.wait_to_commit()
-    """)
     count = "SELECT count(*) FROM public.seen"
     found = []
     try:
-        with psycopg.connect(server_url) as other:
+        with races.commits_wait(connection.execute, "public.seen"), psycopg.connect(server_url) as other:
 
             def look() -> None:
                 found.append((added.rows, counted.rows, other.execute(count).fetchone()))
                 other.rollback()  # Only now is the lock free that the commit waits for.
 
-            other.execute("SELECT pg_advisory_xact_lock(4711)")
+            other.execute(f"SELECT pg_advisory_xact_lock({races.HOLDS_COMMITS})")
             with Exchange(connection) as exchange:
                 added = exchange.ask(
                     Statement("INSERT INTO public.seen VALUES (%(number)s) RETURNING number"), number=7
@@ -201,10 +194,10 @@ def test_what_is_done_while_postgresql_commits_finds_the_answers_and_nothing_tha
                 exchange.while_committing(look)
             assert found == [([(7,)], [(0,)], (0,))]
             assert other.execute(count).fetchone() == (1,)
+            other.rollback()
         assert _is_as_before(connection)
     finally:
         connection.execute("DROP TABLE public.seen")
-        connection.execute("DROP FUNCTION public.wait_to_commit")
 
 
 def test_nothing_is_done_meanwhile_where_a_statement_or_the_block_fails(connection: TimedConnection) -> None:
