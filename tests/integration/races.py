@@ -98,25 +98,26 @@ _WAITING = text("""
 """)
 
 
-# Whoever commits a row of such a table waits for this advisory lock; a test may hold it.
+# An advisory lock that a test holds, and the statement of a trigger that waits for it.
 HOLDS_COMMITS = 4711
+WAIT = f"PERFORM pg_advisory_xact_lock_shared({HOLDS_COMMITS})"
 
 
 @contextmanager
-def commits_wait(execute: Callable[[str], object], table: str) -> Iterator[None]:
-    """Have whoever commits a new row of a table wait for `HOLDS_COMMITS` first, until the block ends."""
+def at_commit(execute: Callable[[str], object], table: str, *, do: str) -> Iterator[None]:
+    """Have whoever commits a new row of a table do this first (a statement of PL/pgSQL), until the block ends."""
     execute(f"""
-        CREATE FUNCTION wait_to_commit() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN PERFORM pg_advisory_xact_lock_shared({HOLDS_COMMITS}); RETURN NULL; END $$
+        CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN {do}; RETURN NULL; END $$
     """)
     execute(f"""
-        CREATE CONSTRAINT TRIGGER wait_to_commit AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED
-        FOR EACH ROW EXECUTE FUNCTION wait_to_commit()
+        CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON {table} DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION at_commit()
     """)
     try:
         yield
     finally:
-        execute("DROP FUNCTION wait_to_commit CASCADE")
+        execute("DROP FUNCTION at_commit CASCADE")
 
 
 def own_drain(connection: Connection, organization_id: int) -> bool:

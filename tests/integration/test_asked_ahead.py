@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from celery import Celery
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from app import hints, queue
 from app.acceptance import IssueRequest, Send
@@ -89,7 +90,7 @@ def front(sender: Celery, monkeypatch: pytest.MonkeyPatch) -> Front:
 
 @pytest.fixture
 def commits_can_be_held(database: None) -> Iterator[None]:
-    with races.commits_wait(books.execute, "batches"):
+    with races.at_commit(books.execute, "batches", do=races.WAIT):
         yield
 
 
@@ -115,6 +116,17 @@ def test_one_message_is_sent_and_before_the_commit(front: Front) -> None:
         assert books.counts() == (0, 0)
         holder.rollback()
     assert front.messages == [(organization_id, sent.result().acceptance.batch_id)]
+
+
+def test_what_is_not_committed_is_not_accepted_though_its_drain_was_asked_for(front: Front) -> None:
+    organization_id = books.make_organization(100)
+    with (
+        races.at_commit(books.execute, "batches", do="RAISE EXCEPTION 'not today'"),
+        pytest.raises(DBAPIError, match="not today"),
+    ):
+        front.send(organization_id, wait_s=0)
+    assert [asked_for for asked_for, _ in front.messages] == [organization_id]
+    assert books.counts() == (0, 0)
 
 
 @pytest.mark.usefixtures("commits_can_be_held", "worker")

@@ -179,7 +179,7 @@ def test_what_is_done_while_postgresql_commits_finds_the_answers_and_nothing_tha
     count = "SELECT count(*) FROM public.seen"
     found = []
     try:
-        with races.commits_wait(connection.execute, "public.seen"), psycopg.connect(server_url) as other:
+        with races.at_commit(connection.execute, "public.seen", do=races.WAIT), psycopg.connect(server_url) as other:
 
             def look() -> None:
                 found.append((added.rows, counted.rows, other.execute(count).fetchone()))

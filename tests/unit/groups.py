@@ -28,7 +28,8 @@ class World:
 
     `messages_at_commit` holds for each statement the messages sent until it was committed;
     `outcomes` are those that are not simply a new batch, `errors` what a statement ends with that holds
-    a number; while `is_gated`, each statement waits for `let_one_through`.
+    a number, `commit_errors` what its commit ends with; while `is_gated`, each statement waits for
+    `let_one_through`.
     """
 
     def __init__(self) -> None:
@@ -43,6 +44,7 @@ class World:
         self.noted: list[int] = []
         self.outcomes: dict[int, list[Acceptance | Exception | None]] = {}
         self.errors: dict[int, BaseException] = {}
+        self.commit_errors: dict[int, Exception] = {}
         self.note_error: Exception | None = None
         self.on_submit: Callable[[int], object] = lambda _batch_id: None
         self.is_gated = False
@@ -78,6 +80,9 @@ class World:
         ]
         if while_committing is not None:
             while_committing(found)
+        for number in numbers:
+            if number in self.commit_errors:
+                raise self.commit_errors[number]
         self.messages_at_commit.append(list(self.messages))
         return found
 

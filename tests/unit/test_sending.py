@@ -151,6 +151,16 @@ def test_a_small_group_asks_for_its_drain_before_it_is_committed_and_only_once(
     assert (message in world.messages_at_commit[1]) is before_the_commit
 
 
+def test_nobody_of_a_group_is_told_that_it_is_accepted_before_it_is_committed(world: World) -> None:
+    world.on_submit = lambda _batch_id: threading.Event().wait(0.1)  # Whoever was told has left then.
+    world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
+    world.commit_errors = {number: broken() for number in (2, 3)}
+    world.call_behind_a_held_group(2, 3)
+    assert world.accepted() == [1]
+    assert [world.error_of(number) for number in (2, 3)] == [world.commit_errors[number] for number in (2, 3)]
+    assert (8, 2, 2) in world.messages
+
+
 def test_nobody_is_kept_from_being_accepted_by_a_broker_that_takes_its_time_with_another_groups_message(
     world: World,
 ) -> None:
