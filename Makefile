@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test check install install-dev soak mutants bench format lock clean
+.PHONY: run test check install install-dev soak mutants bench compare format lock clean
 
 run: install  ## The whole service in this terminal, until Ctrl-C.
 	@$(BIN)/points up
@@ -51,6 +51,9 @@ mutants: install-dev  ## Plant eleven known bugs, one at a time, and see each ca
 
 bench: install-dev  ## What a send costs beside the COPY floor, as medians with their spread.
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+compare: install-dev  ## This checkout beside another one, round by round: make compare WITH=../before
+	@$(BIN)/python -m benchmarks.compare $(WITH) $(COMPARE)
 
 format: install-dev  ## Put the code into its one format.
 	$(BIN)/ruff format .

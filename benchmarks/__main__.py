@@ -1,6 +1,5 @@
 """The command: `python -m benchmarks [--only SECTION …] [--rounds N] [--seconds S] [--quick] [--publish]`."""
 
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from benchmarks import body, busy, cost, cpu, floor, growth, idle, results, riva
 from benchmarks import publish as publishing
 from benchmarks.options import NotMeasured, Options
 from benchmarks.rows import Row
+from benchmarks.service import stop_with_us
 
 SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
     "floor": floor.measure,
@@ -34,7 +34,7 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
 @click.option("--publish", is_flag=True, help="Write the plots and the tables into docs/.")
 def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick: bool, publish: bool) -> None:
     """Measure, print the tables and keep the figures. It reports and never fails on a figure."""
-    signal.signal(signal.SIGTERM, _stop)
+    stop_with_us()
     options = Options(rounds=rounds, seconds=seconds, quick=quick)
     failed: list[str] = []
     for section in only or SECTIONS:
@@ -53,11 +53,6 @@ def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick
         publishing.publish(documents, sections)
     if failed:
         raise SystemExit(1)
-
-
-def _stop(*_: object) -> None:
-    """End as Ctrl-C does, so that the service under test is stopped too."""
-    raise SystemExit("Stopped before the end.")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ It hardly depends on what else the machine does, unlike rates and latencies.
 from functools import partial
 
 from benchmarks.busy import ACCOUNTS, CALLERS, sends_of_one, views
-from benchmarks.load import Plan, load
+from benchmarks.load import Plan, load, together
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, take_turns
 from benchmarks.service import Service, running
@@ -20,22 +20,25 @@ def measure(options: Options) -> list[Row]:
         looks: dict[Named, Look] = {}
         for callers in CALLERS:
             empty, send = views(service, callers=callers), sends_of_one(service, emails, callers=callers)
-            looks[named("/healthz", callers=callers)] = partial(_look, service, empty, options.seconds)
-            looks[named("send of one", callers=callers)] = partial(_look, service, send, options.seconds)
+            looks[named("/healthz", callers=callers)] = partial(look, service, empty, seconds=options.seconds)
+            looks[named("send of one", callers=callers)] = partial(look, service, send, seconds=options.seconds)
         return take_turns(looks, rounds=options.rounds)
 
 
-def _look(service: Service, plan: Plan, seconds: float) -> dict[str, float]:
-    """Return the CPU milliseconds of a call by part, together, and the rate beside them.
+def look(service: Service, *plans: Plan, seconds: float) -> dict[str, float]:
+    """Return the CPU milliseconds of a call by part, together, and the rate and p50 beside them.
 
     The parts are read before and after the whole load, so the warm-up's calls are in both the time and
     the count: the count is what was answered in all.
     """
     before = cpu_s(service.parts())
-    seen = load(plan, seconds=seconds)[0]
+    seen = together(load(*plans, seconds=seconds))
     after = cpu_s(service.parts())
     calls = max(1, seen.calls_in_all)
     spent = {part: (after[part] - before[part]) * 1e3 / calls for part in before}
     spent["all parts"] = sum(spent.values())
     spent["load generator"] = seen.cpu_s * 1e3 / max(1, seen.calls)
-    return {f"{part} cpu_ms": value for part, value in spent.items()} | {"rate_per_s": seen.calls / seconds}
+    figures = seen.figures()
+    return {f"{part} cpu_ms": value for part, value in spent.items()} | {
+        name: figures[name] for name in ("rate_per_s", "p50_s")
+    }

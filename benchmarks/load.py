@@ -59,6 +59,16 @@ class Seen:
         }
 
 
+def together(seen: Sequence[Seen]) -> Seen:
+    """Put what the callers of several plans saw at the same time together."""
+    return Seen(
+        seconds=seen[0].seconds,
+        latencies_s=sorted(latency for one in seen for latency in one.latencies_s),
+        calls_in_all=sum(one.calls_in_all for one in seen),
+        cpu_s=sum(one.cpu_s for one in seen),
+    )
+
+
 def load(*plans: Plan, seconds: float) -> list[Seen]:
     """Run the plans at the same time, a process each.
 

@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 # A measure's name: what it measures, and of which variant.
@@ -85,6 +86,19 @@ def over(row: Row | None, ground: Row | None) -> Row | None:
     """Divide a row by another of the same run, round by round; over nothing it is infinite."""
     ratio = joined(lambda value, beside: value / beside if beside else math.inf, row, ground)
     return None if ratio is None else replace(ratio, figure="ratio")
+
+
+def likely(values: Sequence[float], *, certainty: float) -> tuple[float, float]:
+    """Return between which of the values the median of all that might have been seen lies, as certainly as this.
+
+    Each value is as likely above that median as below it, whatever their distribution: the two are the innermost
+    that leave so many out rarely enough, and the least and the greatest where the values are too few.
+    """
+    ordered, count = sorted(values), len(values)
+    # How likely it lies beyond the values that are left when so many are left out at each end.
+    beyond = accumulate(2 * math.comb(count, left_out) / 2**count for left_out in range((count + 1) // 2))
+    left_out = max(0, sum(chance <= 1 - certainty for chance in beyond) - 1)
+    return ordered[left_out], ordered[-1 - left_out]
 
 
 def percentile(sorted_values: Sequence[float], share: float) -> float:

@@ -24,6 +24,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from benchmarks.options import NotMeasured
 
+ROOT = Path(__file__).parent.parent
 _STARTED_IN_S = 180.0
 _FOLDED_IN_S = 120.0
 _BALANCE = 10**15
@@ -104,9 +105,22 @@ def given_settings() -> dict[str, str]:
     return {name: value for name, value in given.items() if not name.endswith(_ELSEWHERE)}
 
 
+def stop_with_us() -> None:
+    """Let a SIGTERM end this program as Ctrl-C does, so that the service under test is stopped too."""
+
+    def stop(*_: object) -> None:
+        raise SystemExit("Stopped before the end.")
+
+    signal.signal(signal.SIGTERM, stop)
+
+
 @contextlib.contextmanager
-def running(*, worker_events: bool = False) -> Iterator[Service]:
-    """Start a service in a folder of its own; stop it, and leave nothing behind."""
+def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[Service]:
+    """Start a service in a folder of its own; stop it, and leave nothing behind.
+
+    It is the service of a checkout, in the environment that `make install` has made there, or else in this one.
+    """
+    python = checkout / ".venv/bin/python"
     with tempfile.TemporaryDirectory(prefix="points-bench-") as name:
         folder, port = Path(name), ports.any_free()
         options = ["--port", str(port), "--flower-port", str(ports.any_free()), "--data-dir", name]
@@ -117,8 +131,15 @@ def running(*, worker_events: bool = False) -> Iterator[Service]:
         }
         with (folder / "output").open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-c", "from app.cli import main; main()", "up", *options],
+                [
+                    str(python) if python.exists() else sys.executable,
+                    "-c",
+                    "from app.cli import main; main()",
+                    "up",
+                    *options,
+                ],
                 env=environment,
+                cwd=checkout,  # Python looks here first.
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -3,7 +3,7 @@
 from functools import partial
 
 from benchmarks.busy import ACCOUNTS, sends_of_one
-from benchmarks.load import Plan, Seen, load, post_send
+from benchmarks.load import Plan, load, post_send, together
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, take_turns
 from benchmarks.service import running
@@ -39,13 +39,7 @@ def measure(options: Options) -> list[Row]:
 
 def _together(plans: list[Plan], seconds: float) -> dict[str, float]:
     """Return the rate of all organizations together, and the latencies of all their callers."""
-    seen = load(*plans, seconds=seconds)
-    return Seen(
-        seconds=seconds,
-        latencies_s=sorted(latency for one in seen for latency in one.latencies_s),
-        calls_in_all=sum(one.calls_in_all for one in seen),
-        cpu_s=sum(one.cpu_s for one in seen),
-    ).figures()
+    return together(load(*plans, seconds=seconds)).figures()
 
 
 def _small(plans: list[Plan], seconds: float) -> dict[str, float]:

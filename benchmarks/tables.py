@@ -82,13 +82,17 @@ def _variant(key: str, value: int | str) -> str:
 
 def spread(row: Row) -> str:
     """Write a row's values as their median with the least and the greatest."""
-    factor = 1e3 if _is_time(row.figure) else 1
-    median, least, greatest = (number(factor * value) for value in (row.median, min(row.values), max(row.values)))
+    median, least, greatest = (shown(row.figure, value) for value in (row.median, min(row.values), max(row.values)))
     return median if len(row.values) == 1 else f"{median} ({least} – {greatest})"
 
 
+def shown(figure: str, value: float) -> str:
+    """Write a value of a figure; times, kept in seconds, are shown in milliseconds."""
+    return number(1e3 * value if _is_time(figure) else value)
+
+
 def heading(figure: str) -> str:
-    """Write a figure's name with its unit; times, kept in seconds, are shown in milliseconds."""
+    """Write a figure's name with the unit that its values are shown in."""
     name = figure.removesuffix("_s") + "_ms" if _is_time(figure) else figure
     return name.replace("_per_s", " per s").replace("_ms", ", ms").replace("_bytes", ", bytes")
 

@@ -1,6 +1,7 @@
 """The bench's load generator against a running service, and the bench itself, run as `make bench` does."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from benchmarks.load import Plan, get, load, post_send
 from benchmarks.options import NotMeasured
+from benchmarks.service import ROOT
 from tests.e2e.conftest import Service
 
 
@@ -28,6 +30,45 @@ def test_callers_see_as_many_answers_as_the_service_gave(service: Service) -> No
 def test_a_load_that_is_refused_measures_nothing(service: Service) -> None:
     with pytest.raises(NotMeasured, match="401"):
         load(Plan(port=service.port, requests=[post_send("pts_live_no", ["ann@example.com"])], callers=1), seconds=0.1)
+
+
+def test_two_checkouts_are_compared(tmp_path: Path) -> None:
+    before = _checkout(tmp_path)
+    done = _compare(before, "--only", "/healthz", "--rounds", "1", "--seconds", "0.2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    [line] = [line for line in done.stdout.splitlines() if "/healthz, callers 32" in line]
+    assert "rate per s" in line
+    assert "×" in line
+
+
+def test_it_is_the_other_checkouts_own_code_that_is_compared(tmp_path: Path) -> None:
+    before = _checkout(tmp_path)
+    (before / "app/__init__.py").write_text("raise SystemExit('It is the code from before.')")
+    done = _compare(before, "--only", "/healthz")
+    assert done.returncode == 1
+    assert "Nothing was measured. The service did not come up:\nIt is the code from before." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("only", "complaint"), [("send of two", "There are these: send of one, callers 1;"), ("/healthz", "no checkout")]
+)
+def test_what_cannot_be_compared_is_named(tmp_path: Path, only: str, complaint: str) -> None:
+    before = tmp_path if complaint == "no checkout" else _checkout(tmp_path)
+    done = _compare(before, "--only", only)
+    assert done.returncode == 2
+    assert complaint in " ".join(done.stderr.split())
+
+
+def _checkout(folder: Path) -> Path:
+    """Make another checkout of what runs; without an environment of its own it is run in this one."""
+    for name in ("app", "migrations", "worker"):
+        shutil.copytree(ROOT / name, folder / name)
+    return folder
+
+
+def _compare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks.compare", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
 
 
 def test_the_bench_measures_a_section_and_keeps_its_figures(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.rows import Row, find, joined, named, over, percentile, repeated, take_turns
+from benchmarks.rows import Row, find, joined, likely, named, over, percentile, repeated, take_turns
 
 
 def row(*values: float, what: str = "send", figure: str = "time_s") -> Row:
@@ -72,3 +72,18 @@ def test_a_row_is_found_by_all_that_names_it() -> None:
     assert find(rows, "send", "p50_s", recipients=1) == rows[1]
     assert find(rows, "send", "p50_s", recipients=10) is None
     assert find(rows, "send", "p50_s") is None
+
+
+# The innermost ranks of a sign test: of 8 values the median lies below the second or above the seventh in 7 % of cases.
+@pytest.mark.parametrize(
+    ("count", "least", "greatest"),
+    [(1, 1, 1), (4, 1, 4), (5, 1, 5), (7, 1, 7), (8, 2, 7), (10, 2, 9), (11, 3, 9), (15, 4, 12), (20, 6, 15)],
+)
+def test_a_median_lies_between_the_innermost_values_that_leave_it_out_rarely_enough(
+    count: int, least: int, greatest: int
+) -> None:
+    assert likely(range(count, 0, -1), certainty=0.9) == (least, greatest)
+
+
+def test_more_certainty_leaves_fewer_values_out() -> None:
+    assert [likely(range(1, 21), certainty=certainty) for certainty in (0.5, 0.95, 0.99)] == [(8, 13), (6, 15), (4, 17)]

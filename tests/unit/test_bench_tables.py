@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks import results, tables
+from benchmarks import compare, results, tables
 from benchmarks.aims import AIMS
 from benchmarks.options import Options
 from benchmarks.publish import publish, put
@@ -50,6 +50,26 @@ def test_a_section_is_shown_in_milliseconds_beside_its_floor() -> None:
     assert table.headings == ["", "time, ms", "floor, ms", "× floor"]
     assert table.lines == [["whole send, 10,000 recipients", "180 (160 – 400)", "40 (30 – 50)", "6 (4 – 8)"]]
     assert table.as_markdown().splitlines()[1] == "| --- | ---: | ---: | ---: |"
+
+
+def test_two_checkouts_stand_side_by_side_with_the_median_of_their_rounds_ratios() -> None:
+    def look(rate: float, cpu: float) -> dict[str, float]:
+        return {
+            "rate_per_s": rate,
+            "p50_s": 0.01,
+            "web cpu_ms": cpu,
+            **dict.fromkeys(("all parts cpu_ms", "worker1 cpu_ms", "postgresql cpu_ms"), 2.0),
+        }
+
+    pairs = [(look(110, 1), look(100, 0)), (look(60, 1), look(50, 0)), (look(900, 1), look(1_000, 0))]
+    lines = compare.table({"send of one, callers 1": pairs}).lines
+    assert lines[0] == ["send of one, callers 1", "rate per s", "100", "110", "× 1.100 (0.900 – 1.200)"]
+    assert [line[:2] for line in lines[1:]] == [
+        ["", "p50, ms"],
+        ["", "all parts cpu, ms"],  # And none of web: nothing is a multiple of nothing.
+        ["", "worker1 cpu, ms"],
+        ["", "postgresql cpu, ms"],
+    ]
 
 
 def test_many_figures_of_few_measures_stand_below_each_other() -> None:
