@@ -5,4 +5,4 @@ from datetime import UTC, datetime
 
 def timestamp(moment: datetime) -> str:
     """Write a moment as the interface document does: ISO 8601, UTC, exactly six decimals, `Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:26]}Z"

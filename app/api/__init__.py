@@ -25,8 +25,6 @@ def create_app() -> Flask:
         SettingsError: a setting is missing or wrong.
     """
     app = Flask(__name__, static_folder=None)
-    # One byte more than may be sent, so that a body without a length can be seen to be too long.
-    app.config["MAX_CONTENT_LENGTH"] = settings().body_bytes_max + 1
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     # A path is right or it is a 404: no redirects that turn a POST into something else.
     app.url_map.strict_slashes = True

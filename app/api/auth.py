@@ -16,7 +16,7 @@ _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
 
 def well_formed_key_of_request() -> str | None:
     """Return the key that the request carries if its checksum holds, whatever it is worth; else None."""
-    match = _BEARER.match(request.headers.get("Authorization", ""))
+    match = _BEARER.match(request.environ.get("HTTP_AUTHORIZATION", ""))
     return match[1] if match is not None and is_well_formed(match[1]) else None
 
 

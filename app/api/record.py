@@ -2,10 +2,11 @@
 
 import os
 import re
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, request
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
@@ -36,10 +37,12 @@ class Record:
     waiting_since: float | None = None
 
 
+_in_hand: ContextVar[Record] = ContextVar("record")
+
+
 def record_in_hand() -> Record:
     """Return the record of the request in hand."""
-    found: Record = g.record
-    return found
+    return _in_hand.get()
 
 
 def record_requests(app: Flask) -> None:
@@ -52,10 +55,11 @@ def _begin() -> None:
     """Take the caller's `X-Request-Id` if it is a sane one, else make one."""
     given = request.environ.get("HTTP_X_REQUEST_ID")
     request_id = given if given and _SANE_REQUEST_ID.match(given) else os.urandom(16).hex()
-    kept = g.record = Record(request_id=request_id, trace_id=request_id.replace("@", "*"), started_at=perf_counter())
+    trace_id = request_id.replace("@", "*")
+    _in_hand.set(Record(request_id=request_id, trace_id=trace_id, started_at=perf_counter()))
     # From here on every line of this thread carries it, until its next request.
     clear_contextvars()
-    bind_contextvars(request_id=kept.trace_id)
+    bind_contextvars(request_id=trace_id)
 
 
 def _end(response: Response) -> Response:

@@ -31,13 +31,14 @@ _READ_FOR_STRANGERS_BYTES = 65_536
 def send() -> Response:
     """Answer 201 with every transaction, or 202 when asked to, or when the wait runs out."""
     wait_s = 0.0 if _wants_no_wait() else settings().wait_s
-    sent = sending.send(_read_send(), wait_s=wait_s, request_id=record_in_hand().trace_id)
+    record = record_in_hand()
+    sent = sending.send(_read_send(), wait_s=wait_s, request_id=record.trace_id)
     accepted = sent.acceptance
-    record_in_hand().organization_id, record_in_hand().batch_id = accepted.organization_id, accepted.batch_id
+    record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
     if accepted.status == batches.QUEUED:
         if wait_s == 0:
             return _accepted(accepted.batch_id)
-        record_in_hand().waiting_since = sent.accepted_at
+        record.waiting_since = sent.accepted_at
     batch, transactions = sent.rows or _read(accepted)
     return _answer(accepted, batch, transactions)
 
@@ -97,7 +98,7 @@ def _idempotency_key() -> str | None:
     Raises:
         InvalidRequest: it is not 1 to 255 visible ASCII characters.
     """
-    key = request.headers.get("Idempotency-Key")
+    key = request.environ.get("HTTP_IDEMPOTENCY_KEY")
     if key is None or _IDEMPOTENCY_KEY.match(key):
         return key
     seen = f"it has {len(key)}" if not 1 <= len(key) <= 255 else "some of its characters are of another kind"
@@ -107,5 +108,7 @@ def _idempotency_key() -> str | None:
 
 def _wants_no_wait() -> bool:
     """Tell whether the caller prefers not to wait (RFC 7240: `Prefer: respond-async`, in any case, among others)."""
-    preferences = request.headers.get("Prefer", "").lower().split(",")
-    return any(preference.partition(";")[0].strip() == "respond-async" for preference in preferences)
+    preferences = request.environ.get("HTTP_PREFER")
+    return preferences is not None and any(
+        preference.partition(";")[0].strip() == "respond-async" for preference in preferences.lower().split(",")
+    )
