@@ -64,6 +64,12 @@ def _of_one(service: Service, emails: Sequence[str], *, callers: int, organizati
     return [sends_of_one(service, emails[:ACCOUNTS], callers=callers) for _ in range(organizations)]
 
 
+def _of_sixteen_organizations(service: Service, emails: Sequence[str]) -> list[Plan]:
+    """Plan sixteen callers, each of whom sends for all of the organizations in turn."""
+    requests = [post_send(service.sender().key, [email]) for email in emails[:16]]
+    return [Plan(port=service.port, requests=requests, callers=16)]
+
+
 def _of_many(service: Service, emails: Sequence[str]) -> list[Plan]:
     return [Plan(port=service.port, requests=[post_send(service.sender().key, emails)], callers=1)]
 
@@ -77,6 +83,7 @@ _MANY = f"send of {LARGE:,}, callers 1"
 _CALLS: dict[str, Callable[[Service, Sequence[str]], list[Plan]]] = {
     **{f"send of one, callers {callers}": partial(_of_one, callers=callers) for callers in CALLERS},
     "send of one, two organizations": partial(_of_one, callers=8, organizations=2),
+    "send of one, sixteen organizations": _of_sixteen_organizations,
     _MANY: _of_many,
     f"/healthz, callers {max(CALLERS)}": _views,
 }
