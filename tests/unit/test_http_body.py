@@ -69,7 +69,8 @@ def test_a_body_may_have_as_many_bytes_as_the_limit_and_no_more(
 
     def post(length: int) -> TestResponse:
         body = json.dumps(body_with()).encode().ljust(length)
-        framing: dict[str, Any] = {"wsgi.input_terminated": True} if is_chunked else {"CONTENT_LENGTH": str(length)}
+        chunked = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True}
+        framing: dict[str, Any] = chunked if is_chunked else {"CONTENT_LENGTH": str(length)}
         return client.post(
             VERIFY,
             input_stream=io.BytesIO(body),
