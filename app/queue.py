@@ -83,7 +83,8 @@ def _configuration() -> dict[str, Any]:
         "timezone": "UTC",
         "beat_scheduler": "worker.schedule:SteadyScheduler",
         "beat_schedule": {
-            "sweep": _every(SWEEP, SWEEP_EVERY_S),
+            # Due at once: what was queued before beat began has waited long enough.
+            "sweep": _every(SWEEP, SWEEP_EVERY_S) | {"last_run_at": _LONG_AGO},
             "claim-crossed": _every(CLAIM_CROSSED, CLAIM_CROSSED_EVERY_S),
             "claim-all-crossed": _every(CLAIM_CROSSED, CLAIM_ALL_CROSSED_EVERY_S, everybody=True),
             "fold": _every(FOLD, FOLD_EVERY_S),
@@ -101,7 +102,11 @@ def _every(task: str, seconds: float, **arguments: object) -> dict[str, Any]:
 
 def _steady_now() -> datetime:
     """Return a moment of no calendar: only the time between two of them means anything."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=time.monotonic())
+    return _START_OF_THE_CLOCK + timedelta(seconds=time.monotonic())
+
+
+_START_OF_THE_CLOCK = datetime(1970, 1, 1, tzinfo=UTC)
+_LONG_AGO = _START_OF_THE_CLOCK - timedelta(days=1)
 
 
 class _Connection(AMQP.Connection):  # type: ignore[misc]  # Celery ships no types.

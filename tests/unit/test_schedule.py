@@ -80,6 +80,11 @@ def test_each_task_is_sent_as_often_as_its_entry_says(beat: Beat) -> None:
     assert sent["claim-all-crossed"] == 1
 
 
+def test_the_first_sweep_is_due_as_soon_as_beat_runs_and_nothing_else_is(beat: Beat) -> None:
+    assert beat.run(queue.SWEEP_EVERY_S / 2) == {"sweep": 1}
+    assert beat.run(queue.SWEEP_EVERY_S)["sweep"] == 1
+
+
 @pytest.mark.parametrize("jump", [timedelta(hours=-1), timedelta(days=-400), timedelta(hours=1), timedelta(days=400)])
 def test_a_wall_clock_that_is_set_while_beat_runs_changes_nothing(beat: Beat, clocks: Clocks, jump: timedelta) -> None:
     before = beat.run(600)
@@ -109,4 +114,4 @@ def test_a_broker_that_is_away_stops_nothing(
 ) -> None:
     beat = Beat(app, clocks)  # At the address where nothing listens.
     assert beat.run(2.1) == Counter()
-    assert [(event["event"], event["task"]) for event in events] == [("not_scheduled", queue.SWEEP)]
+    assert [(event["event"], event["task"]) for event in events] == [("not_scheduled", queue.SWEEP)] * 2
