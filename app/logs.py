@@ -20,6 +20,7 @@ from structlog.contextvars import merge_contextvars
 from structlog.typing import FilteringBoundLogger
 
 from app.log_output import Output
+from app.timestamps import timestamp
 
 _SECRET = re.compile(
     r"[^\s'\"<>()\[\]{},;=/?&]+(?:@|%40)[^\s'\"<>()\[\]{},;&]+\.[^\s'\"<>()\[\]{},;&]+|pts_(?:live|dev)_\w+"
@@ -65,7 +66,7 @@ def configure(part: str, *, log_format: str = "auto", level: int = logging.INFO)
 
 
 def _render(_: Any, level: str, event: MutableMapping[str, Any]) -> bytes:
-    now = f"{datetime.now(UTC).isoformat(timespec='microseconds')[:26]}Z"
+    now = timestamp(datetime.now(UTC))
     name = event.pop("event")
     if output.as_json:
         known = {key: value for key, value in event.items() if value is not None}
