@@ -5,10 +5,12 @@ and latencies move by a third with the hour, more than most changes do; the rati
 turns does not.
 """
 
+import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 import click
@@ -17,17 +19,16 @@ from benchmarks import cpu
 from benchmarks.busy import ACCOUNTS, CALLERS, sends_of_one, views
 from benchmarks.load import Plan, post_send
 from benchmarks.options import NotMeasured
-from benchmarks.rows import likely
+from benchmarks.rows import Row, likely, named, over, take_turns
 from benchmarks.service import Service, running, stop_with_us
-from benchmarks.several import LARGE
+from benchmarks.several import LARGE, sends_of_all
 from benchmarks.tables import Table, heading, shown
 
 # The service's other parts hardly differ.
 _FIGURES = ("rate_per_s", "p50_s", *(f"{part} cpu_ms" for part in ("all parts", "web", "worker1", "postgresql")))
 _CERTAINTY = 0.9
-
-# What was seen of one call in one round: the figures of this checkout, and those of the other.
-Pair = tuple[Mapping[str, float], Mapping[str, float]]
+# Whose figure it is stands before its name.
+_THIS, _OTHER = "this", "other"
 
 
 @click.command()
@@ -44,15 +45,15 @@ def main(folder: Path, only: Sequence[str], rounds: int, seconds: float) -> None
         raise click.BadParameter(f"There are these: {'; '.join(_CALLS)}.", param_hint="--only")
     stop_with_us()
     with ExitStack() as both:
-        services = [both.enter_context(running()), both.enter_context(running(checkout=folder))]
-        plans = [_planned(service, names) for service in services]
-        seen: dict[str, list[Pair]] = {name: [] for name in names}
-        for turn in range(rounds + 1):
-            for name in names:
-                pair = _look(name, services, plans, seconds, first=turn % 2)
-                if turn > 0:  # One round goes before to warm up.
-                    seen[name].append(pair)
-    table(seen).print()
+        services = {_THIS: both.enter_context(running()), _OTHER: both.enter_context(running(checkout=folder))}
+        plans = {whose: _planned(service, names) for whose, service in services.items()}
+        looks = {}
+        for name in names:
+            sides = [(whose, service, plans[whose][name]) for whose, service in services.items()]
+            turns = cycle([sides, sides[::-1]])  # Neither shall always pay for the other.
+            looks[named(name)] = partial(_look_at_both, turns, seconds, folds=name == _MANY)
+        rows = take_turns(looks, rounds=rounds)
+    table(rows).print()
 
 
 def _planned(service: Service, names: Sequence[str]) -> dict[str, list[Plan]]:
@@ -71,7 +72,7 @@ def _of_sixteen_organizations(service: Service, emails: Sequence[str]) -> list[P
 
 
 def _of_many(service: Service, emails: Sequence[str]) -> list[Plan]:
-    return [Plan(port=service.port, requests=[post_send(service.sender().key, emails)], callers=1)]
+    return [sends_of_all(service, emails)]
 
 
 def _views(service: Service, _emails: Sequence[str]) -> list[Plan]:
@@ -89,32 +90,37 @@ _CALLS: dict[str, Callable[[Service, Sequence[str]], list[Plan]]] = {
 }
 
 
-def _look(
-    name: str, services: Sequence[Service], plans: Sequence[Mapping[str, list[Plan]]], seconds: float, *, first: int
-) -> Pair:
-    """Look at the same call of both services, at one after the other: neither shall always pay for the other."""
-    seen: dict[int, Mapping[str, float]] = {}
-    for place in (first, 1 - first):
-        seen[place] = cpu.look(services[place], *plans[place][name], seconds=seconds)
-        if name == _MANY:
-            services[place].wait_until_folded()
-    return seen[0], seen[1]
+def _look_at_both(
+    turns: Iterator[Sequence[tuple[str, Service, list[Plan]]]], seconds: float, *, folds: bool
+) -> dict[str, float]:
+    """Look at the same call of both services, one after the other; `folds` waits until its credits are folded."""
+    figures = {}
+    for whose, service, plans in next(turns):
+        for figure, value in cpu.look(service, *plans, seconds=seconds).items():
+            figures[f"{whose} {figure}"] = value
+        if folds:
+            service.wait_until_folded()
+    return figures
 
 
-def table(seen: Mapping[str, Sequence[Pair]]) -> Table:
+def table(rows: Sequence[Row]) -> Table:
     """Put the medians of both beside each other, and the median of what was this over the other in each round."""
+    named_rows = {(row.what, row.figure): row for row in rows}
     lines = []
-    for name, pairs in seen.items():
+    for name in dict.fromkeys(row.what for row in rows):
         for figure in _FIGURES:
-            this, other = zip(*((here[figure], there[figure]) for here, there in pairs), strict=True)
-            ratios = [here / there for here, there in zip(this, other, strict=True) if there]
+            this, other = (named_rows[name, f"{whose} {figure}"] for whose in (_THIS, _OTHER))
+            ratio = over(this, other)
+            assert ratio is not None, "both are there"
+            ratios = [value for value in ratio.values if math.isfinite(value)]
             if not ratios:
                 continue
             least, greatest = likely(ratios, certainty=_CERTAINTY)
-            medians = [shown(figure, statistics.median(values)) for values in (other, this)]
-            ratio = f"× {statistics.median(ratios):.3f} ({least:.3f} – {greatest:.3f})"
-            lines.append([name if figure == _FIGURES[0] else "", heading(figure), *medians, ratio])
-    return Table(title="compare", headings=["", "", "other", "this", f"this / other ({_CERTAINTY:.0%})"], lines=lines)
+            medians = [shown(figure, row.median) for row in (other, this)]
+            words = f"× {statistics.median(ratios):.3f} ({least:.3f} – {greatest:.3f})"
+            lines.append([name if figure == _FIGURES[0] else "", heading(figure), *medians, words])
+    headings = ["", "", _OTHER, _THIS, f"{_THIS} / {_OTHER} ({_CERTAINTY:.0%})"]
+    return Table(title="compare", headings=headings, lines=lines)
 
 
 if __name__ == "__main__":

@@ -30,15 +30,17 @@ def look(service: Service, *plans: Plan, seconds: float) -> dict[str, float]:
 
     The parts are read before and after the whole load, so the warm-up's calls are in both the time and
     the count: the count is what was answered in all.
+
+    Raises:
+        NotMeasured: no call ended in the counted seconds.
     """
     before = cpu_s(service.parts())
     seen = together(load(*plans, seconds=seconds))
     after = cpu_s(service.parts())
-    calls = max(1, seen.calls_in_all)
-    spent = {part: (after[part] - before[part]) * 1e3 / calls for part in before}
-    spent["all parts"] = sum(spent.values())
-    spent["load generator"] = seen.cpu_s * 1e3 / max(1, seen.calls)
     figures = seen.figures()
+    spent = {part: (after[part] - before[part]) * 1e3 / seen.calls_in_all for part in before}
+    spent["all parts"] = sum(spent.values())
+    spent["load generator"] = seen.cpu_s * 1e3 / seen.calls
     return {f"{part} cpu_ms": value for part, value in spent.items()} | {
         name: figures[name] for name in ("rate_per_s", "p50_s")
     }

@@ -1,12 +1,13 @@
 """Section `several`: organizations that are busy at once, and a small one beside one that sends 10,000 at a time."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from benchmarks.busy import ACCOUNTS, sends_of_one
 from benchmarks.load import Plan, load, post_send, together
 from benchmarks.options import Options
 from benchmarks.rows import Look, Named, Row, named, take_turns
-from benchmarks.service import running
+from benchmarks.service import Service, running
 
 ORGANIZATIONS = (1, 2, 4)
 CALLERS_EACH = (1, 8)
@@ -27,14 +28,18 @@ def measure(options: Options) -> list[Row]:
                 name = named("busy at once", organizations=count, callers=callers)
                 together[name] = partial(_together, plans[:count], options.seconds)
         small = sends_of_one(service, emails, callers=1)
-        large_emails = service.accounts("large", LARGE)
-        large = Plan(port=service.port, requests=[post_send(service.sender().key, large_emails)], callers=1)
+        large = sends_of_all(service, service.accounts("large", LARGE))
         beside = {
             named("small organization, alone"): partial(_small, [small], options.seconds),
             named("small organization, beside 10,000"): partial(_small, [small, large], options.seconds),
         }
         rest = service.wait_until_folded
         return [row for looks in (together, beside) for row in take_turns(looks, rounds=options.rounds, rest=rest)]
+
+
+def sends_of_all(service: Service, emails: Sequence[str]) -> Plan:
+    """Plan one caller of an organization of its own, each of whose sends goes to all of these addresses."""
+    return Plan(port=service.port, requests=[post_send(service.sender().key, emails)], callers=1)
 
 
 def _together(plans: list[Plan], seconds: float) -> dict[str, float]:

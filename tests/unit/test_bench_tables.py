@@ -53,16 +53,16 @@ def test_a_section_is_shown_in_milliseconds_beside_its_floor() -> None:
 
 
 def test_two_checkouts_stand_side_by_side_with_the_median_of_their_rounds_ratios() -> None:
-    def look(rate: float, cpu: float) -> dict[str, float]:
-        return {
-            "rate_per_s": rate,
-            "p50_s": 0.01,
-            "web cpu_ms": cpu,
-            **dict.fromkeys(("all parts cpu_ms", "worker1 cpu_ms", "postgresql cpu_ms"), 2.0),
-        }
+    name = "send of one, callers 1"
 
-    pairs = [(look(110, 1), look(100, 0)), (look(60, 1), look(50, 0)), (look(900, 1), look(1_000, 0))]
-    lines = compare.table({"send of one, callers 1": pairs}).lines
+    def rows(figure: str, this: list[float], other: list[float]) -> list[Row]:
+        sides = {"this": this, "other": other}
+        return [Row(what=name, of={}, figure=f"{whose} {figure}", values=values) for whose, values in sides.items()]
+
+    seen = rows("rate_per_s", [110, 60, 900], [100, 50, 1_000]) + rows("web cpu_ms", [1, 1, 1], [0, 0, 0])
+    for figure in ("p50_s", "all parts cpu_ms", "worker1 cpu_ms", "postgresql cpu_ms"):
+        seen += rows(figure, [2, 2, 2], [2, 2, 2])
+    lines = compare.table(seen).lines
     assert lines[0] == ["send of one, callers 1", "rate per s", "100", "110", "× 1.100 (0.900 – 1.200)"]
     assert [line[:2] for line in lines[1:]] == [
         ["", "p50, ms"],
