@@ -1,7 +1,6 @@
-"""Batches: what is queued, what is due, and reading back what became of it."""
+"""Batches: reading back what became of them, and forgetting idempotency keys that are past their time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -135,54 +134,6 @@ def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
 _FINAL_AMONG = text("SELECT id FROM batches WHERE id = ANY(:batch_ids) AND status <> 'queued'")
 
 
-# What makes a batch one that a drain would take now.
-IS_DUE = "status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp())"
-
-# Finds a row when an organization has such a batch.
-HAS_DUE = Statement(f"SELECT FROM batches WHERE organization_id = %(organization_id)s::bigint AND {IS_DUE} LIMIT 1")
-
-
-def due(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:
-    """Return the ids of an organization's batches that a drain would take now, oldest first."""
-    parameters = {"organization_id": organization_id, "at_most": at_most}
-    return list(connection.execute(_DUE, parameters).scalars())
-
-
-_DUE = text(f"SELECT id FROM batches WHERE organization_id = :organization_id AND {IS_DUE} ORDER BY id LIMIT :at_most")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Queued:
-    """How many batches are queued, and for how many seconds the oldest of them has been."""
-
-    batches: int
-    oldest_s: float | None
-
-
-def queued(connection: Connection) -> Queued:
-    """Count what is queued, for the people who watch."""
-    return Queued(**connection.execute(_QUEUED).one()._mapping)  # noqa: SLF001
-
-
-_QUEUED = text("""
-    SELECT count(*) AS batches,
-           CAST(extract(epoch FROM clock_timestamp() - min(created_at)) AS float) AS oldest_s
-    FROM batches WHERE status = 'queued'
-""")
-
-
-def organizations_waiting(connection: Connection, *, longer_than_s: float) -> list[int]:
-    """Return the organizations with a batch that is due and has been queued for longer than it should."""
-    return list(connection.execute(_ORGANIZATIONS_WAITING, {"longer_than_s": longer_than_s}).scalars())
-
-
-_ORGANIZATIONS_WAITING = text(f"""
-    SELECT DISTINCT organization_id FROM batches
-    WHERE {IS_DUE} AND created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
-    ORDER BY organization_id
-""")
-
-
 def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_most: int) -> int:
     """Take the idempotency keys from some of the oldest batches that are past their time; return from how many."""
     parameters = {"older_than_days": older_than_days, "at_most": at_most}
@@ -195,16 +146,4 @@ _FORGET_IDEMPOTENCY_KEYS = text("""
                  WHERE idempotency_key IS NOT NULL AND status <> 'queued'
                    AND created_at < clock_timestamp() - make_interval(days => :older_than_days)
                  ORDER BY created_at LIMIT :at_most)
-""")
-
-
-def postpone(connection: Connection, batch_id: int) -> None:
-    """Put a batch that failed on its own aside for a while: 1 s, 2 s, 4 s … up to 10 s."""
-    connection.execute(_POSTPONE, {"id": batch_id})
-
-
-_POSTPONE = text("""
-    UPDATE batches SET failures = failures + 1,
-        retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 10), 10))
-    WHERE id = :id AND status = 'queued'
 """)

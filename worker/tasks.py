@@ -11,6 +11,7 @@ from app.database import snapshot, transaction
 from app.ledger import audit as ledger_audit
 from app.ledger import claim, fold
 from app.ledger.drain import drain
+from app.ledger.queued import organizations_waiting
 from app.queue import (
     AUDIT,
     CLAIM_CROSSED,
@@ -53,7 +54,7 @@ def _announce(organization_id: int, batch_ids: Sequence[int], has_left: bool) ->
 def sweep() -> None:
     """Ask again for every organization whose batches have been queued too long: their message was lost."""
     with transaction() as connection:
-        waiting = batches.organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
+        waiting = organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
     for organization_id in waiting:
         submit(organization_id)
     if waiting:

@@ -6,20 +6,21 @@ for nobody; among many, a group costs little more than one of them would.
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import acceptance, api_keys, logs
+from app import api_keys, logs
 from app.acceptance import Acceptance, Outcomes, Send
+from app.api.accepting import accept_group
 from app.api.gathering import Gathering
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
 from app.batches import QUEUED
-from app.database import bare_connection, is_away, transaction
+from app.database import transaction
 
 # How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
 _ACCEPTED_WITHIN_S = 0.1
@@ -99,7 +100,7 @@ class Sending:
         try:
             with ExitStack() as leading:
                 leading.callback(self._gathering.hand_over)
-                outcomes = _accept([member.send for member in group], partial(self._ask_ahead, group, leading))
+                outcomes = accept_group([member.send for member in group], partial(self._ask_ahead, group, leading))
             self._tell(group, outcomes)
         finally:
             for member in group:
@@ -160,31 +161,6 @@ def _drains(
             batches = asked.setdefault(outcome.organization_id, {})
             batches[outcome.batch_id] = Job(member.recipients, member.request_id)
     return asked.items()
-
-
-def _accept(
-    sends: Sequence[Send], while_committing: Callable[[Outcomes], None] | None = None
-) -> list[Acceptance | Exception]:
-    """Return what became of each send. Raises nothing that a database or a caller can bring about."""
-    try:
-        with bare_connection() as connection:
-            outcomes = acceptance.accept(connection, sends, while_committing=while_committing)
-    except SQLAlchemyError as error:
-        if len(sends) == 1 or is_away(error):  # For each of them.
-            return [error] * len(sends)
-        return _accept_one_by_one(sends)  # One of them is at fault: alone, each gets what it deserves.
-    # None: its idempotency key was taken in this moment, and the batch that holds it is there now.
-    return [_accept([send])[0] if outcome is None else outcome for send, outcome in zip(sends, outcomes, strict=True)]
-
-
-def _accept_one_by_one(sends: Sequence[Send]) -> list[Acceptance | Exception]:
-    outcomes: list[Acceptance | Exception] = []
-    for send in sends:
-        [outcome] = _accept([send])
-        outcomes.append(outcome)
-        if isinstance(outcome, Exception) and is_away(outcome):  # The rest need not find that out one by one.
-            return outcomes + [outcome] * (len(sends) - len(outcomes))
-    return outcomes
 
 
 def _note_uses(group: Sequence[_Member]) -> None:

@@ -10,10 +10,11 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import batches, hints
+from app import hints
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.connections import new_engine
 from app.errors import Refused
+from app.ledger.queued import count_queued
 from app.local import servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.queue import messages_waiting, workers_answering
@@ -56,7 +57,7 @@ def _look_at_database() -> dict[str, Any]:
     try:
         with engine.begin() as connection:
             release = connection.execute(text("SHOW server_version")).scalar_one()
-            row = batches.queued(connection) if _has_tables(connection) else None
+            row = count_queued(connection) if _has_tables(connection) else None
     except SQLAlchemyError:
         return {"database": None, "queued_batches": None, "oldest_queued_s": None}
     finally:

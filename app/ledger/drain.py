@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy.exc import DBAPIError
 
-from app import batches, logs
+from app import logs
 from app.database import single_statement, together, transaction, transaction_then
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
+from app.ledger.queued import HAS_DUE, due_batches, postpone
 from app.ledger.report import report
 from app.tally import DRAINS, POSTPONED_BATCHES, tally
 
@@ -33,7 +34,7 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], Non
     for _ in range(ROUNDS_MAX):
         began = time.perf_counter()
         try:
-            with transaction_then(batches.HAS_DUE, organization_id=organization_id) as (exchange, due):
+            with transaction_then(HAS_DUE, organization_id=organization_id) as (exchange, due):
                 asked = issue(exchange, organization_id)
             outcomes, is_done = asked.outcomes(), not due.found
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
@@ -56,7 +57,7 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], Non
 def _one_at_a_time(organization_id: int) -> list[Outcome]:
     """Issue each due batch in a transaction of its own, so that one that fails harms only itself."""
     with single_statement() as connection:
-        due = batches.due(connection, organization_id, at_most=BATCHES_MAX)
+        due = due_batches(connection, organization_id, at_most=BATCHES_MAX)
     outcomes: list[Outcome] = []
     for batch_id in due:
         try:
@@ -72,5 +73,5 @@ def _one_at_a_time(organization_id: int) -> list[Outcome]:
             _log.error("batch_postponed", organization_id=organization_id, batch_id=batch_id, **logs.kind_of(error))
             tally.count(POSTPONED_BATCHES)
             with transaction() as connection:
-                batches.postpone(connection, batch_id)
+                postpone(connection, batch_id)
     return outcomes

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from app.batches import IS_DUE
 from app.errors import OrganizationDisabled, OrganizationSuspended
 from app.exchange import Answer, Exchange, Statement
+from app.ledger.queued import IS_DUE
 from app.settings import INT64_MAX
 
 # One drain is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
-from app import batches, hints
+from app import hints
 from app.connections import new_engine, wait_at_most
+from app.ledger.queued import count_queued
 from app.queue import messages_waiting
 from app.settings import settings
 
@@ -26,7 +27,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
     try:
         with engine.begin() as connection:
             wait_at_most(connection, _LOOK_TIMEOUT_S)
-            queued = batches.queued(connection)
+            queued = count_queued(connection)
     finally:
         engine.dispose()
     yield GaugeMetricFamily(

@@ -16,6 +16,7 @@ from app.ledger.audit import Breach, audit
 from app.ledger.claim import register
 from app.ledger.drain import drain
 from app.ledger.issue import issue as ask_to_issue
+from app.ledger.queued import HAS_DUE
 from app.ledger.refill import refill
 from app.models import Batch, Organization
 from tests.integration import races
@@ -130,7 +131,7 @@ def issue_now(organization_id: int, emails: Sequence[str], amount: int, *, sandb
 
 def has_due(organization_id: int) -> bool:
     """Tell whether a drain would look again: the look that follows its commit."""
-    with transaction_then(batches.HAS_DUE, organization_id=organization_id) as (_, look):
+    with transaction_then(HAS_DUE, organization_id=organization_id) as (_, look):
         pass
     return look.found
 

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app import batches
 from app.database import transaction
 from app.exchange import Exchange
 from app.ledger import issue
+from app.ledger.queued import organizations_waiting
 from app.settings import INT64_MAX
 from tests.integration import books, races
 
@@ -77,13 +77,13 @@ def test_a_postponed_batch_is_left_alone_until_its_time_and_nobody_is_asked_to_c
     books.execute("UPDATE batches SET retry_at = clock_timestamp() + interval '1 hour'")
     assert not books.has_due(organization_id)
     with transaction() as connection:
-        assert batches.organizations_waiting(connection, longer_than_s=0) == []
+        assert organizations_waiting(connection, longer_than_s=0) == []
     neighbour = books.queue_batch(organization_id, [ANN], 10)
     assert books.drain_all(organization_id) == [neighbour]
     assert _now_failures_and_retry_at(batch_id)[1] == 1
     _retry_now(batch_id)
     with transaction() as connection:
-        assert batches.organizations_waiting(connection, longer_than_s=0) == [organization_id]
+        assert organizations_waiting(connection, longer_than_s=0) == [organization_id]
 
 
 @pytest.mark.usefixtures("poison")

@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from app import batches
 from app.database import transaction
+from app.ledger.queued import organizations_waiting, postpone
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -16,7 +17,7 @@ ANN = "ann@example.com"
 
 def _waiting(longer_than_s: float) -> list[int]:
     with transaction() as connection:
-        return batches.organizations_waiting(connection, longer_than_s=longer_than_s)
+        return organizations_waiting(connection, longer_than_s=longer_than_s)
 
 
 def test_a_queued_batch_is_due_until_it_is_issued() -> None:
@@ -60,7 +61,7 @@ def test_a_batch_that_is_final_cannot_be_postponed() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.issue_now(organization_id, [ANN], 1)
     with transaction() as connection:
-        batches.postpone(connection, batch_id)
+        postpone(connection, batch_id)
         statement = text("SELECT failures, retry_at FROM batches")
         assert connection.execute(statement).one() == (0, None)
 
@@ -71,7 +72,7 @@ def test_a_batch_that_failed_a_hundred_times_is_still_tried_every_ten_seconds() 
     books.execute("UPDATE batches SET failures = 100")
     with transaction() as connection:
         before = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-        batches.postpone(connection, batch_id)
+        postpone(connection, batch_id)
         failures, retry_at = connection.execute(text("SELECT failures, retry_at FROM batches")).one()
     assert failures == 101
     assert timedelta(seconds=10) <= retry_at - before < timedelta(seconds=15)

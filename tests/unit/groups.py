@@ -57,8 +57,8 @@ class World:
         monkeypatch.setattr("app.acceptance.accept", self._accept)
         monkeypatch.setattr("app.api_keys.note_use", self._note_use)
         monkeypatch.setattr("app.queue.submit", self._submit)
-        for name in ("bare_connection", "transaction"):
-            monkeypatch.setattr(f"app.api.sending.{name}", self._connection)
+        monkeypatch.setattr("app.api.accepting.bare_connection", self._connection)
+        monkeypatch.setattr("app.api.sending.transaction", self._connection)
 
     @contextmanager
     def _connection(self) -> Iterator[None]:
