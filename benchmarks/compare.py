@@ -27,6 +27,8 @@ from benchmarks.tables import Table, heading, shown
 # The service's other parts hardly differ.
 _FIGURES = ("rate_per_s", "p50_s", *(f"{part} cpu_ms" for part in ("all parts", "web", "worker1", "postgresql")))
 _CERTAINTY = 0.9
+# A part that uses less than this of what all parts do is not shown: it is a tick or two of the kernel's clock.
+_SHOWN_FROM = 0.01
 # Whose figure it is stands before its name.
 _THIS, _OTHER = "this", "other"
 
@@ -108,8 +110,11 @@ def table(rows: Sequence[Row]) -> Table:
     named_rows = {(row.what, row.figure): row for row in rows}
     lines = []
     for name in dict.fromkeys(row.what for row in rows):
+        all_parts_ms = named_rows[name, f"{_THIS} all parts cpu_ms"].median
         for figure in _FIGURES:
             this, other = (named_rows[name, f"{whose} {figure}"] for whose in (_THIS, _OTHER))
+            if figure.endswith("cpu_ms") and max(this.median, other.median) < _SHOWN_FROM * all_parts_ms:
+                continue
             ratio = over(this, other)
             assert ratio is not None, "both are there"
             ratios = [value for value in ratio.values if math.isfinite(value)]

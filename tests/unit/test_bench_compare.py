@@ -38,6 +38,7 @@ class World:
     def __init__(self) -> None:
         self.turns: list[str] = []
         self.plans: list[tuple[Plan, ...]] = []
+        self.worker_cpu_ms = {"this": 1.0, "before": 1.0}
 
     @contextmanager
     def running(self, *, checkout: Path = ROOT) -> Iterator[Service]:
@@ -51,7 +52,7 @@ class World:
         self.turns.append(service.name)
         rate = 1_000.0 if len(self.plans) <= 2 else {"this": 300.0, "before": 200.0}[service.name]
         figures = dict.fromkeys(compare._FIGURES, 1.0)
-        return figures | {"rate_per_s": rate}
+        return figures | {"rate_per_s": rate, "worker1 cpu_ms": self.worker_cpu_ms[service.name]}
 
 
 @pytest.fixture
@@ -99,3 +100,15 @@ def test_after_many_recipients_the_next_one_waits_until_their_credits_are_folded
 def test_all_calls_are_compared_unless_some_are_named(world: World, before: Path) -> None:
     _run(before, "--rounds", "1")
     assert len(world.plans) == 2 * 2 * len(compare._CALLS)
+
+
+@pytest.mark.parametrize(
+    ("this", "other", "is_shown"), [(0.001, 0.002, False), (0.001, 0.02, True), (0.02, 0.001, True)]
+)
+def test_a_part_that_used_next_to_nothing_on_both_sides_is_left_out(
+    world: World, before: Path, this: float, other: float, is_shown: bool
+) -> None:
+    world.worker_cpu_ms = {"this": this, "before": other}
+    output = _run(before, "--only", "callers 8", "--rounds", "1")
+    assert ("worker1 cpu" in output) == is_shown
+    assert "web cpu" in output
