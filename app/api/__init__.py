@@ -4,6 +4,7 @@ from flask import Flask, Response
 from flask_limiter import Limiter, RateLimitExceeded
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import IntegerConverter
 
 from app import logs
 from app.api import batches, docs, envelope, health, metrics, openapi, organization, sandbox, send, transactions, verify
@@ -18,6 +19,12 @@ _RETRY_AFTER_S = 2
 _log = logs.logger()
 
 
+class _AsciiInteger(IntegerConverter):
+    """An id in a path. Werkzeug takes the digits of every script for one."""
+
+    regex = "[0-9]+"
+
+
 def create_app() -> Flask:
     """Make the WSGI application.
 
@@ -26,6 +33,7 @@ def create_app() -> Flask:
     """
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.url_map.converters["int"] = _AsciiInteger
     # A path is right or it is a 404: no redirects that turn a POST into something else.
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False

@@ -40,7 +40,8 @@ _SEND_TIMEOUT_S = 30.0
 
 _log = logs.logger()
 
-_REASONS = {400: "Bad Request", 414: "URI Too Long", 431: "Request Header Fields Too Large"}
+# Of a body that nobody wanted to read, so many times the limit of bodies is read and thrown away.
+_DISCARDED_BODIES = 4
 
 
 class _Connection(socket.socket):
@@ -93,20 +94,17 @@ class GatewayWorker(ThreadWorker):
         super().enqueue_req(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Answer 400 (or 414, 431) to bytes that are no request. gunicorn's own answer is a page of HTML."""
+        """Answer 400 to bytes that are no request. gunicorn's own answer is a page of HTML."""
         clear_contextvars()
         if not isinstance(exc, ParseException):  # A fault of ours, below Flask: let gunicorn say what it was.
             super().handle_error(req, client, addr, exc)
             return
-        status = 414 if isinstance(exc, LimitRequestLine) else 431 if isinstance(exc, LimitRequestHeaders) else 400
-        count_request(*NO_ROUTE, status, 0.0)
-        _log.warning("not_a_request", status=status, error=type(exc).__name__)
-        sentence = "The bytes sent are not a well-formed HTTP request within the limits of its line and headers."
-        body = orjson.dumps(
-            {"success": False, "data": None, "errors": {"request": [sentence]}, "additional_data": None}
-        )
+        count_request(*NO_ROUTE, 400, 0.0)
+        _log.warning("not_a_request", status=400, error=type(exc).__name__)
+        faults = {"request": [self._sentence(exc)]}
+        body = orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": None})
         head = (
-            f"HTTP/1.1 {status} {_REASONS[status]}\r\nServer: gunicorn\r\nDate: {http_date()}\r\nConnection: close\r\n"
+            f"HTTP/1.1 400 Bad Request\r\nServer: gunicorn\r\nDate: {http_date()}\r\nConnection: close\r\n"
             "Transfer-Encoding: chunked\r\nContent-Type: application/json\r\nCache-Control: no-store, private\r\n"
             f"Vary: Accept, Authorization\r\nVia: 1.1 points\r\nX-Request-Id: {uuid.uuid4().hex}\r\n\r\n"
         )
@@ -114,6 +112,30 @@ class GatewayWorker(ThreadWorker):
             write_nonblock(client, head.encode() + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
         except OSError:
             return  # The peer was gone before it could be answered.
+
+    def _sentence(self, error: ParseException) -> str:
+        """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
+        if isinstance(error, LimitRequestLine):
+            return f"The request line must have at most {self.cfg.limit_request_line} bytes, but has more."
+        if isinstance(error, LimitRequestHeaders):
+            lines, size = self.cfg.limit_request_fields, self.cfg.limit_request_field_size
+            return f"The headers must be at most {lines}, of at most {size} bytes each, but are more."
+        return "The bytes sent are not a well-formed HTTP request."
+
+    def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
+        """Read what the application left of a body; tell whether the connection can take another request.
+
+        The request is answered by now, but many callers write all of it before they read: were the connection closed
+        under them, they would see that, and not the answer.
+        """
+        deadline = time.monotonic() + _READ_DEADLINE_S
+        try:
+            is_read = conn.parser.finish_body(
+                deadline=deadline, max_bytes=_DISCARDED_BODIES * settings().body_bytes_max
+            )
+        except ParseException:  # Its chunks are none: where the next request begins is unknown.
+            return False
+        return keepalive and is_read and time.monotonic() < deadline
 
 
 # gunicorn's settings, under the names it gives them.

@@ -64,7 +64,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
     def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
         values = query.getlist(name)
         if len(values) > 1:
-            faults.add(name, f"must be given once, but comes {len(values)} times.")
+            faults.add(name, f"The {name} must be given once, but comes {len(values)} times.")
         elif values:
             try:
                 return parse(values[0])
@@ -109,7 +109,8 @@ def _email_key(text: str) -> str:
     try:
         return addresses.parse(text).key
     except InvalidAddress as error:
-        raise _Fault(error.sentence) from None
+        hint = " A + in an address is written %2B." if " " in text.strip() else ""
+        raise _Fault(f"{error.sentence}{hint}") from None
 
 
 def _batch_id(text: str) -> int:

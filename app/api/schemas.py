@@ -64,7 +64,7 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
     fields = _parse_object(body)
     faults = Faults()
     addresses = _read_addresses(fields, faults, settings)
-    amount = _read_amount(fields.get("amount"), len(addresses), faults, settings)
+    amount = _read_amount(fields.get("amount"), _recipients_sent(fields), faults, settings)
     atomic = _read_atomic(fields.get("atomic"), faults)
     label = _read_label(fields.get("label"), faults)
     faults.raise_if_any()
@@ -116,6 +116,12 @@ def _read_addresses(fields: Mapping[str, Any], faults: Faults, settings: Setting
     if not _is_missing(one):
         addresses += _read_one(one, faults)
     return addresses
+
+
+def _recipients_sent(fields: Mapping[str, Any]) -> int:
+    """Count the entries, good or bad: what the amount comes to for all is asked whatever else is at fault."""
+    one, many = fields.get("recipient"), fields.get("recipients")
+    return (0 if _is_missing(one) else 1) + (len(many) if isinstance(many, list) else 0)
 
 
 def _read_one(value: object, faults: Faults) -> list[Address]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from gunicorn.config import Config
 from gunicorn.http.errors import InvalidHeader, InvalidRequestLine, LimitRequestHeaders, LimitRequestLine
 
 from app.log_output import Output
@@ -27,6 +28,7 @@ def answer_to(gateway: ModuleType, error: Exception) -> tuple[str, dict[str, str
     """Return what a peer whose bytes raised `error` reads: the first line, the headers and the rest."""
     worker = gateway.GatewayWorker.__new__(gateway.GatewayWorker)
     worker.log = logging.getLogger("gateway")
+    worker.cfg = Config()
     peer, ours = socket.socketpair()
     with peer:
         with ours:
@@ -38,25 +40,25 @@ def answer_to(gateway: ModuleType, error: Exception) -> tuple[str, dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("error", "first_line"),
+    ("error", "sentence"),
     [
-        (InvalidRequestLine("nonsense"), "HTTP/1.1 400 Bad Request"),
-        (InvalidHeader("x"), "HTTP/1.1 400 Bad Request"),
-        (LimitRequestLine(5000, 4094), "HTTP/1.1 414 URI Too Long"),
-        (LimitRequestHeaders("x"), "HTTP/1.1 431 Request Header Fields Too Large"),
+        (InvalidRequestLine("nonsense"), "The bytes sent are not a well-formed HTTP request."),
+        (InvalidHeader("x"), "The bytes sent are not a well-formed HTTP request."),
+        (LimitRequestLine(5000, 4094), "The request line must have at most 4094 bytes, but has more."),
+        (LimitRequestHeaders("x"), "The headers must be at most 100, of at most 8190 bytes each, but are more."),
     ],
 )
 def test_bytes_that_are_no_request_are_answered_in_the_envelope(
-    gateway: ModuleType, error: Exception, first_line: str
+    gateway: ModuleType, error: Exception, sentence: str
 ) -> None:
     first, headers, body = answer_to(gateway, error)
-    assert first == first_line
+    assert first == "HTTP/1.1 400 Bad Request"
     length, _, rest = body.partition(b"\r\n")
     document = json.loads(rest[: int(length, 16)])
     assert rest[int(length, 16) :] == b"\r\n0\r\n\r\n"  # Chunked, and complete.
     assert list(document) == ["success", "data", "errors", "additional_data"]
     assert (document["success"], document["data"], document["additional_data"]) == (False, None, None)
-    assert document["errors"]["request"]
+    assert document["errors"] == {"request": [sentence]}
     assert headers["X-Request-Id"]
     assert headers["Content-Type"] == "application/json"
 

@@ -21,11 +21,17 @@ def parse(*pairs: tuple[str, str]) -> PageRequest:
     return parse_page_request("transactions", MultiDict(pairs), CALLER)
 
 
-def faults_of(*pairs: tuple[str, str]) -> set[str]:
+def sentences_of(*pairs: tuple[str, str]) -> dict[str, str]:
     with pytest.raises(InvalidRequest) as caught:
         parse(*pairs)
     assert all(len(sentences) == 1 for sentences in caught.value.faults.values())
-    return set(caught.value.faults)
+    return {name: sentences[0] for name, sentences in caught.value.faults.items()}
+
+
+def faults_of(*pairs: tuple[str, str]) -> set[str]:
+    found = sentences_of(*pairs)
+    assert all(sentence.startswith(f"The {name} must ") for name, sentence in found.items())
+    return set(found)
 
 
 def test_nothing_asked_is_the_first_hundred_of_everything() -> None:
@@ -95,6 +101,11 @@ def test_all_faults_are_reported_at_once() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_parameter_given_twice_is_a_fault_even_with_one_value(name: str) -> None:
     assert faults_of((name, "1"), (name, "1")) == {name}
+
+
+def test_where_a_plus_has_come_as_a_blank_it_is_said_how_to_write_one() -> None:
+    assert "%2B" in sentences_of(("email", "ada b@example.com"))["email"]
+    assert "%2B" not in sentences_of(("email", " ada "))["email"]
 
 
 def test_other_parameters_are_ignored() -> None:

@@ -75,6 +75,18 @@ def test_the_amount_for_all_recipients_together_must_fit_64_bits(monkeypatch: py
     assert sentence == "The amount for all 7 recipients together must not exceed 9223372036854775807 points."
 
 
+def test_an_amount_too_large_for_all_is_told_beside_the_faults_of_the_recipients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POINTS_AMOUNT_MAX", str(2**63 - 1))
+    half = {"amount": 2**62}
+    assert set(faults_of(body_with(recipients=["a@example.com", "b"], **half))) == {"recipients.1", "amount"}
+    assert set(faults_of(body_with(recipients=["a", "b"], **half))) == {"recipients.0", "recipients.1", "amount"}
+    assert set(faults_of(body_with(recipients=["b"], **half))) == {"recipients.0"}
+    assert set(faults_of({"recipient": "b", **half})) == {"recipient"}
+    assert set(faults_of({"recipient": "b", "recipients": ["c"], **half})) >= {"recipient", "recipients", "amount"}
+
+
 def test_a_label_may_have_255_characters_and_no_more() -> None:
     assert accepted(body_with(label="🎁" * 255)).label == "🎁" * 255
     assert faults_of(body_with(label="x" * 256)) == {

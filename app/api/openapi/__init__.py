@@ -19,7 +19,7 @@ possible; **send** debits the organization and writes one transaction per recipi
 
 Every answer is JSON, whatever `Accept` says, and has the same four keys: `success`, `data`, `errors`,
 `additional_data`. On an error, `errors` maps the name of a field to sentences about it. What is not even HTTP within
-the limits of its line and headers is answered 400, 414 or 431, in the same form; a path that is none is 404.
+the limits of its line and headers is answered 400, in the same form; a path that is none is 404.
 
 A key belongs to one organization. With a live key (`pts_live_…`) points are issued for real. A development key
 (`pts_dev_…`) works in the sandbox, which has a balance of its own and changes nothing else."""

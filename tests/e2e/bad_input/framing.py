@@ -129,8 +129,8 @@ _NO_REQUEST = [
         "a method with a NUL": call("PO\0ST", VERIFY, body=GOOD),
     }.items()
 ] + [
-    raw("no request: 100,000 characters", b"A" * 100_000, (400, 414), "request"),
-    raw("no request: a method of 5,000 characters", call("A" * 5_000, VERIFY), (400, 414), "request"),
+    raw("no request: 100,000 characters", b"A" * 100_000, 400, "request"),
+    raw("no request: a method of 5,000 characters", call("A" * 5_000, VERIFY), 400, "request"),
 ]
 
 # One request, one answer: what stands in a body is never read as a request.
