@@ -34,7 +34,7 @@ class Sentinels:
         parts = urlsplit(url)
         query = parse_qs(parts.query)
         if "master" not in query:
-            raise ValueError("must name the master that the Sentinels watch over, as in ?master=points")
+            raise ValueError("it must name the master that the Sentinels watch over, as in ?master=points")
         try:
             return cls(
                 hosts=tuple(_host(place) for place in parts.netloc.rpartition("@")[2].split(",")),

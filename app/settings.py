@@ -19,14 +19,14 @@ def _postgresql(url: str) -> str:
     """Accept the spellings that hosting providers and SQLAlchemy use, and keep the one every program reads."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
-        raise ValueError("must start with postgresql://")
+        raise ValueError("it must start with postgresql://")
     _require_host_and_port(url)
     return f"postgresql://{rest}"
 
 
 def _redis(url: str) -> str:
     if urlsplit(url).scheme not in ("redis", "rediss", "unix", "sentinel"):
-        raise ValueError("must start with redis://, rediss:// or sentinel://")
+        raise ValueError("it must start with redis://, rediss:// or sentinel://")
     if is_watched(url):
         Sentinels.of(url)
     else:
@@ -36,7 +36,7 @@ def _redis(url: str) -> str:
 
 def _broker(url: str) -> str:
     if urlsplit(url).scheme not in broker.SCHEMES:
-        raise ValueError(f"must start with one of {', '.join(broker.SCHEMES)}")
+        raise ValueError(f"it must start with one of {', '.join(broker.SCHEMES)}")
     if urlsplit(url).scheme not in ("amqp", "amqps"):
         return _redis(url)
     _require_host_and_port(url)
@@ -49,6 +49,12 @@ def _require_host_and_port(url: str) -> None:
         _ = urlsplit(url).port
     except ValueError:
         raise ValueError("its host or its port cannot be read") from None
+
+
+def _rate(rate: str) -> str:
+    if not re.fullmatch(r"off|[1-9][0-9]* ?(/|per) ?(second|minute|hour|day)", rate):
+        raise ValueError("it must be off, or a number of calls per second, minute, hour or day, such as 50/second")
+    return rate
 
 
 class Settings(BaseSettings):
@@ -69,7 +75,7 @@ class Settings(BaseSettings):
     allow_repeats: bool = False
     body_bytes_max: int = Field(default=8_388_608, ge=1_024, le=1_073_741_824)
     wait_s: float = Field(default=25.0, ge=0, le=600)
-    rate_limit: str = Field(default="50/second", pattern=r"^(off|[1-9][0-9]* ?(/|per) ?(second|minute|hour|day))$")
+    rate_limit: Annotated[str, AfterValidator(_rate)] = "50/second"
     sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
 
     database_connections_max: int = Field(default=10, ge=1, le=1_000)
@@ -97,13 +103,13 @@ def settings() -> Settings:
 
 
 def _sentence(location: tuple[int | str, ...], message: str, seen: object) -> str:
-    name = str(location[0])
+    name, message = str(location[0]), message.removeprefix("Value error, ")
     if name == "broker_url":  # It holds a password.
-        return f"The setting POINTS_BROKER_URL is wrong: {message.removeprefix('Value error, ')}."
+        return f"The setting POINTS_BROKER_URL is wrong: {message}."
     if name not in ("DATABASE_URL", "REDIS_URL"):
         return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(seen)!r}."
     if isinstance(seen, str):
-        return f"The setting {name} is wrong: {message.removeprefix('Value error, ')}."
+        return f"The setting {name} is wrong: {message}."
     return f"The setting {name} is missing. Set it, or start the service with `points up`."
 
 

@@ -4,6 +4,7 @@ import click
 
 import migrations
 from app.cli.answer import Answer, data_dir_option, json_option
+from app.cli.reach import database_in_reach
 from app.local import servers
 from app.local.datadir import DataDir
 
@@ -16,6 +17,7 @@ def migrate(as_json: bool, data_dir: str) -> None:
     datadir = DataDir(data_dir)
     with servers.database(datadir):
         servers.name_servers(datadir)
-        migrations.bring_up_to_date()
+        with database_in_reach():
+            migrations.bring_up_to_date()
     answer = Answer({"revision": migrations.newest()}, sentence=f"The database is at revision {migrations.newest()}.")
     answer.print(as_json=as_json)

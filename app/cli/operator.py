@@ -7,21 +7,15 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 import click
-from sqlalchemy.exc import DBAPIError
 
 import migrations
 from app.cli.answer import Answer, data_dir_option, json_option
+from app.cli.reach import database_in_reach
 from app.connections import engine, forget_connections_of_the_parent
-from app.errors import PointsError, Refused
+from app.errors import Refused
 from app.local import servers
 from app.local.datadir import DataDir
 from app.settings import settings
-
-
-class Unreachable(PointsError):
-    """The database did not answer; the command did nothing."""
-
-    code = "unreachable"
 
 
 def operator_command(function: Callable[..., Answer]) -> Callable[..., None]:
@@ -53,19 +47,12 @@ def _database(datadir: DataDir) -> Iterator[None]:
     with servers.database(datadir) as embedded:
         servers.name_servers(datadir)
         try:
-            if not migrations.is_up_to_date():
-                if not embedded:
-                    raise Refused("The database is not up to date. Run `points migrate` first.")
-                migrations.upgrade(settings().database_url)
-            yield
-        except DBAPIError as error:
-            if not error.connection_invalidated and type(error).__name__ != "OperationalError":
-                raise
-            raise Unreachable(f"The database does not answer: {_first_line(error)}.") from None
+            with database_in_reach():
+                if not migrations.is_up_to_date():
+                    if not embedded:
+                        raise Refused("The database is not up to date. Run `points migrate` first.")
+                    migrations.upgrade(settings().database_url)
+                yield
         finally:
             engine().dispose()
             forget_connections_of_the_parent()
-
-
-def _first_line(error: DBAPIError) -> str:
-    return str(error.orig).strip().partition("\n")[0].rstrip(".")

@@ -13,6 +13,7 @@ import click
 import migrations
 from app.cli import demo
 from app.cli.answer import data_dir_option
+from app.cli.reach import database_in_reach
 from app.connections import engine
 from app.errors import Refused
 from app.local import parts, ports, servers
@@ -64,7 +65,8 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
     ports.require_free(choices.flower_port, option="--flower-port")
     try:
         in_use = _start_servers(datadir, supervisor)
-        migrations.bring_up_to_date()
+        with database_in_reach():
+            migrations.bring_up_to_date()
         # Stopped in the other order: web first, so that no call waits for a worker that is gone.
         for number in range(1, choices.workers + 1):
             supervisor.start(parts.worker(number))

@@ -20,7 +20,10 @@ class Valkey:
         self._folder = datadir.path / "valkey"
 
     def url(self) -> str:
-        port = self._datadir.read("servers.json").get("valkey_port", 0)
+        """Return its address; where it has never run, one that nothing listens at, and nothing is written."""
+        port = self._datadir.read("servers.json").get("valkey_port")
+        if port is None:
+            return f"redis://{ports.HOST}:0/0"
         return f"redis://:{self._datadir.password('valkey')}@{ports.HOST}:{port}/0"
 
     def prepare(self) -> None:

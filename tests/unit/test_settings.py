@@ -74,6 +74,14 @@ def test_a_wrong_setting_is_named_with_what_it_is(name: str, text: str, monkeypa
     assert sentence.endswith(f", but it is {text!r}.")
 
 
+def test_a_wrong_rate_is_told_what_a_rate_looks_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_RATE_LIMIT", "50")
+    assert refusal() == (
+        "The setting POINTS_RATE_LIMIT is wrong: it must be off, or a number of calls per second, minute, hour or day,"
+        " such as 50/second, but it is '50'."
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "url"),
     [
