@@ -123,11 +123,12 @@ class LastAudit:
 
 
 def note_audit(*, seconds: float, breaches: int) -> None:
-    """Note what an audit found that ended just now, for the people who watch. Never fails."""
-    try:
-        redis().hset(_AUDIT, mapping={"ended_at": f"{time.time():.3f}", "seconds": seconds, "breaches": breaches})
-    except RedisError as error:
-        _log.warning("audit_not_noted", **logs.kind_of(error))
+    """Note what an audit found that ended just now, for the people who watch.
+
+    Raises:
+        RedisError: Redis is out of reach.
+    """
+    redis().hset(_AUDIT, mapping={"ended_at": f"{time.time():.3f}", "seconds": seconds, "breaches": breaches})
 
 
 def last_audit(client: Redis) -> LastAudit | None:

@@ -5,10 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, select, update
 
-from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended, Refused
+from app import names
+from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.models import Organization
-
-NAME_LENGTH_MAX = 255
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,11 +39,9 @@ def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> 
     """Insert an organization without points and return its id; its opening balances are refills.
 
     Raises:
-        Refused: the name is blank or too long.
+        Refused: the name is blank or too long, or no text.
     """
-    name = name.strip()
-    if not 1 <= len(name) <= NAME_LENGTH_MAX or "\0" in name:
-        raise Refused(f"The name must have 1 to {NAME_LENGTH_MAX} characters, but has {len(name)}.")
+    name = names.checked("The name", name)
     statement = insert(Organization).values(name=name, sandbox_start_balance=sandbox_start_balance)
     return connection.execute(statement.returning(Organization.id)).scalar_one()
 

@@ -8,10 +8,9 @@ from typing import Any, cast
 import psycopg
 from sqlalchemy import Connection, text
 
+from app import names
 from app.addresses import Address, parse
-from app.errors import NotFound, Refused
-
-NAME_LENGTH_MAX = 255
+from app.errors import NotFound
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,14 +39,13 @@ def new_user(email: str, first_name: str, last_name: str) -> NewUser:
 
     Raises:
         InvalidAddress: the e-mail address is none.
-        Refused: a name is blank or too long.
+        Refused: a name is blank or too long, or no text.
     """
-    address = parse(email)
-    first_name, last_name = first_name.strip(), last_name.strip()
-    for field, name in (("first_name", first_name), ("last_name", last_name)):
-        if not 1 <= len(name) <= NAME_LENGTH_MAX or "\0" in name:
-            raise Refused(f"{field} must have 1 to {NAME_LENGTH_MAX} characters, but has {len(name)}.")
-    return NewUser(address=address, first_name=first_name, last_name=last_name)
+    return NewUser(
+        address=parse(email),
+        first_name=names.checked("first_name", first_name),
+        last_name=names.checked("last_name", last_name),
+    )
 
 
 def insert_new(connection: Connection, users: Sequence[NewUser]) -> list[int]:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
+from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
 from app import batches, hints, logs
@@ -97,7 +98,10 @@ def audit() -> None:
         tally.count(AUDITS, 1, "not_finished")
         return
     seconds = time.monotonic() - began
-    hints.note_audit(seconds=seconds, breaches=len(found.breaches))
+    try:
+        hints.note_audit(seconds=seconds, breaches=len(found.breaches))
+    except RedisError as error:
+        _log.warning("audit_not_noted", **logs.kind_of(error))
     tally.count(AUDITS, 1, "not_balanced" if found.breaches else "balanced")
     (_log.error if found.breaches else _log.info)(
         "audited",

@@ -6,7 +6,7 @@ import click
 
 from app.cli.lazy import Commands
 from app.cli.sentence import write_error
-from app.errors import PointsError, SettingsError
+from app.errors import InvalidAddress, PointsError, SettingsError
 
 _COMMANDS = {
     "up": ("app.cli.up", "Run the whole service in this terminal until Ctrl-C."),
@@ -39,6 +39,9 @@ def main() -> None:
     """Run a command; an expected error is one sentence on standard error, with exit status 1."""
     try:
         points(prog_name="points")
+    except InvalidAddress as error:
+        write_error(f"EMAIL {error.sentence}")
+        sys.exit(1)
     except (PointsError, SettingsError) as error:
         write_error(str(error))
         sys.exit(1)

@@ -24,10 +24,15 @@ data_dir_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
 
+# Moments go through `_plain`: orjson itself writes them in a form of its own.
+_JSON = orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATETIME
+
+
 class Answer:
     """What a command says: a document for `--json`, and a sentence or a table for a person.
 
-    `rows` are shown as a table under the given columns (heading to key of the row).
+    `rows` are shown as a table under the given columns (heading to key of the row). `faults` are sentences about what
+    was given to the command: for a person they go to standard error, and the document holds them in its own form.
     """
 
     def __init__(
@@ -36,17 +41,21 @@ class Answer:
         *,
         sentence: str | None = None,
         columns: "Columns | None" = None,
+        faults: Sequence[str] = (),
         exit_status: int = 0,
     ) -> None:
         self._document = document
         self._sentence = sentence
         self._columns = columns
+        self._faults = faults
         self.exit_status = exit_status
 
     def print(self, *, as_json: bool) -> None:
         if as_json:
-            click.echo(orjson.dumps(self._document, default=_plain, option=orjson.OPT_INDENT_2).decode())
+            click.echo(orjson.dumps(self._document, default=_plain, option=_JSON).decode())
             return
+        for fault in self._faults:
+            click.echo(fault, err=True)
         if self._columns is not None:
             rows = [self._document] if isinstance(self._document, Mapping) else self._document
             from app.cli.tables import print_table  # noqa: PLC0415  # Most answers are a sentence and need no table.

@@ -2,9 +2,10 @@
 
 import click
 
-from app import api_keys
+from app import api_keys, organizations
 from app.cli.answer import Answer
 from app.cli.operator import document, operator_command
+from app.cli.row_id import KEY_ID, ORGANIZATION_ID
 from app.database import transaction
 
 _COLUMNS = {
@@ -23,7 +24,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.argument("organization_id", type=int)
+@click.argument("organization_id", type=ORGANIZATION_ID)
 @click.option("--development", is_flag=True, help="A key for the sandbox.")
 @operator_command
 def create(organization_id: int, development: bool) -> Answer:
@@ -39,18 +40,19 @@ def create(organization_id: int, development: bool) -> Answer:
 
 
 @keys.command(name="list")
-@click.argument("organization_id", type=int)
+@click.argument("organization_id", type=ORGANIZATION_ID)
 @operator_command
 def list_keys(organization_id: int) -> Answer:
     """List the keys of an organization."""
     with transaction() as connection:
+        organizations.find(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
         rows = api_keys.find_all(connection, organization_id)
     documents = [document(row, mode="development" if row.sandbox else "live") for row in rows]
     return Answer(documents, columns=_COLUMNS)
 
 
 @keys.command()
-@click.argument("key_id", type=int)
+@click.argument("key_id", type=KEY_ID)
 @operator_command
 def revoke(key_id: int) -> Answer:
     """Revoke a key at once."""

@@ -8,6 +8,7 @@ import click
 from app import organizations as rows
 from app.cli.answer import Answer
 from app.cli.operator import document, operator_command
+from app.cli.row_id import ORGANIZATION_ID
 from app.database import transaction
 from app.ledger.refill import refill as refill_balance
 from app.settings import INT64_MAX, settings
@@ -67,7 +68,7 @@ def list_organizations() -> Answer:
 
 
 @organizations.command()
-@click.argument("organization_id", metavar="ID", type=int)
+@click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
 @operator_command
 def show(organization_id: int) -> Answer:
     """Show one organization."""
@@ -75,7 +76,7 @@ def show(organization_id: int) -> Answer:
 
 
 @organizations.command()
-@click.argument("organization_id", metavar="ID", type=int)
+@click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
 @click.argument("amount", type=int)
 @click.option("--sandbox", is_flag=True, help="Refill the sandbox balance instead of the live one.")
 @operator_command
@@ -91,7 +92,7 @@ def _flag_command(
     name: str, sentence: str, *, is_disabled: bool | None = None, is_suspended: bool | None = None
 ) -> None:
     @organizations.command(name=name, help=sentence)
-    @click.argument("organization_id", metavar="ID", type=int)
+    @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
     @operator_command
     def command(organization_id: int) -> Answer:
         with transaction() as connection:

@@ -1,5 +1,6 @@
 """Tables on a terminal of any width, and without one."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,9 @@ from rich.text import Text
 
 # A heading, to the key of a row or to a function that makes the cell of it.
 Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
+
+# A name may hold what a terminal would obey, or break the table with.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 # What is piped has no width to fit into, and a line of it is one for the program that reads it.
 _WIDTH_OF_A_PIPE = 1_000
@@ -78,4 +82,4 @@ def _cell(value: object) -> str:
         return points(value) if abs(value) >= 10_000 else str(value)
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M}Z"
-    return str(value)
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", str(value))

@@ -61,11 +61,11 @@ def import_file(file: Path) -> Answer:
     from app.cli.users_import import import_users  # noqa: PLC0415  # Its bar is not needed to show a user.
 
     counts = import_users(file)
-    lines = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:_BAD_ROWS_SHOWN_MAX]]
+    faults = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:_BAD_ROWS_SHOWN_MAX]]
     if counts.errors_file is not None:
-        more = len(counts.bad_rows) - len(lines)
-        lines.append(f"{f'… and {more} more. ' if more else ''}The bad rows, with the reasons: {counts.errors_file}")
-    lines.append(
+        more = len(counts.bad_rows) - len(faults)
+        faults.append(f"{f'… and {more} more. ' if more else ''}The bad rows, with the reasons: {counts.errors_file}")
+    sentence = (
         f"{counts.registered} registered, {counts.already_registered} registered already,"
         f" {len(counts.bad_rows)} bad rows."
     )
@@ -77,7 +77,8 @@ def import_file(file: Path) -> Answer:
             "bad_rows": [bad._asdict() for bad in counts.bad_rows],
             "errors_file": counts.errors_file,
         },
-        sentence="\n".join(lines),
+        sentence=sentence,
+        faults=faults,
         exit_status=1 if counts.bad_rows else 0,
     )
 

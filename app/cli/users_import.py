@@ -12,7 +12,7 @@ from app import users
 from app.cli.csv_file import CsvFile, Row, column_name
 from app.cli.progress import progress_bar
 from app.database import transaction
-from app.errors import PointsError, Refused
+from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_many
 
 CHUNK_ROWS = 20_000
@@ -43,10 +43,10 @@ def import_users(path: Path) -> Imported:
     counts = Imported()
     with closing(CsvFile(path)) as file, _Errors(path) as errors:
         rows = file.rows()
-        places = _places(next(rows, None), file.name)
+        columns = _columns(next(rows, None), file.name)
         try:
             with progress_bar(f"Importing {file.name}", total=file.size) as advance_to:
-                for chunk in _chunks(rows, places, counts, errors):
+                for chunk in _chunks(rows, columns, counts, errors):
                     with transaction() as connection:
                         registered = len(register_many(connection, chunk))
                     counts.registered += registered
@@ -60,8 +60,15 @@ def import_users(path: Path) -> Imported:
     return counts
 
 
-def _places(header: Row | None, name: str) -> list[int]:
-    """Return the places of the three columns.
+class _Columns(NamedTuple):
+    """Where the three columns stand, and how many there are with those that are of no interest."""
+
+    places: list[int]
+    width: int
+
+
+def _columns(header: Row | None, name: str) -> _Columns:
+    """Find the three columns.
 
     Raises:
         Refused: the first line names one of them not at all, or twice.
@@ -76,21 +83,22 @@ def _places(header: Row | None, name: str) -> list[int]:
     twice = [column for column in _COLUMNS if headings.count(column) > 1]
     if twice:
         raise Refused(f"{name} has the column {twice[0]} twice: take one away.")
-    return [headings.index(column) for column in _COLUMNS]
+    return _Columns([headings.index(column) for column in _COLUMNS], len(headings))
 
 
 def _chunks(
-    rows: Iterable[Row], places: Sequence[int], counts: Imported, errors: "_Errors"
+    rows: Iterable[Row], columns: _Columns, counts: Imported, errors: "_Errors"
 ) -> Iterator[list[users.NewUser]]:
     chunk: list[users.NewUser] = []
     for row in rows:
-        cells = [row.cells[place] if place < len(row.cells) else "" for place in places]
+        cells = [row.cells[place] if place < len(row.cells) else "" for place in columns.places]
         try:
-            chunk.append(_new_user(row, cells))
+            chunk.append(_new_user(row, cells, columns.width))
         except PointsError as error:
+            reason = f"email {error.sentence}" if isinstance(error, InvalidAddress) else error.sentence
             # Interned, because the reasons of a million bad rows are a handful of sentences.
-            counts.bad_rows.append(BadRow(row.line, sys.intern(error.sentence)))
-            errors.write(row, error.sentence, cells)
+            counts.bad_rows.append(BadRow(row.line, sys.intern(reason)))
+            errors.write(row, reason, cells)
         if len(chunk) == CHUNK_ROWS:
             yield chunk
             chunk = []
@@ -98,20 +106,14 @@ def _chunks(
         yield chunk
 
 
-def _new_user(row: Row, cells: Sequence[str]) -> users.NewUser:
+def _new_user(row: Row, cells: Sequence[str], columns: int) -> users.NewUser:
     if row.fault is not None:
         raise Refused(f"The row {row.fault}")
-    user = users.new_user(*cells)
-    if not (user.first_name + user.last_name).isprintable():
-        _require_utf8(user)
-    return user
-
-
-def _require_utf8(user: users.NewUser) -> None:
-    try:
-        (user.first_name + user.last_name).encode()
-    except UnicodeEncodeError:
-        raise Refused("A name is not in UTF-8: save the file as CSV in UTF-8.") from None
+    if any(map(str.strip, row.cells[columns:])):
+        raise Refused(
+            f"The row has {len(row.cells)} cells for {columns} columns: put one that holds a delimiter between quotes."
+        )
+    return users.new_user(*cells)
 
 
 class _Errors:

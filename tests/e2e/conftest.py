@@ -106,11 +106,12 @@ class Service:
         """Return a `points` command with this service's data directory."""
         return [*_POINTS, *arguments, "--data-dir", str(self.data_dir)]
 
-    def run(self, arguments: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run `points` with just these arguments."""
+    def run(self, arguments: list[str], *, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run `points` with just these arguments, and `stdin` to be read."""
         return subprocess.run(
             [*_POINTS, *arguments],
             env=self.environment | environment,
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=120,

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 import redis
 
+from app.local import ports
 from tests.e2e.conftest import Service
 
 
@@ -69,6 +70,9 @@ def test_users_are_imported_from_a_file_with_each_bad_row_named(service: Service
     outcome = json.loads(service.points("users", "import", str(file), "--json", status=1).stdout)
     assert (outcome["registered"], outcome["already_registered"], outcome["bad"]) == (2, 0, 2)
     assert [bad["line"] for bad in outcome["bad_rows"]] == [3, 6]
+    told = service.points("users", "import", str(file), status=1)
+    assert "line 3: email must be an e-mail address" in told.stderr
+    assert "line" not in told.stdout
     assert service.points_json("users", "show", f"B.{mark}@example.com")["balance"] == 30
     again = json.loads(service.points("users", "import", str(file), "--json", status=1).stdout)
     assert (again["registered"], again["already_registered"]) == (0, 2)
@@ -114,6 +118,12 @@ def test_every_command_prints_one_json_document_and_nothing_else(service: Servic
         assert done.stderr == "", words
 
 
+def test_moments_are_written_as_in_every_other_answer(service: Service) -> None:
+    caller = service.organization(10)
+    shown = service.points_json("organizations", "show", str(caller.id))
+    assert shown["created_at"] == service.call("GET", "/v1/organization", key=caller.live).json()["data"]["created_at"]
+
+
 def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
     made = service.points("organizations", "create", "Stark").stdout
     assert "Stark" in made
@@ -122,17 +132,27 @@ def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
     assert "revision" in service.points("migrate").stdout
 
 
+# One more than PostgreSQL's bigint holds.
+_HUGE = str(2**63)
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
         (("organizations", "show", "999999"), 1, "There is no organization 999999."),
         (("organizations", "refill", "999999", "5"), 1, "There is no organization 999999."),
+        *((("organizations", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("show", "suspend")),
+        (("organizations", "refill", _HUGE, "5"), 1, f"There is no organization {_HUGE}."),
+        (("organizations", "create", "\udcff"), 1, "The name is not in UTF-8."),
         (("organizations", "refill", "1", "--", "-5"), 1, "at least 1 point"),
         (("organizations", "create", " "), 1, "1 to 255 characters"),
-        (("keys", "create", "999999"), 1, "There is no organization 999999."),
+        *((("keys", verb, "999999"), 1, "There is no organization 999999.") for verb in ("create", "list")),
+        *((("keys", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("create", "list")),
+        (("keys", "revoke", _HUGE), 1, f"There is no key {_HUGE}."),
         (("keys", "revoke", "999999"), 1, "There is no key 999999."),
         (("users", "show", "stranger@example.com"), 1, "There is no user"),
-        (("users", "create", "nonsense", "A", "B"), 1, "must be an e-mail address"),
+        (("users", "create", "nonsense", "A", "B"), 1, "points: EMAIL must be an e-mail address: it has no @-sign."),
+        (("users", "create", "a@example.com", "\udcff", "B"), 1, "first_name is not in UTF-8."),
         (("organizations", "show", "one"), 2, "not a valid integer"),
         (("nonsense",), 2, "No such command"),
         (("organizations", "refill", "1"), 2, "Missing argument"),
@@ -157,3 +177,29 @@ def test_a_database_that_is_not_up_to_date_is_named_with_the_command_that_helps(
     done = service.run(["organizations", "list"], DATABASE_URL=elsewhere, REDIS_URL="redis://127.0.0.1:1")
     assert done.returncode == 1
     assert "points migrate" in done.stderr
+
+
+def test_with_a_database_of_its_own_a_command_needs_no_data_directory_and_makes_none(
+    service: Service, tmp_path: Path
+) -> None:
+    url = service.points_json("status")["database_url"]
+    for words in ("organizations list", "audit", "migrate"):
+        done = service.run([*words.split(), "--data-dir", str(tmp_path / "none")], DATABASE_URL=url)
+        assert (done.returncode, done.stderr) == (0, ""), words
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("words", ["organizations list", "audit", "migrate", "up"])
+def test_a_database_that_does_not_answer_is_one_sentence(service: Service, tmp_path: Path, words: str) -> None:
+    ports_of_its_own = (
+        ["--port", str(ports.any_free()), "--flower-port", str(ports.any_free())] if words == "up" else []
+    )
+    done = service.run(
+        [*words.split(), *ports_of_its_own, "--data-dir", str(tmp_path / "data")],
+        DATABASE_URL="postgresql://points:hush@127.0.0.1:1/points",
+        REDIS_URL="redis://127.0.0.1:1",
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("points: The database does not answer: ")
+    assert "hush" not in done.stderr
+    assert done.stderr.count("\n") == 1

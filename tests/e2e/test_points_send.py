@@ -215,6 +215,16 @@ def test_a_person_at_a_terminal_is_asked(
     assert service.balance(caller.live) == left
 
 
+@pytest.mark.parametrize(("answer", "status", "left"), [("n", 1, 1_000), ("", 1, 1_000), ("y", 0, 970)])
+def test_an_answer_may_come_from_a_pipe(
+    service: Service, path: Path, caller: Organization, answer: str, status: int, left: int
+) -> None:
+    _write(path, 3)
+    done = service.run(_arguments(path, caller, service.url), stdin=f"{answer}\n")
+    assert done.returncode == status, done.stderr
+    assert service.balance(caller.live) == left
+
+
 def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_key_may_be_in_the_environment(
     service: Service, path: Path, caller: Organization
 ) -> None:
@@ -228,7 +238,7 @@ def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        ([], 1, "there is no terminal to ask in"),
+        ([], 1, "nobody has answered"),
         (["--yes", "--key", "pts_live_nonsense"], 1, "does not know this key"),
         (["--yes", "--key", "pts_live_schlüssel"], 1, "cannot be read"),
         (["--yes", "--url", "http://127.0.0.1:1"], 1, "cannot be reached"),
@@ -237,6 +247,9 @@ def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_
         (["--yes", "--result", "FILE"], 1, "would replace the file itself"),
         (["--yes", "--column", "nonsense"], 1, "its columns are “E-mail” (1)"),
         (["--yes", "--amount", "0"], 2, "is not in the range"),
+        (["--yes", "--amount", str(2**63)], 2, "is not in the range"),
+        (["--yes", "--label", "\udcff"], 2, "it is not in UTF-8."),
+        (["--yes", "--again", "\udcff"], 2, "it is not in UTF-8."),
         (["--yes", "--amount", "many"], 2, "not a valid integer"),
     ],
 )

@@ -88,6 +88,7 @@ def test_ctrl_c_under_load_answers_whoever_was_heard_and_leaves_the_data_and_no_
     # A command finds the embedded database without the service, and puts it away again.
     assert own_service.points_json("organizations", "show", demo["organization_id"])["balance"] == balance
     assert own_service.points_json("status")["web_url"] is None
+    assert own_service.points("audit").stderr == "", "that no Redis hears of it is no news to who stopped it"
     own_service.output.clear()
     own_service.start()
     assert own_service.balance(demo["live"]) == balance

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from redis import Redis
 from sqlalchemy import text
 
 from app import hints
@@ -129,6 +130,15 @@ def test_the_audit_task_notes_what_it_found(tasks: ModuleType) -> None:
     noted = hints.last_audit(hints.redis())
     assert noted is not None
     assert noted.breaches > 0
+
+
+def test_an_audit_that_redis_does_not_hear_of_is_told_in_the_log(
+    tasks: ModuleType, events: list[MutableMapping[str, Any]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:  # Undone before the environment forgets the real client.
+        patch.setattr(hints, "redis", lambda: Redis(host="127.0.0.1", port=1))
+        tasks.audit()
+    assert [event["event"] for event in events] == ["audit_not_noted", "audited"]
 
 
 def test_an_audit_that_does_not_end_in_its_time_is_given_up_and_notes_nothing(

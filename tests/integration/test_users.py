@@ -88,9 +88,9 @@ def test_what_is_no_address_is_neither_registered_nor_found() -> None:
         users.find(connection, "ann@")
 
 
-@pytest.mark.parametrize("name", ["", "  ", "x" * 256, "a NUL \0"])
+@pytest.mark.parametrize("name", ["", "  ", "x" * 256, "a NUL \0", "\udcff"])
 @pytest.mark.parametrize("field", ["first_name", "last_name"])
-def test_a_name_that_is_blank_or_too_long_or_holds_a_nul_is_refused(field: str, name: str) -> None:
+def test_a_name_that_is_none_is_refused_by_its_field(field: str, name: str) -> None:
     names = {"first_name": "First", "last_name": "Last"} | {field: name}
-    with pytest.raises(Refused, match=f"{field} must have 1 to 255 characters"):
+    with pytest.raises(Refused, match=f"^{field} "):
         users.new_user(ANN, **names)

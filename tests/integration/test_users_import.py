@@ -86,11 +86,14 @@ def test_each_bad_row_has_its_line_and_can_be_mended_and_imported(path: Path) ->
         b"Lee,cy@example.com\n"
         b'Lee,"dan@example.com"x,Dan\n'
         b"M\xfcller,eve@example.com,Eve\n"
+        b"Lee,finn@example.com,Finn,Jr\n"
+        b"Lee,gus@example.com,Gus, ,\n"
     )
     imported = import_users(path)
-    assert imported.registered == 2
-    assert [bad.line for bad in imported.bad_rows] == [3, 6, 7, 8]
-    for bad, words in zip(imported.bad_rows, ("@-sign", "first_name", "closing quote", "UTF-8"), strict=True):
+    assert imported.registered == 3
+    assert [bad.line for bad in imported.bad_rows] == [3, 6, 7, 8, 9]
+    reasons = ("email must be an", "first_name", "closing quote", "UTF-8", "4 cells for 3 columns")
+    for bad, words in zip(imported.bad_rows, reasons, strict=True):
         assert words in bad.reason
     errors_file = path.with_name("people.errors.csv")
     assert imported.errors_file == str(errors_file)

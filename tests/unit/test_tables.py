@@ -41,6 +41,11 @@ def test_a_pipe_gets_a_row_a_line_however_wide_without_colour_or_control(
     ]
 
 
+def test_what_a_terminal_would_obey_is_shown_and_not_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table([{"name": "a\nb\x1b[31m\x9b31m\tc"}], {"Name": "name"})
+    assert capsys.readouterr().out.splitlines()[1].rstrip() == r"a\x0ab\x1b[31m\x9b31m\x09c"
+
+
 @pytest.mark.parametrize(("width", "lines"), [("62", 3), ("61", 11), ("30", 12)])
 def test_a_terminal_too_narrow_for_the_table_gets_a_block_for_each_row(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: str, lines: int

@@ -13,17 +13,32 @@ from app.cli.send.report import report
 from app.cli.send.run import Choices, prepared
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.settings import INT64_MAX
+
+
+def _in_utf8(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    """Refuse bytes that are not UTF-8, which Python reads as lone surrogates: no body and no key can hold them."""
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter("it is not in UTF-8.") from None
+    return text
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--amount", required=True, type=click.IntRange(min=1), help="Points for each recipient.")
+@click.option("--amount", required=True, type=click.IntRange(1, INT64_MAX), help="Points for each recipient.")
 @click.option("--key", required=True, envvar="POINTS_KEY", show_envvar=True, help="The API key to send with.")
 @click.option("--url", help="Where the service is [default: the one that runs from the data directory].")
-@click.option("--label", help="Kept on every transaction.")
+@click.option("--label", callback=_in_utf8, help="Kept on every transaction.")
 @click.option("--atomic", is_flag=True, help="Debit nobody of a batch that the balance cannot pay whole.")
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
-@click.option("--again", metavar="NAME", help="Pay a file once more, on purpose, as a new campaign of this name.")
+@click.option(
+    "--again",
+    metavar="NAME",
+    callback=_in_utf8,
+    help="Pay a file once more, on purpose, as a new campaign of this name.",
+)
 @click.option("--result", type=click.Path(dir_okay=False, path_type=Path), help="[default: FILE.result.csv]")
 @click.option(
     "--patience", default=300.0, show_default=True, help="How long to wait for a service that is away or busy."

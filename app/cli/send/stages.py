@@ -44,7 +44,7 @@ def ask(run: Run) -> None:
     """Show what would be sent and ask whether to.
 
     Raises:
-        Refused: nobody can be asked, or the whole cannot be paid although that was asked for.
+        Refused: nobody has answered, or the whole cannot be paid although that was asked for.
         click.Abort: the person has said no.
     """
     unsettled = run.recipients.count - run.earlier.settled
@@ -63,10 +63,9 @@ def ask(run: Run) -> None:
             "Nothing was sent: the balance does not pay all of it. Refill, or leave --atomic away to pay the first."
         )
     if not run.choices.yes:
-        if not sys.stdin.isatty():
-            raise Refused("Nothing was sent: there is no terminal to ask in. Say --yes to send without being asked.")
         run.out.print()
-        click.confirm("Send?", abort=True, err=run.choices.as_json)
+        if not _agrees(err=run.choices.as_json):
+            raise click.Abort
 
 
 def send(run: Run) -> None:
@@ -103,6 +102,18 @@ def _verdict(run: Run, part: Part) -> Mapping[str, Any]:
         raise Refused(
             f"Nothing was sent: the service refuses line {part.lines[place]}: {sentence} Mend or take away the line."
         ) from None
+
+
+def _agrees(*, err: bool) -> bool:
+    """Ask a person, or whatever answers on standard input."""
+    if sys.stdin is not None:  # It is None where its descriptor was closed.
+        try:
+            return click.confirm("Send?", err=err)
+        except click.Abort:
+            if sys.stdin.isatty():  # Ctrl-C or Ctrl-D.
+                raise
+            click.echo(err=err)  # The question's line has no end yet.
+    raise Refused("Nothing was sent: nobody has answered. Say --yes to send without being asked.")
 
 
 @contextmanager
