@@ -11,6 +11,7 @@ import click
 import migrations
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.cli.reach import database_in_reach
+from app.cli.sentence import write_error
 from app.connections import engine, forget_connections_of_the_parent
 from app.errors import Refused
 from app.local import servers
@@ -44,7 +45,10 @@ def document(row: Any, **more: object) -> dict[str, Any]:
 @contextmanager
 def _database(datadir: DataDir) -> Iterator[None]:
     """Bring a command to an up-to-date database. The embedded one is brought up to date by the way."""
+    is_new = not datadir.exists()
     with servers.database(datadir) as embedded:
+        if embedded and is_new:  # The folder may be another one than was meant, and its books balance.
+            write_error(f"There was no data directory {datadir.path}: it is new, and its database empty.")
         servers.name_servers(datadir)
         try:
             with database_in_reach():

@@ -203,3 +203,11 @@ def test_a_database_that_does_not_answer_is_one_sentence(service: Service, tmp_p
     assert done.stderr.startswith("points: The database does not answer: ")
     assert "hush" not in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_data_directory_that_was_not_there_is_made_and_named(service: Service, tmp_path: Path) -> None:
+    command = ["audit", "--json", "--data-dir", str(tmp_path / "mistyped")]
+    done = service.run(command)
+    assert (done.returncode, json.loads(done.stdout)["organizations"]) == (0, 0)
+    assert str(tmp_path / "mistyped") in done.stderr
+    assert service.run(command).stderr == ""
