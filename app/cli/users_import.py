@@ -93,7 +93,7 @@ def _chunks(
     for row in rows:
         cells = [row.cells[place] if place < len(row.cells) else "" for place in columns.places]
         try:
-            chunk.append(_new_user(row, cells, columns.width))
+            chunk.append(_new_user(row, cells, width=columns.width))
         except PointsError as error:
             reason = f"email {error.sentence}" if isinstance(error, InvalidAddress) else error.sentence
             # Interned, because the reasons of a million bad rows are a handful of sentences.
@@ -106,12 +106,12 @@ def _chunks(
         yield chunk
 
 
-def _new_user(row: Row, cells: Sequence[str], columns: int) -> users.NewUser:
+def _new_user(row: Row, cells: Sequence[str], *, width: int) -> users.NewUser:
     if row.fault is not None:
         raise Refused(f"The row {row.fault}")
-    if any(map(str.strip, row.cells[columns:])):
+    if any(map(str.strip, row.cells[width:])):
         raise Refused(
-            f"The row has {len(row.cells)} cells for {columns} columns: put one that holds a delimiter between quotes."
+            f"The row has {len(row.cells)} cells for {width} columns: put one that holds a delimiter between quotes."
         )
     return users.new_user(*cells)
 
