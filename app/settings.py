@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app import broker
@@ -97,13 +98,31 @@ def settings() -> Settings:
     try:
         return Settings()  # type: ignore[call-arg]  # Its fields come from the environment.
     except ValidationError as error:
-        raise SettingsError(
-            "\n".join(_sentence(fault["loc"], fault["msg"], fault.get("input")) for fault in error.errors())
-        ) from None
+        raise SettingsError("\n".join(map(_sentence, error.errors()))) from None
 
 
-def _sentence(location: tuple[int | str, ...], message: str, seen: object) -> str:
-    name, message = str(location[0]), message.removeprefix("Value error, ")
+# What a setting must be, by the kind of fault that pydantic found.
+_MUST_BE = {
+    "int_parsing": "an integer",
+    "int_parsing_size": "a smaller integer",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "bool_parsing": "true or false",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
+}
+
+
+def _sentence(fault: ErrorDetails) -> str:
+    name, seen = str(fault["loc"][0]), fault.get("input")
+    must_be = _MUST_BE.get(fault["type"])
+    if must_be is None:
+        message = fault["msg"].removeprefix("Value error, ")
+    else:
+        # A bound of a number with a fraction is a whole number too.
+        bounds = {key: int(value) if isinstance(value, float) else value for key, value in fault.get("ctx", {}).items()}
+        message = f"it must be {must_be.format(**bounds)}"
     if name == "broker_url":  # It holds a password.
         return f"The setting POINTS_BROKER_URL is wrong: {message}."
     if name not in ("DATABASE_URL", "REDIS_URL"):

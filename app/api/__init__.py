@@ -84,7 +84,7 @@ def _http_failure(error: HTTPException) -> Response:
 
 
 def _too_many(limiter: Limiter) -> Response:
-    sentence = f"This key may make {settings().rate_limit} calls. Wait as long as Retry-After says, in seconds."
+    sentence = f"The rate limit of a key is {settings().rate_limit}. Wait as long as Retry-After says, in seconds."
     response = envelope.failure(429, {"rate_limit": [sentence]})
     response.headers["Retry-After"] = str(retry_after_s(limiter))
     return response

@@ -5,6 +5,7 @@ Start it with `gunicorn --config python:app.api.gateway`. gunicorn's own environ
 """
 
 import gc
+import logging
 import os
 import socket
 import time
@@ -76,6 +77,9 @@ class GatewayLogger(Logger):
     """gunicorn's log, without handlers of its own: its lines go the way of all others."""
 
     def setup(self, cfg: Any) -> None:
+        self.error_log = logging.getLogger(
+            "gunicorn"
+        )  # Its own name for it ends in “error”, also in a line of good news.
         super().setup(cfg)
         logs.configure("web", log_format=settings().log_format)
         for log in (self.error_log, self.access_log):

@@ -27,6 +27,15 @@ class Row:
     fault: str | None = None
 
 
+class Unreadable(Refused):
+    """The file cannot be read from `line` on: a quote is opened and never closed, or it is no CSV file at all."""
+
+    def __init__(self, name: str, line: int, reason: str) -> None:
+        super().__init__(f"{name} cannot be read from line {line} on: {reason}. Mend that line.")
+        self.line = line
+        self.reason = reason
+
+
 class CsvFile:
     """A CSV file in UTF-8, or in UTF-16 with a byte order mark; commas, semicolons or tabs between its cells.
 
@@ -58,7 +67,8 @@ class CsvFile:
         """Yield the rows that are not blank, from the start.
 
         Raises:
-            Refused: a quote is opened and never closed, or it is no CSV file at all.
+            Unreadable: from some line on; what stands before has been yielded.
+            Refused: it begins as UTF-16 and is none.
         """
         self._text.seek(0)
         try:
@@ -90,7 +100,7 @@ def _rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
             return
         except csv.Error as error:
             if "expected after" not in str(error):
-                raise Refused(f"{name} cannot be read from line {line} on: {_why(error)}. Mend that line.") from None
+                raise Unreadable(name, line, _why(error)) from None
             yield Row(line=line, cells=[], fault="cannot be read: a closing quote stands inside a cell.")
             continue
         if any(map(str.strip, cells)):

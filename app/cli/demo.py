@@ -1,7 +1,6 @@
 """The demo organization of a first start, and the first batch it issues over HTTP like any caller."""
 
 import json
-import urllib.error
 import urllib.request
 from typing import Any
 
@@ -45,7 +44,7 @@ def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
 
 def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:
     """Return the lines that show the keys, and calls that can be pasted."""
-    body = json.dumps({"recipients": list(_RECIPIENTS[:2]), "amount": _AMOUNT})
+    body = json.dumps(_body(2))
     lines = [
         *first_batch,
         f"The demo organization is {keys['organization_id']}. Its keys:",
@@ -77,10 +76,22 @@ def _make_organization() -> Keys:
     return {"organization_id": str(organization_id), "live": live, "development": development}
 
 
+def _body(recipients: int) -> dict[str, Any]:
+    """Make the body of a send, within the limits that are set."""
+    limits = settings()
+    return {
+        "recipients": list(_RECIPIENTS[: min(recipients, limits.recipients_max)]),
+        "amount": min(_AMOUNT, limits.amount_max),
+    }
+
+
 def _first_batch(web_url: str, key: str) -> list[str]:
-    body = {"recipients": list(_RECIPIENTS), "amount": _AMOUNT}
-    _, verified = _post(f"{web_url}/v1/points/verify", key, body)
-    status, sent = _post(f"{web_url}/v1/points/send", key, body)
+    body = _body(len(_RECIPIENTS))
+    try:
+        _, verified = _post(f"{web_url}/v1/points/verify", key, body)
+        status, sent = _post(f"{web_url}/v1/points/send", key, body)
+    except OSError as error:  # A rate limit of one call a day, say. The service runs, and the keys are there.
+        return [f"A first batch was not issued: {error}.", ""]
     lines = [click.style("A first batch, verified and issued over HTTP:", bold=True)]
     lines.append(f"  POST /v1/points/verify  200  validated {json.dumps(verified['data']['validated'])}")
     lines.append(f"  POST /v1/points/send    {status}  batch {sent['additional_data']['batch_id']}")

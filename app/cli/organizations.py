@@ -27,7 +27,7 @@ _COLUMNS: "Columns" = {
     "ID": "id",
     "Name": "name",
     "Balance": "balance",
-    "Last refill": "last_refill",
+    "After last refill": "last_refill",
     "Sandbox": "sandbox_balance",
     "State": _state,
     "Created": "created_at",

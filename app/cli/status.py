@@ -45,7 +45,7 @@ def status(as_json: bool, data_dir: str) -> None:
         "flower_url": running.get("flower_url"),
         **_look_at_database(),
         **_look_at_redis(),
-        "web": _answers(running.get("web_url"), "/readyz"),
+        "web": _answers(running.get("web_url"), "/healthz"),
         "flower": _answers(running.get("flower_url"), "/healthcheck"),
     }
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
@@ -116,10 +116,10 @@ def _describe(found: dict[str, Any]) -> str:
         "Version": found["version"],
         "Database": f"{found['database'] or 'does not answer'}  {without_password(found['database_url'])}",
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
-        "Web": f"{'ready' if found['web'] else 'does not answer'}  {found['web_url'] or ''}",
+        "Web": f"{'answers' if found['web'] else 'does not answer'}  {found['web_url'] or ''}",
         "Workers": ", ".join(found["workers"]) or "none answers",
         "Beat": f"{'works' if found['beat'] else 'does not work'} ({swept})",
-        "Flower": f"{'ready' if found['flower'] else 'does not answer'}  {found['flower_url'] or ''}",
+        "Flower": f"{'answers' if found['flower'] else 'does not answer'}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],
         "Queued batches": "unknown" if found["queued_batches"] is None else found["queued_batches"],
         "Oldest queued": "–" if oldest is None else f"{oldest:.1f} s",

@@ -52,11 +52,13 @@ def show(email: str) -> Answer:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @operator_command
 def import_file(file: Path) -> Answer:
-    """Register every user of a CSV file with the columns email, first_name and last_name.
+    """Register the users of a CSV file.
 
-    Each thousands of rows are committed together. Importing a file again is harmless: who is
+    Its first line names the columns email, first_name and last_name, in any order.
+    Rows are committed by the twenty thousand. Importing a file again is harmless: who is
     registered already stays as it is, so an interrupted import is simply given again. Bad rows are
-    named with their lines, and written with the reasons to FILE.errors.csv.
+    named with their lines, and written with the reasons to a file beside it: people.errors.csv
+    for people.csv.
     """
     from app.cli.users_import import import_users  # noqa: PLC0415  # Its bar is not needed to show a user.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from app import users
-from app.cli.csv_file import CsvFile, Row, column_name
+from app.cli.csv_file import CsvFile, Row, Unreadable, column_name
 from app.cli.progress import progress_bar
 from app.database import transaction
 from app.errors import InvalidAddress, PointsError, Refused
@@ -90,7 +90,7 @@ def _chunks(
     rows: Iterable[Row], columns: _Columns, counts: Imported, errors: "_Errors"
 ) -> Iterator[list[users.NewUser]]:
     chunk: list[users.NewUser] = []
-    for row in rows:
+    for row in _to_the_end(rows):
         cells = [row.cells[place] if place < len(row.cells) else "" for place in columns.places]
         try:
             chunk.append(_new_user(row, cells, width=columns.width))
@@ -104,6 +104,14 @@ def _chunks(
             chunk = []
     if chunk:
         yield chunk
+
+
+def _to_the_end(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows; where the rest of a file cannot be read, one at fault instead of it."""
+    try:
+        yield from rows
+    except Unreadable as error:
+        yield Row(line=error.line, cells=[], fault=f"and all that follow cannot be read: {error.reason}.")
 
 
 def _new_user(row: Row, cells: Sequence[str], *, width: int) -> users.NewUser:

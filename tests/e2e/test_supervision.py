@@ -56,6 +56,25 @@ def test_a_first_start_shows_keys_that_work_and_a_batch_that_was_issued(own_serv
     assert answer.status_code == 201
 
 
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({"POINTS_AMOUNT_MAX": "10", "POINTS_RECIPIENTS_MAX": "1"}, "ada@example.com    10 points, credited"),
+        ({"POINTS_RATE_LIMIT": "1/day"}, "A first batch was not issued: HTTP Error 429"),
+    ],
+)
+def test_a_first_start_fits_its_settings(tmp_path: Path, settings: dict[str, str], shown: str) -> None:
+    service = Service(tmp_path / "data", settings)
+    try:
+        service.start()
+        output = "\n".join(service.output)
+    finally:
+        service.kill()
+    assert shown in output
+    assert "pts_live_" in output
+    assert '"amount": 10}' in output or "POINTS_AMOUNT_MAX" not in settings
+
+
 def _send_until_nobody_listens(service: Service, key: str) -> list[int]:
     """Send without pause; return the statuses, and 0 for each call that was cut off unanswered."""
     statuses = []

@@ -142,7 +142,7 @@ def test_imports_of_the_same_addresses_at_once_never_lock_each_other_for_good(pa
         (b"", "no column email and no column first_name and no column last_name"),
         (b"email,first_name\n", "no column last_name"),
         (b"email,first_name,last_name,Email\n", "column email twice"),
-        (b'email,first_name,last_name\n"ann@example.com,Ann,Lee\n', "from line 2 on: a quote is opened"),
+        (b'"email,first_name,last_name\nann@example.com,Ann,Lee\n', "from line 1 on: a quote is opened"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_what_to_do(path: Path, content: bytes, words: str) -> None:
@@ -155,3 +155,13 @@ def test_a_folder_that_may_not_be_written_to_hinders_no_import(path: Path, monke
     path.with_name("people.errors.csv.unfinished").mkdir()
     imported = import_users(_write(path, [ANN, "nonsense"]))
     assert (imported.registered, len(imported.bad_rows), imported.errors_file) == (1, 1, None)
+
+
+def test_what_stands_before_a_quote_that_is_never_closed_is_imported(path: Path) -> None:
+    path.write_bytes(b'email,first_name,last_name\nann@example.com,Ann,Lee\nnonsense,No,No\n"bob@example.com,Bob,Lee\n')
+    imported = import_users(path)
+    assert imported.registered == 1
+    assert [bad.line for bad in imported.bad_rows] == [3, 4]
+    assert imported.bad_rows[1].reason == (
+        "The row and all that follow cannot be read: a quote is opened and never closed."
+    )

@@ -5,8 +5,8 @@ from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
 from app.api import create_app
-from app.keys import new_key
-from tests.unit.answers import AUTHORIZED, data_of, errors_of
+from app.keys import hash_key, new_key
+from tests.unit.answers import AUTHORIZED, KEY, data_of, errors_of
 from tests.unit.bodies import body_with
 
 pytestmark = pytest.mark.usefixtures("calling")
@@ -100,3 +100,22 @@ def test_every_spelling_that_the_settings_admit_is_one_the_limit_understands(
     counted = [key for key in FakeRedis(server=redis).keys() if b"points" in key]  # noqa: SIM118
     assert counted
     assert not any(AUTHORIZED["Authorization"].split()[1].encode() in key for key in counted)
+
+
+@pytest.mark.usefixtures("redis")
+def test_the_hash_of_a_key_over_the_limit_stands_in_no_log(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(0)
+    use_up(client)
+    errors_of(client.get(_PATH, headers=AUTHORIZED), 429)
+    assert hash_key(KEY).hex() not in caplog.text
+
+
+def test_a_call_without_a_key_is_no_error_in_the_log_while_redis_is_away(
+    client: FlaskClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    data_of(client.get(_PATH, headers=AUTHORIZED), 200)  # Finds out that Redis is away.
+    data_of(client.get("/healthz"), 200)
+    errors_of(client.get(_PATH), 401)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

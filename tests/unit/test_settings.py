@@ -74,6 +74,25 @@ def test_a_wrong_setting_is_named_with_what_it_is(name: str, text: str, monkeypa
     assert sentence.endswith(f", but it is {text!r}.")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("POINTS_RECIPIENTS_MAX", "0", "it must be at least 1"),
+        ("POINTS_RECIPIENTS_MAX", "1.5", "it must be an integer"),
+        ("POINTS_AMOUNT_MAX", str(2**63), f"it must be at most {2**63 - 1}"),
+        ("POINTS_WAIT_S", "soon", "it must be a number"),
+        ("POINTS_WAIT_S", "601", "it must be at most 600"),
+        ("POINTS_ALLOW_REPEATS", "7", "it must be true or false"),
+        ("POINTS_LOG_FORMAT", "xml", "it must be 'auto', 'json' or 'text'"),
+    ],
+)
+def test_what_a_setting_must_be_is_said_in_words(
+    name: str, text: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, text)
+    assert refusal() == f"The setting {name} is wrong: {words}, but it is {text!r}."
+
+
 def test_a_wrong_rate_is_told_what_a_rate_looks_like(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTS_RATE_LIMIT", "50")
     assert refusal() == (

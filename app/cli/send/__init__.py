@@ -39,9 +39,13 @@ def _in_utf8(_context: click.Context, _parameter: click.Parameter, text: str | N
     callback=_in_utf8,
     help="Pay a file once more, on purpose, as a new campaign of this name.",
 )
-@click.option("--result", type=click.Path(dir_okay=False, path_type=Path), help="[default: FILE.result.csv]")
 @click.option(
-    "--patience", default=300.0, show_default=True, help="How long to wait for a service that is away or busy."
+    "--result",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where what became of each line is written [default: people.result.csv for people.csv].",
+)
+@click.option(
+    "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option

@@ -87,7 +87,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
         recipients, column = _read(choices, stack, err)
         words.bad_lines(err, recipients.bad, result_name=choices.result_path.name)
         if not recipients.count:
-            raise Refused(f"{choices.file.name} holds no e-mail address to send to.")
+            raise Refused(f"{choices.file.name} holds no e-mail address to send to in {column.heading}.")
         results = stack.enter_context(ResultFile(choices.result_path))
         say = _Sayer(err)
         service = Service(choices.url, choices.key, patience_s=choices.patience, say=say)

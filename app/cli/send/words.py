@@ -56,10 +56,11 @@ def outcome(
 ) -> None:
     """Show what the batches came to, and where each line's fate stands."""
     unsent = recipients.count - sent
+    is_news = tally.replayed < tally.batches
     rows = {
         "Batches": points(tally.batches)
         + (f", {points(tally.replayed)} of them issued by an earlier run" if tally.replayed else ""),
-        "Points debited": points(tally.points),
+        "Points debited": points(tally.points) if is_news else f"0 now; {points(tally.points)} by an earlier run",
         "Credited": points(tally.credited),
         "Held": f"{points(tally.held)}, until an account is registered" if tally.held else "0",
         "Not debited": undebited
@@ -67,7 +68,7 @@ def outcome(
         "Left out": _bad(recipients),
         "Not sent": points(unsent) if unsent else None,
         # Of a batch that was issued before, the balance is the one it left then.
-        "Left then" if tally.replayed == tally.batches else "Left after": None
+        "Left after" if is_news else "Balance then": None
         if tally.current_balance is None
         else points(tally.current_balance),
         "Each line": result,
