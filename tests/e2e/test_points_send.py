@@ -131,18 +131,48 @@ def test_a_file_above_the_limit_is_split_and_a_busy_flaky_queueing_service_is_wa
     assert len({row["batch_id"] for row in rows}) == len({row["idempotency_key"] for row in rows}) == 3
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_once_it_is_known_what_became_of_the_batch_under_way(
+    service: Service, path: Path, caller: Organization, number: signal.Signals
+) -> None:
+    _write(path, 10)
+    with FlakyFront(service.url, fates=[PASS, HELD], recipients_max=4) as front:
+        process = subprocess.Popen(
+            service.command(*_arguments(path, caller, front.url, "--yes", "--json", "--atomic")),
+            env=service.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert front.is_holding.wait(60), "the second batch is accepted, and its answer never comes"
+        process.send_signal(number)
+        printed, told = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert "carry on" in told
+        assert (json.loads(printed)["complete"], json.loads(printed)["sent"]) == (False, 8)
+        assert service.balance(caller.live) == 1_000 - 8 * _AMOUNT
+        assert [row["reason"] for row in _results(path)] == [""] * 8 + ["not sent yet"] * 2
+        front.release()
+        done = _send(service, path, caller, "--atomic", url=front.url)
+    assert (done["complete"], done["replayed_batches"], done["debited"]) == (True, 2, 10)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_is_carried_on_by_giving_it_again_and_pays_nobody_twice(
     service: Service, path: Path, caller: Organization, number: signal.Signals
 ) -> None:
     _write(path, 10)
-    with FlakyFront(service.url, fates=[PASS, HELD], recipients_max=4) as front:
+    with FlakyFront(service.url, fates=[PASS, HELD, HELD], recipients_max=4) as front:
         command = service.command(*_arguments(path, caller, front.url, "--yes", "--json"))
         process = subprocess.Popen(
             command, env=service.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert front.is_holding.wait(60), "the second batch is accepted, and its answer never comes"
+        front.is_holding.clear()
         process.send_signal(number)
+        if number != signal.SIGKILL:
+            assert front.is_holding.wait(60), "it asks what became of the batch, and is not told"
+            process.send_signal(number)
         printed, told = process.communicate(timeout=60)
         if number == signal.SIGKILL:
             assert not path.with_name("people.result.csv").exists()
@@ -150,7 +180,9 @@ def test_an_interrupted_run_is_carried_on_by_giving_it_again_and_pays_nobody_twi
             assert process.returncode == 1
             assert "carry on" in told
             assert (json.loads(printed)["complete"], json.loads(printed)["sent"]) == (False, 4)
-            assert [row["reason"] for row in _results(path)] == [""] * 4 + ["not sent yet"] * 6
+            assert [row["reason"] for row in _results(path)] == [
+                *[""] * 4, *["sent, but not answered"] * 4, *["not sent yet"] * 2,
+            ]  # fmt: skip
         front.release()
         done = _send(service, path, caller, url=front.url)
     assert (done["complete"], done["batches"], done["replayed_batches"], done["debited"]) == (True, 3, 2, 10)

@@ -31,6 +31,7 @@ COLUMNS = (
 )
 TOO_LOW = "the balance was too low"
 NOT_SENT = "not sent yet"
+NOT_ANSWERED = "sent, but not answered"
 
 
 @dataclass(kw_only=True)
@@ -101,16 +102,18 @@ class ResultFile:
             self._rows.writerow(_cells(line, transaction, issued.batch_id, idempotency_key))
         self._file.flush()
 
-    def finish(self, unsent: Iterable[Part], campaign: str) -> None:
-        """Write the lines that were not sent, and the bad ones among and after them, and give the file its name.
+    def finish(self, unsettled: Iterable[Part], campaign: str, *, unanswered: int | None) -> None:
+        """Write the lines of which nothing is known, and the bad ones among and after them, and give the file its name.
 
-        What an earlier run has written of such a line, of the same campaign, is kept.
+        What an earlier run has written of such a line, of the same campaign, is kept. `unanswered` is the number of
+        the part that was sent all the same.
         """
         known = KnownRows(self.path, campaign)
-        for part in unsent:
+        for part in unsettled:
+            reason = NOT_ANSWERED if part.number == unanswered else NOT_SENT
             for line, email in zip(part.lines, part.emails, strict=True):
                 self._write_bad(before=line)
-                self._rows.writerow(known.row(line, email) or _blank(line, email, NOT_SENT))
+                self._rows.writerow(known.row(line, email) or _blank(line, email, reason))
         self._write_bad(before=None)
         self._file.flush()
         self.draft.replace(self.path)

@@ -68,6 +68,8 @@ class Run:
     tally: Tally = field(default_factory=Tally)
     parts_sent: int = 0
     sent: int = 0
+    # The number of a part that was sent and not answered.
+    part_under_way: int | None = None
     stopped: str | None = None
     # Where those stand whom the balance did not pay.
     undebited: Path | None = None

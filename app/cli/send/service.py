@@ -14,6 +14,7 @@ from app.errors import PointsError, Refused
 
 # What a gateway or a busy service answers for a while. A 500 too: the idempotency key makes it safe.
 _PASSING = frozenset((429, 500, 502, 503, 504))
+_PATIENCE_IN_A_HURRY_S = 10.0
 _WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
@@ -64,6 +65,10 @@ class Service:
 
     def close(self) -> None:
         self._client.close()
+
+    def hurry(self) -> None:
+        """Give up soon from now on: the person has asked to stop."""
+        self._patience_s = min(self._patience_s, _PATIENCE_IN_A_HURRY_S)
 
     def organization(self) -> Mapping[str, Any]:
         """Return the organization that the key belongs to, with the balance of the key's mode."""

@@ -69,29 +69,46 @@ def ask(run: Run) -> None:
 
 
 def send(run: Run) -> None:
-    """Send the parts in order; whatever ends it, the result file says how far it came."""
+    """Send the parts in order; whatever ends it, the result file says how far it came.
+
+    Ctrl-C waits for the answer to the part under way, which the service may have accepted already.
+    """
     run.results.begin(run.recipients.bad)
     try:
         with progress_bar("Sending", total=run.recipients.count, err=run.err) as advance_to:
             for part in run.recipients.parts(run.size):
-                key = idempotency_key(run.intent.campaign, part.number)
-                issued = run.service.send(run.choices.body(part), key)
-                with _undisturbed():
-                    run.results.write(part, issued, key)
-                    run.tally.add(issued)
-                    run.parts_sent, run.sent = part.number, run.sent + len(part.emails)
+                try:
+                    _send_part(run, part)
+                except KeyboardInterrupt:
+                    if run.part_under_way is not None:
+                        run.service.hurry()
+                        run.err.print("Stopping once it is known what became of this batch; Ctrl-C stops at once.")
+                        _send_part(run, part)  # The same key, so the same batch.
+                    raise
                 advance_to(run.sent)
     except KeyboardInterrupt:
         run.stopped = "Interrupted. Give the same command again to carry on: nothing is paid twice."
     except GaveUp as error:
         run.stopped = f"{error.sentence} Give the same command again to carry on: nothing is paid twice."
     except PointsError as error:
-        run.stopped = error.sentence
+        run.stopped, run.part_under_way = error.sentence, None  # It was answered, with a refusal.
     with _undisturbed():
         unsent = (part for part in run.recipients.parts(run.size) if part.number > run.parts_sent)
-        run.results.finish(unsent, run.intent.campaign)
+        run.results.finish(unsent, run.intent.campaign, unanswered=run.part_under_way)
         if run.sent > run.tally.debited:
             run.undebited = write_undebited(run.results.path)
+
+
+def _send_part(run: Run, part: Part) -> None:
+    """Send one part and write down what became of it."""
+    key = idempotency_key(run.intent.campaign, part.number)
+    run.part_under_way = part.number
+    issued = run.service.send(run.choices.body(part), key)
+    with _undisturbed():
+        run.results.write(part, issued, key)
+        run.tally.add(issued)
+        run.parts_sent, run.sent = part.number, run.sent + len(part.emails)
+        run.part_under_way = None
 
 
 def _verdict(run: Run, part: Part) -> Mapping[str, Any]:
