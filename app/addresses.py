@@ -22,6 +22,10 @@ _LENGTHS = rf"(?=.{{3,{LENGTH_MAX}}}\Z)(?=[^@]{{1,{_LOCAL_LENGTH_MAX}}}@)"
 _PLAIN = re.compile(rf"{_LENGTHS}{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<=[A-Za-z])\Z")
 
 
+# What Python makes of bytes that are not UTF-8, in a file or on a command line.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """One e-mail address: `text` as sent (trimmed), `key` the form that equal addresses share."""
@@ -45,6 +49,8 @@ def parse(raw: str) -> Address:
         raise InvalidAddress(f"must be an e-mail address of at most {LENGTH_MAX} characters, but has {len(text)}.")
     if "@" not in text:
         raise InvalidAddress("must be an e-mail address: it has no @-sign.")
+    if not text.isprintable() and _SURROGATE.search(text):
+        raise InvalidAddress("must be an e-mail address in UTF-8.")
     try:
         checked = email_validator.validate_email(text, check_deliverability=False, strict=True)
     except email_validator.EmailNotValidError as error:

@@ -75,7 +75,7 @@ def show(organization_id: int) -> Answer:
     return _show(organization_id)
 
 
-@organizations.command()
+@organizations.command(context_settings={"ignore_unknown_options": True})  # A number below 0 is no option.
 @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
 @click.argument("amount", type=int)
 @click.option("--sandbox", is_flag=True, help="Refill the sandbox balance instead of the live one.")

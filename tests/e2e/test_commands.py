@@ -144,7 +144,7 @@ _HUGE = str(2**63)
         *((("organizations", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("show", "suspend")),
         (("organizations", "refill", _HUGE, "5"), 1, f"There is no organization {_HUGE}."),
         (("organizations", "create", "\udcff"), 1, "The name is not in UTF-8."),
-        (("organizations", "refill", "1", "--", "-5"), 1, "at least 1 point"),
+        (("organizations", "refill", "1", "-5"), 1, "at least 1 point"),
         (("organizations", "create", " "), 1, "1 to 255 characters"),
         *((("keys", verb, "999999"), 1, "There is no organization 999999.") for verb in ("create", "list")),
         *((("keys", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("create", "list")),

@@ -109,7 +109,7 @@ def test_bad_lines_and_repeats_are_named_with_their_lines_and_left_out(path: Pat
     )
     recipients = _read(path)
     assert [bad.line for bad in recipients.bad] == [3, 4, 5, 6, 7]
-    reasons = ("no @-sign", "is blank", "the same address as line 2", "closing quote", "U+DCF6")
+    reasons = ("no @-sign", "is blank", "the same address as line 2", "closing quote", "in UTF-8")
     for bad, reason in zip(recipients.bad, reasons, strict=True):
         assert reason in bad.reason
     [part] = _parts(recipients)

@@ -34,6 +34,7 @@ def plan(
 ) -> None:
     """Show what is about to be sent and what it costs. Who has an account is not known before, and not shown."""
     balance, cost = organization["balance"], (recipients.count - settled) * intent.amount
+    paid = balance // intent.amount
     rows = {
         "Organization": f"{organization['name']} ({organization['id']}{', sandbox' if intent.sandbox else ''})",
         "Recipients": f"{points(recipients.count)} in {column}",
@@ -46,7 +47,9 @@ def plan(
         "Balance": points(balance),
         "Left after": points(balance - cost)
         if cost <= balance
-        else f"The balance pays only the first {points(balance // intent.amount)}; the others are not debited.",
+        else f"The balance pays only the first {points(paid)}; the others are not debited."
+        if paid
+        else "The balance pays nobody.",
     }
     print_pairs(console, rows)
 
