@@ -41,7 +41,7 @@ EXAMPLES: dict[str, Any] = {
         idempotency_key=["This Idempotency-Key was used with another body; send a new key for a new batch."],
     ),
     "too_many_calls": _failure(
-        rate_limit=["This key may make 50/second calls. Wait as long as Retry-After says, in seconds."],
+        rate_limit=["The rate limit of a key is 50/second. Wait as long as Retry-After says, in seconds."],
     ),
     "fault": _failure(
         service=["Something went wrong on our side. Name the request 5f0c2d9e when you report it."],
