@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import email_validator
 
 from app.errors import InvalidAddress
+from app.utf8 import is_utf8
 
 LENGTH_MAX = 254  # RFC 5321, 4.5.3.1.3: a path of 256 octets, less its angle brackets.
 _LOCAL_LENGTH_MAX = 64  # RFC 5321, 4.5.3.1.1.
@@ -20,10 +21,6 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"(?!xn--|..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _LENGTHS = rf"(?=.{{3,{LENGTH_MAX}}}\Z)(?=[^@]{{1,{_LOCAL_LENGTH_MAX}}}@)"
 _PLAIN = re.compile(rf"{_LENGTHS}{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<=[A-Za-z])\Z")
-
-
-# What Python makes of bytes that are not UTF-8, in a file or on a command line.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ def parse(raw: str) -> Address:
         raise InvalidAddress(f"must be an e-mail address of at most {LENGTH_MAX} characters, but has {len(text)}.")
     if "@" not in text:
         raise InvalidAddress("must be an e-mail address: it has no @-sign.")
-    if not text.isprintable() and _SURROGATE.search(text):
+    if not is_utf8(text):
         raise InvalidAddress("must be an e-mail address in UTF-8.")
     try:
         checked = email_validator.validate_email(text, check_deliverability=False, strict=True)

@@ -1,6 +1,7 @@
 """Names of organizations and users, as operators give them."""
 
 from app.errors import Refused
+from app.utf8 import is_utf8
 
 LENGTH_MAX = 255
 
@@ -14,12 +15,8 @@ def checked(what: str, name: str) -> str:
     name = name.strip()
     if not 1 <= len(name) <= LENGTH_MAX:
         raise Refused(f"{what} must have 1 to {LENGTH_MAX} characters, but has {len(name)}.")
-    if name.isprintable():  # Nearly all are, and a surrogate and a NUL are not.
-        return name
     if "\0" in name:
         raise Refused(f"{what} must not contain a NUL character.")
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # Python reads bytes that are not UTF-8 as lone surrogates.
-        raise Refused(f"{what} is not in UTF-8.") from None
+    if not is_utf8(name):
+        raise Refused(f"{what} is not in UTF-8.")
     return name

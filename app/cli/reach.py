@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
+from app.database import is_away
 from app.errors import PointsError
 
 
@@ -24,7 +25,7 @@ def database_in_reach() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if not error.connection_invalidated and type(error).__name__ != "OperationalError":
+        if not is_away(error):
             raise
         raise Unreachable(f"The database does not answer: {_first_line(error)}.") from None
 

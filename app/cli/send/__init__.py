@@ -14,14 +14,13 @@ from app.cli.send.run import Choices, prepared
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.settings import INT64_MAX
+from app.utf8 import is_utf8
 
 
 def _in_utf8(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
-    """Refuse bytes that are not UTF-8, which Python reads as lone surrogates: no body and no key can hold them."""
-    try:
-        (text or "").encode()
-    except UnicodeEncodeError:
-        raise click.BadParameter("it is not in UTF-8.") from None
+    """Refuse what no body and no idempotency key can be made of."""
+    if text is not None and not is_utf8(text):
+        raise click.BadParameter("it is not in UTF-8.")
     return text
 
 

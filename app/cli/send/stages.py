@@ -69,22 +69,12 @@ def ask(run: Run) -> None:
 
 
 def send(run: Run) -> None:
-    """Send the parts in order; whatever ends it, the result file says how far it came.
-
-    Ctrl-C waits for the answer to the part under way, which the service may have accepted already.
-    """
+    """Send the parts in order; whatever ends it, the result file says how far it came."""
     run.results.begin(run.recipients.bad)
     try:
         with progress_bar("Sending", total=run.recipients.count, err=run.err) as advance_to:
             for part in run.recipients.parts(run.size):
-                try:
-                    _send_part(run, part)
-                except KeyboardInterrupt:
-                    if run.part_under_way is not None:
-                        run.service.hurry()
-                        run.err.print("Stopping once it is known what became of this batch; Ctrl-C stops at once.")
-                        _send_part(run, part)  # The same key, so the same batch.
-                    raise
+                _send_part(run, part)
                 advance_to(run.sent)
     except KeyboardInterrupt:
         run.stopped = "Interrupted. Give the same command again to carry on: nothing is paid twice."
@@ -100,7 +90,19 @@ def send(run: Run) -> None:
 
 
 def _send_part(run: Run, part: Part) -> None:
-    """Send one part and write down what became of it."""
+    """Send one part. Ctrl-C waits for its answer, because the service may have accepted it already."""
+    try:
+        _settle(run, part)
+    except KeyboardInterrupt:
+        if run.part_under_way is not None:
+            run.service.hurry()
+            run.err.print("Stopping once it is known what became of this batch; Ctrl-C stops at once.")
+            _settle(run, part)
+        raise
+
+
+def _settle(run: Run, part: Part) -> None:
+    """Have one part issued, or find out that it was, and write down what became of it."""
     key = idempotency_key(run.intent.campaign, part.number)
     run.part_under_way = part.number
     issued = run.service.send(run.choices.body(part), key)

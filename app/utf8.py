@@ -1,0 +1,10 @@
+"""Text from outside that may be none: what Python makes of bytes that are not UTF-8, in a file or on a command line."""
+
+
+def is_utf8(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8: Python reads other bytes as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
