@@ -1,7 +1,9 @@
 """The commands, as an operator gives them: what they do, what they print, and how they fail."""
 
 import json
+import threading
 import uuid
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import psycopg
@@ -211,3 +213,30 @@ def test_a_data_directory_that_was_not_there_is_made_and_named(service: Service,
     assert (done.returncode, json.loads(done.stdout)["organizations"]) == (0, 0)
     assert str(tmp_path / "mistyped") in done.stderr
     assert service.run(command).stderr == ""
+
+
+class _NotReady(BaseHTTPRequestHandler):
+    """A web process whose database and Redis are away."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/healthz" else 503)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_web_process_that_answers_is_said_to_while_its_servers_are_away(service: Service, tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), _NotReady) as web:
+        threading.Thread(target=web.serve_forever, kwargs={"poll_interval": 0.05}).start()
+        try:
+            (tmp_path / "running.json").write_text(json.dumps({"web_url": f"http://127.0.0.1:{web.server_port}"}))
+            done = service.run(
+                ["status", "--json", "--data-dir", str(tmp_path)],
+                DATABASE_URL="postgresql://127.0.0.1:1/points",
+                REDIS_URL="redis://127.0.0.1:1",
+            )
+        finally:
+            web.shutdown()
+    found = json.loads(done.stdout)
+    assert (found["web"], found["flower"], found["database"], found["redis"]) == (True, False, None, None)

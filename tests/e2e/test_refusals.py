@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.e2e.conftest import Service
+from tests.e2e.raw_http import exchange
 
 _BODY = {"recipient": "a@example.com", "amount": 1}
 
@@ -171,6 +172,20 @@ def test_who_writes_a_whole_body_before_reading_gets_the_answer(
         if not closes:  # All of the body was read, so the next request is where it ends.
             connection.request("GET", "/healthz")
             assert connection.getresponse().status == 200
+
+
+def test_a_body_without_end_is_not_read_for_ever(service: Service) -> None:
+    head = b"POST /v1/nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
+        connection.sendall(head)
+        with pytest.raises(ConnectionError):
+            connection.sendall(b" " * 200_000_000)
+
+
+def test_chunks_that_are_none_behind_an_answer_bring_no_second_one(service: Service) -> None:
+    head = b"POST /v1/nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = exchange(service.port, head + b"nonsense\r\n")
+    assert (answer.status, answer.rest) == (404, b"")
 
 
 @pytest.mark.parametrize(

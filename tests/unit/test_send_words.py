@@ -1,0 +1,66 @@
+"""What a person reads of a `points send`: what it would cost, and what it came to."""
+
+import io
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from rich.console import Console
+
+from app.cli.send import words
+from app.cli.send.earlier import Intent
+from app.cli.send.recipients import Recipients
+from app.cli.send.results import Tally
+
+_INTENT = Intent(campaign="c", amount=10, label=None, sandbox=False, organization_id=7)
+
+
+@pytest.fixture
+def recipients() -> Iterator[Recipients]:
+    with closing(Recipients()) as found:
+        for line in range(3):
+            found.add(line, f"{line}@example.com")
+        yield found
+
+
+def _pairs(out: io.StringIO) -> dict[str, str]:
+    return {name: value.strip() for name, _, value in (line.partition("  ") for line in out.getvalue().splitlines())}
+
+
+@pytest.mark.parametrize(
+    ("balance", "left"),
+    [
+        (30, "0"),
+        (29, "The balance pays only the first 2; the others are not debited."),
+        (9, "The balance pays nobody."),
+    ],
+)
+def test_a_plan_says_whom_the_balance_pays(recipients: Recipients, balance: int, left: str) -> None:
+    organization = {"id": 7, "name": "Acme", "balance": balance}
+    out = io.StringIO()
+    words.plan(
+        Console(file=out, width=200),
+        intent=_INTENT,
+        recipients=recipients,
+        organization=organization,
+        settled=0,
+        parts=1,
+        column="email",
+    )
+    assert _pairs(out)["Left after"] == left
+
+
+@pytest.mark.parametrize(
+    ("replayed", "debited", "balance_name"),
+    [(0, "30", "Left after"), (1, "30", "Left after"), (2, "0 now; 30 by an earlier run", "Balance then")],
+)
+def test_an_outcome_tells_what_is_debited_now_from_what_was(
+    recipients: Recipients, replayed: int, debited: str, balance_name: str
+) -> None:
+    tally = Tally(batches=2, replayed=replayed, points=30, debited=3, credited=3, current_balance=70)
+    out = io.StringIO()
+    words.outcome(
+        Console(file=out, width=200), tally=tally, recipients=recipients, sent=3, result="r.csv", undebited=None
+    )
+    shown = _pairs(out)
+    assert (shown["Points debited"], shown[balance_name]) == (debited, "70")
