@@ -1,6 +1,9 @@
 """The settings, read once from the environment and checked at start."""
 
+import os
 import re
+from collections.abc import Iterator
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -99,6 +102,21 @@ def settings() -> Settings:
         return Settings()  # type: ignore[call-arg]  # Its fields come from the environment.
     except ValidationError as error:
         raise SettingsError("\n".join(map(_sentence, error.errors()))) from None
+
+
+def misspelt_settings() -> Iterator[tuple[str, str]]:
+    """Yield each name in the environment that is no setting, with the setting that it looks like.
+
+    One that looks like none is somebody else's: Kubernetes gives every container variables that begin with POINTS_
+    when a service of that name is near.
+    """
+    prefix = "POINTS_"
+    meant = {name.upper(): f"{prefix}{name.upper()}" for name in (*Settings.model_fields, "data_dir", "key")}
+    meant |= {name: name for name in ("DATABASE_URL", "REDIS_URL")}
+    for name in sorted(os.environ):
+        if name.upper().startswith(prefix) and name.upper() not in meant.values():
+            for near in get_close_matches(name.upper().removeprefix(prefix), meant, n=1, cutoff=0.7):
+                yield name, meant[near]
 
 
 # What a setting must be, by the kind of fault that pydantic found.

@@ -11,13 +11,14 @@ from celery.signals import (
     task_prerun,
     worker_process_init,
     worker_process_shutdown,
+    worker_ready,
 )
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
 from app.connections import forget_connections_of_the_parent
 from app.metrics import shipping
-from app.settings import settings
+from app.settings import misspelt_settings, settings
 
 # A line for each task sent, received and done says nothing; the ledger says what was issued.
 _TALKATIVE = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
@@ -33,6 +34,12 @@ def _log(**_: Any) -> None:
     logs.configure("worker", log_format=settings().log_format)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+@worker_ready.connect
+def _tell_misspelt_settings(**_: Any) -> None:
+    for name, meant in misspelt_settings():
+        logs.logger().warning("setting_not_known", name=name, meant=meant)
 
 
 @beat_init.connect

@@ -15,7 +15,7 @@ from structlog.contextvars import clear_contextvars
 
 from app import logs
 from app.metrics.requests import NO_ROUTE, count_request
-from app.settings import settings
+from app.settings import misspelt_settings, settings
 
 # A caller who begins a request has this long to end it; 8 MiB in that time is a slow line.
 _READ_DEADLINE_S = 20.0
@@ -63,6 +63,8 @@ class GatewayLogger(Logger):
         self.error_log = logging.getLogger("gunicorn")  # By its own name, good news would say “error”.
         super().setup(cfg)
         logs.configure("web", log_format=settings().log_format)
+        for name, meant in misspelt_settings():
+            _log.warning("setting_not_known", name=name, meant=meant)
         for log in (self.error_log, self.access_log):
             log.handlers.clear()
             log.propagate = True

@@ -75,6 +75,18 @@ def test_a_first_start_fits_its_settings(tmp_path: Path, settings: dict[str, str
     assert '"amount": 10}' in output or "POINTS_AMOUNT_MAX" not in settings
 
 
+def test_a_misspelt_setting_is_told_by_web_and_by_the_worker(tmp_path: Path) -> None:
+    service = Service(tmp_path / "data", {"POINTS_RATE_LIMT": "off"})
+    try:
+        service.start()
+        words = "warning setting_not_known  name=POINTS_RATE_LIMT meant=POINTS_RATE_LIMIT"
+        until(lambda: sum(words in line for line in service.output) == 2, within_s=30)
+        told = sorted(line.split("│")[0].strip() for line in service.output if words in line)
+    finally:
+        service.kill()
+    assert told == ["web", "worker1"]
+
+
 def _send_until_nobody_listens(service: Service, key: str) -> list[int]:
     """Send without pause; return the statuses, and 0 for each call that was cut off unanswered."""
     statuses = []

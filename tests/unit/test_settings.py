@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from app.api import create_app
 from app.errors import SettingsError
-from app.settings import settings, without_password
+from app.settings import misspelt_settings, settings, without_password
 
 
 def refusal() -> str:
@@ -130,6 +130,42 @@ def test_a_wrong_address_of_a_server_is_named_without_its_password(
     sentence = refusal()
     assert sentence.startswith(f"The setting {name} is wrong: ")
     assert "hush" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("POINTS_RATE_LIMT", "POINTS_RATE_LIMIT"),
+        ("POINTS_MAX_RECIPIENTS", "POINTS_RECIPIENTS_MAX"),
+        ("POINTS_WAIT", "POINTS_WAIT_S"),
+        ("points_allow_repeat", "POINTS_ALLOW_REPEATS"),
+        ("POINTS_DATADIR", "POINTS_DATA_DIR"),
+        ("POINTS_DATABASE_URL", "DATABASE_URL"),
+        ("POINTS_REDIS_URL", "REDIS_URL"),
+    ],
+)
+def test_a_name_that_is_nearly_a_setting_s_is_told(name: str, meant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+    assert list(misspelt_settings()) == [(name, meant)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "POINTS_WAIT_S",
+        "points_wait_s",
+        "POINTS_KEY",
+        "POINTS_DATA_DIR",
+        "RATE_LIMT",
+        "POINTS_PORT",
+        "POINTS_SERVICE_HOST",
+        "POINTS_PORT_8000_TCP_ADDR",
+        "POINTS_SERVICE_PORT_HTTP",
+    ],
+)
+def test_a_setting_and_what_is_somebody_else_s_are_not_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+    assert list(misspelt_settings()) == []
 
 
 @pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL"])
