@@ -141,13 +141,13 @@ def _columns(sends: Sequence[Send]) -> dict[str, str]:
 
 # The rows go in in the order of their idempotency keys: two groups that meet on the same keys wait for
 # each other one way round only. The id is drawn before the INSERT, because what an INSERT returns does not
-# say which source row it came from. One more is drawn for each 16 recipients, so that a run of ids stands for a bounded
-# number of transactions as well (`app.models.ERA`). The key's last use is noted apart, once a minute (`app.api_keys`).
+# say which source row it came from, and only for what is to be written. One more is drawn for each 16 recipients,
+# so that a run of ids stands for a bounded number of transactions as well (`app.models.ERA`). The key's last use is
+# noted apart, once a minute (`app.api_keys`).
 _ACCEPT = Statement("""
     WITH asked AS MATERIALIZED (
         SELECT a.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
-               k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old,
-               (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, a.recipient_count / 16)) AS new_id
+               k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
         FROM unnest(%(hashes)s::bytea[], %(amounts)s::bigint[], %(atomics)s::boolean[], %(labels)s::text[],
                     %(counts)s::int[], %(emails)s::text[], %(email_keys)s::text[], %(idempotency_keys)s::text[],
                     %(idempotency_hashes)s::bytea[])
@@ -161,20 +161,26 @@ _ACCEPT = Statement("""
         JOIN batches b ON b.organization_id = a.organization_id AND b.sandbox = a.sandbox
                       AND b.idempotency_key = a.idempotency_key
         WHERE a.idempotency_key IS NOT NULL
+    ), fresh AS MATERIALIZED (
+        SELECT a.*, (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, a.recipient_count / 16)) AS id
+        FROM asked a
+        WHERE NOT a.is_disabled AND NOT a.is_suspended
+          AND NOT EXISTS (SELECT FROM known k WHERE k.ordinality = a.ordinality)
     ), written AS (
         INSERT INTO batches (id, organization_id, sandbox, amount, atomic, label, recipient_count, emails, email_keys,
                              idempotency_key, idempotency_hash)
         OVERRIDING SYSTEM VALUE
-        SELECT a.new_id, a.organization_id, a.sandbox, a.amount, a.atomic, a.label, a.recipient_count,
-               a.emails::text[], a.email_keys::text[], a.idempotency_key, a.idempotency_hash
-        FROM asked a
-        WHERE NOT a.is_disabled AND NOT a.is_suspended
-          AND NOT EXISTS (SELECT FROM known k WHERE k.ordinality = a.ordinality)
-        ORDER BY a.organization_id, a.sandbox, a.idempotency_key, a.ordinality
+        SELECT id, organization_id, sandbox, amount, atomic, label, recipient_count,
+               emails::text[], email_keys::text[], idempotency_key, idempotency_hash
+        FROM fresh
+        ORDER BY organization_id, sandbox, idempotency_key, ordinality
         ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
         RETURNING id
     )
     SELECT (a.ordinality - 1)::int AS place, a.api_key_id, a.key_use_is_old, a.organization_id, a.is_disabled,
            a.is_suspended, k.id AS known_id, k.status AS known_status, k.is_same, w.id AS written_id
-    FROM asked a LEFT JOIN known k ON k.ordinality = a.ordinality LEFT JOIN written w ON w.id = a.new_id
+    FROM asked a
+    LEFT JOIN known k ON k.ordinality = a.ordinality
+    LEFT JOIN fresh f ON f.ordinality = a.ordinality
+    LEFT JOIN written w ON w.id = f.id
 """)

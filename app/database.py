@@ -28,6 +28,11 @@ def is_away(error: Exception) -> bool:
     return isinstance(error, PoolTimeout)
 
 
+def is_locked_out(error: Exception) -> bool:
+    """Tell whether a statement has waited for somebody else's lock as long as it may."""
+    return getattr(getattr(error, "orig", error), "sqlstate", None) == psycopg.errors.LockNotAvailable.sqlstate
+
+
 @contextmanager
 def transaction() -> Iterator[Connection]:
     """Open one transaction (READ COMMITTED): committed when the block ends, rolled back when it raises.
@@ -49,8 +54,9 @@ def transaction_then(statement: Statement, **values: str | int | None) -> Iterat
     """Open one transaction like `transaction`, and look for a row with a statement right after it has committed.
 
     What the block asks, the commit and the look are one message to PostgreSQL, sent when the block ends: so a
-    mistake in any of it is raised then, and nothing is committed. The look is a transaction of its own. It
-    holds no lock of the first, and sees what others have committed meanwhile.
+    mistake in the block or the commit is raised then, and nothing is committed. The look is a transaction of its own.
+    It holds no lock of the first, and sees what others have committed meanwhile; were it to fail, that would be
+    raised although the first is committed.
     """
     look = Look()
     with bare_connection() as connection, together(connection) as exchange:

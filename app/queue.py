@@ -33,9 +33,11 @@ QUEUE = "points"
 SCHEDULED_QUEUE = "points.scheduled"
 
 SWEEP_EVERY_S = 2.0
-CLAIM_CROSSED_EVERY_S = 5.0
+# How often it is looked for crossings, and among whom: users registered within so many seconds, or all. Registration
+# and issue can cross, and both are over long before the second of these windows is. After an import of a million users
+# such a look takes ten seconds, so that it is not made for all of them every five.
+CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
 FOLD_EVERY_S = 5.0
-CLAIM_ALL_CROSSED_EVERY_S = 3_600.0
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
 
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
@@ -85,8 +87,12 @@ def _configuration() -> dict[str, Any]:
         "beat_schedule": {
             # Due at once: what was queued before beat began has waited long enough.
             "sweep": _every(SWEEP, SWEEP_EVERY_S) | {"last_run_at": _LONG_AGO},
-            "claim-crossed": _every(CLAIM_CROSSED, CLAIM_CROSSED_EVERY_S),
-            "claim-all-crossed": _every(CLAIM_CROSSED, CLAIM_ALL_CROSSED_EVERY_S, everybody=True),
+            **{
+                # At once too: where beat never runs for a whole hour, the last of them would else never be sent.
+                f"claim-crossed-{seconds:.0f}": _every(CLAIM_CROSSED, seconds, registered_within_s=registered_within_s)
+                | {"last_run_at": _LONG_AGO}
+                for seconds, registered_within_s in CLAIM_CROSSED_EVERY_S.items()
+            },
             "fold": _every(FOLD, FOLD_EVERY_S),
             **({"audit": _every(AUDIT, settings().audit_every_s)} if settings().audit_every_s else {}),
             "forget-idempotency-keys": _every(FORGET_IDEMPOTENCY_KEYS, FORGET_IDEMPOTENCY_KEYS_EVERY_S),

@@ -21,13 +21,13 @@ def bring_up_to_date() -> None:
         Refused: it is not, and cannot be through a pooler: the lock that lets one deployment at a time
             migrate would stay with a connection that the pooler gives to somebody else.
     """
-    if settings().database_pooler:
-        if not is_up_to_date():
-            raise Refused(
-                "Migrations need a connection of their own. Give `points migrate` the address of PostgreSQL itself"
-                " in DATABASE_URL, and POINTS_DATABASE_POOLER=false."
-            )
+    if is_up_to_date():
         return
+    if settings().database_pooler:
+        raise Refused(
+            "Migrations need a connection of their own. Give `points migrate` the address of PostgreSQL itself"
+            " in DATABASE_URL, and POINTS_DATABASE_POOLER=false."
+        )
     upgrade(settings().database_url)
 
 
@@ -55,10 +55,20 @@ def newest() -> str:
 
 
 def is_up_to_date() -> bool:
-    """Tell whether this process's database is at the revision that this code expects."""
+    """Tell whether this process's database is at the revision that this code expects, or a later one.
+
+    Code works on tables that are newer than itself (docs/migrations.md): so a release can be taken back.
+    """
+    found = revision()
+    return found is not None and found >= newest()
+
+
+def revision() -> str | None:
+    """Return the revision that this process's database is at; None for one that was never migrated."""
     with transaction() as connection:
         has_any = connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is not None
-        return has_any and connection.execute(_REVISION).scalar_one_or_none() == newest()
+        found: str | None = connection.execute(_REVISION).scalar_one_or_none() if has_any else None
+        return found
 
 
 _REVISION = text("SELECT version_num FROM alembic_version")

@@ -66,12 +66,10 @@ def sweep() -> None:
 
 
 @celery.task(name=CLAIM_CROSSED, send_events=False)
-def claim_crossed(*, everybody: bool = False) -> None:
-    """Claim what is held for users whose registration crossed an issue: new users, or everybody."""
-    within_s = None if everybody else claim.CROSSING_WINDOW_S
+def claim_crossed(*, registered_within_s: float | None = None) -> None:
+    """Claim what is held for users whose registration crossed an issue: those registered lately, or all."""
     with transaction() as connection:
-        user_ids = claim.users_with_held(connection, registered_within_s=within_s)
-        claimed = claim.claim(connection, user_ids) if user_ids else 0
+        claimed = claim.claim_crossed(connection, registered_within_s=registered_within_s)
     if claimed:
         _log.info("claimed_crossed", transactions=claimed)
         tally.count(CLAIMED, claimed)

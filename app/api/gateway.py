@@ -12,6 +12,7 @@ from typing import Any
 from app import logs
 from app.api import create_app
 from app.api.gateway_worker import GatewayLogger, GatewayWorker
+from app.api.places import THREADS
 from app.connections import answer_callers, forget_connections_of_the_parent
 from app.errors import SettingsError
 from app.metrics import processes
@@ -29,8 +30,8 @@ wsgi_app = "app.api.gateway:application()"
 worker_class = GatewayWorker
 bind = "127.0.0.1:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
-# Threads must outnumber the requests that wait: one that waits holds a thread and nothing else.
-threads = 64
+# Threads outnumber the requests that may wait: one that waits holds a thread and nothing else.
+threads = THREADS
 worker_connections = 1_000
 # A kept connection spares the next call a handshake.
 keepalive = 30

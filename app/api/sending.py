@@ -17,6 +17,7 @@ from app import api_keys, logs
 from app.acceptance import Acceptance, Outcomes, Send
 from app.api.accepting import accept_group
 from app.api.gathering import Gathering
+from app.api.places import Places
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
 from app.batches import QUEUED
@@ -33,7 +34,7 @@ _log = logs.logger()
 class _Member(Waiter):
     """A send in a group. Woken when it is its turn to lead, when it has failed, and when its batch is final."""
 
-    __slots__ = ("accepted_at", "leads", "outcome", "request_id", "send", "waits")
+    __slots__ = ("accepted_at", "leads", "outcome", "place_of", "request_id", "send", "waits")
 
     def __init__(self, send: Send, *, waits: bool, request_id: str) -> None:
         super().__init__(len(send.request.emails))
@@ -41,6 +42,7 @@ class _Member(Waiter):
         self.request_id = request_id
         self.accepted_at = 0.0
         self.waits = waits
+        self.place_of: int | None = None  # The organization that it has taken a place of.
         self.leads = False
         self.outcome: Acceptance | Exception | None = None
 
@@ -60,9 +62,10 @@ class Sending:
         self._submitting = Submitting()
         self._waiting = Waiting(self._submitting)
         self._gathering = Gathering[_Member]()
+        self._places = Places()
 
     def send(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
-        """Accept a send, have it issued, and wait for that, or not at all with `wait_s` 0.
+        """Accept a send, have it issued, and wait for that, or not at all with `wait_s` 0 or when too many wait.
 
         `request_id` goes with the message, for those who read the logs.
 
@@ -79,6 +82,8 @@ class Sending:
             self._gathering.leave()
             if isinstance(member.outcome, Acceptance):
                 self._waiting.leave(member.outcome.batch_id, member)
+            if member.place_of is not None:
+                self._places.give_back(member.place_of)
 
     def _follow(self, member: _Member, deadline: float) -> Sent:
         while True:
@@ -121,8 +126,12 @@ class Sending:
         for member, outcome in zip(group, outcomes, strict=True):
             member.accepted_at = now
             batch_id = outcome.batch_id if isinstance(outcome, Acceptance) and outcome.status == QUEUED else None
-            if member.waits and batch_id is not None and self._waiting.expect(batch_id, member):
-                heard_of.append(batch_id)
+            if member.waits and isinstance(outcome, Acceptance) and batch_id is not None:
+                member.waits = self._places.take(outcome.organization_id)
+                if member.waits:
+                    member.place_of = outcome.organization_id
+                    if self._waiting.expect(batch_id, member):
+                        heard_of.append(batch_id)
             member.outcome = outcome
             # It may be final before it was known to be accepted.
             if not member.waits or batch_id is None or member.is_final:

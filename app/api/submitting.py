@@ -25,6 +25,9 @@ _BROKER_AWAY_S = 1.0
 # After a drain that was asked for ahead of its batch's commit and began before it, no other is for so long.
 _NOT_AHEAD_FOR_S = 1.0
 
+# What a process keeps of an organization's batches, so that a broker that is away for hours does not fill its memory.
+_HELD_MAX = 1_000
+
 _log = logs.logger()
 
 
@@ -44,6 +47,12 @@ class _Asked:
         self.until = until
         self.held: dict[int, Job] = {}
         self.is_ahead = False  # Its batch is not known to be committed yet.
+
+    def hold(self, batches: Mapping[int, Job]) -> None:
+        """Hold batches back. Of very many the newest: a drain takes all there are, oldest first."""
+        self.held.update(batches)
+        while len(self.held) > _HELD_MAX:
+            del self.held[next(iter(self.held))]
 
 
 class Submitting:
@@ -65,7 +74,7 @@ class Submitting:
             asked = self._asked.get(organization_id)
             if asked is not None:
                 asked.is_ahead = False
-                asked.held.update(batches)
+                asked.hold(batches)
                 if time.monotonic() < asked.until:
                     return
                 batches = asked.held
@@ -134,7 +143,7 @@ class Submitting:
         with self._lock:
             asked = self._asked.setdefault(organization_id, _Asked(0))
             asked.until = max(now, self._broker_away_until)
-            asked.held.update(batches)
+            asked.hold(batches)
 
 
 def _submit(organization_id: int, **job: Any) -> bool:

@@ -19,5 +19,7 @@ def migrate(as_json: bool, data_dir: str) -> None:
         servers.name_servers(datadir)
         with database_in_reach():
             migrations.bring_up_to_date()
-    answer = Answer({"revision": migrations.newest()}, sentence=f"The database is at revision {migrations.newest()}.")
+            revision = migrations.revision()
+    newer = "" if revision == migrations.newest() else f", later than this release's {migrations.newest()}"
+    answer = Answer({"revision": revision}, sentence=f"The database is at revision {revision}{newer}.")
     answer.print(as_json=as_json)

@@ -6,9 +6,8 @@ from sqlalchemy import Connection, text
 
 from app.users import NewUser, copy_new, insert_new
 
-# Registration and issue can cross: each runs before the other has committed, so neither sees the
-# other's row, and points are held for a user who exists. Both are over long before this window is.
-CROSSING_WINDOW_S = 900.0
+# Of the advisory locks that keep two looks of a kind from running at once.
+_CROSSED_LOCK = 0x5054_434C << 32
 
 # Users that one statement claims for, so that none grows with the file that is imported.
 CLAIM_STEP = 1_000
@@ -59,11 +58,27 @@ _CLAIM = text("""
 """)
 
 
+def claim_crossed(connection: Connection, *, registered_within_s: float | None) -> int:
+    """Claim what is held for users whose registration crossed an issue; return how many transactions.
+
+    Each ran before the other had committed, so neither saw the other's row, and points are held for a user who
+    exists. A second look of the same kind at the same time leaves it to the first.
+    """
+    lock = _CROSSED_LOCK | int(registered_within_s or 0)
+    if not connection.execute(_OWN_LOOK, {"lock": lock}).scalar_one():
+        return 0
+    user_ids = users_with_held(connection, registered_within_s=registered_within_s)
+    return claim(connection, user_ids) if user_ids else 0
+
+
+_OWN_LOOK = text("SELECT pg_try_advisory_xact_lock(:lock)")
+
+
 def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = 1_000) -> list[int]:
     """Return users for whom points are still held, because their registration crossed an issue.
 
-    With `registered_within_s`, only users registered in that time are looked at, which is cheap
-    however much is held for people without an account; with None, all of them.
+    With `registered_within_s`, only users registered in that time are looked at, which costs the same however
+    much is held for people without an account; with None, all of them.
     """
     statement = _USERS_WITH_HELD if registered_within_s is None else _NEW_USERS_WITH_HELD
     parameters = {"limit": limit} | ({} if registered_within_s is None else {"within_s": registered_within_s})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
-from app.database import single_statement, together, transaction, transaction_then
+from app.database import is_locked_out, single_statement, together, transaction, transaction_then
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.queued import HAS_DUE, due_batches, postpone
 from app.ledger.report import report
@@ -40,6 +40,9 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], Non
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
+            if is_locked_out(error):  # Nothing is wrong with the batches. The sweep asks for them again.
+                _log.warning("organization_locked", organization_id=organization_id, **logs.kind_of(error))
+                return False
             _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
             tally.count(DRAINS, 1, "failed")
             outcomes, is_done = _one_at_a_time(organization_id), False
@@ -70,6 +73,8 @@ def _one_at_a_time(organization_id: int) -> list[Outcome]:
         except Exception as error:  # As above: the next batch shall have its turn.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
+            if is_locked_out(error):
+                return outcomes
             _log.error("batch_postponed", organization_id=organization_id, batch_id=batch_id, **logs.kind_of(error))
             tally.count(POSTPONED_BATCHES)
             with transaction() as connection:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from app.batches import BatchRow
 from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, in_reach, walk, with_flags
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, in_order, in_reach, walk, with_flags
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
@@ -55,7 +55,7 @@ def _by_time(filters: Filters, place: Place | None) -> str:
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, place FROM (",
         f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS place",
         f"FROM (SELECT {BATCH}, recipient_count FROM batches WHERE {' AND '.join(batches)}",
-        f"      ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max) b ORDER BY {_NEWEST_FIRST}",
+        f"      {in_order(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
         f") looked_at WHERE place >= :looked_at_max OR ({_flags(filters)}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
     ]
     return "\n".join(lines)

@@ -44,6 +44,14 @@ def in_reach(filters: Filters, *, moment: str) -> list[str]:
     return conditions
 
 
+def in_order(filters: Filters, order: str) -> str:
+    """Return how the batches of a page are put in order, and how many there are at the most.
+
+    Where one batch is asked for there is nothing to order. PostgreSQL, told to, would walk through all to find it.
+    """
+    return f"ORDER BY {order} LIMIT :looked_at_max" if filters.batch_id is None else "LIMIT 1"
+
+
 def with_flags(filters: Filters) -> list[str]:
     """Return the conditions that the flags put on a transaction's row."""
     conditions = []

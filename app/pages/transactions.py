@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 from app.batches import BatchRow, TransactionRow
 from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, in_reach, walk, with_flags
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, in_order, in_reach, walk, with_flags
 
 Row = tuple[BatchRow, TransactionRow]
 
@@ -102,7 +102,7 @@ def _rows_of_batches(filters: Filters, place: Place | None) -> str:
     lines = [
         f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS place",
         f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
-        "      ORDER BY issued_at DESC, id DESC LIMIT :looked_at_max) b",
+        f"      {in_order(filters, 'issued_at DESC, id DESC')}) b",
         f"LEFT JOIN LATERAL (SELECT {TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
         f"                   ORDER BY position DESC LIMIT {at_most}) t ON true",
         f"ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max",

@@ -145,12 +145,12 @@ def fold() -> int:
     raise AssertionError("something is always unfolded")
 
 
-def claim_crossed(*, everybody: bool = False) -> None:
+def claim_crossed(*, registered_within_s: float | None = 900.0) -> None:
     """Run the task that claims what is held for users whose registration crossed an issue."""
     # Importing the worker ends a process without settings, and a test has some only while it runs.
     from worker.tasks import claim_crossed  # noqa: PLC0415
 
-    claim_crossed(everybody=everybody)
+    claim_crossed(registered_within_s=registered_within_s)
 
 
 def read_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) -> tuple[BatchRow, list[TransactionRow]]:

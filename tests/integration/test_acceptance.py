@@ -143,3 +143,28 @@ def test_a_run_of_ids_stands_for_a_bounded_number_of_transactions() -> None:
     ids = [books.queue_batch(organization_id, [f"u{n}@example.com" for n in range(size)], 1) for size in sizes]
     drawn = [after - before for before, after in pairwise([0, *ids])]
     assert drawn == [1 + size // 16 for size in sizes]
+
+
+def _drawn() -> int:
+    with transaction() as connection:
+        return int(connection.exec_driver_sql("SELECT last_value FROM batches_id_seq").scalar_one())
+
+
+def test_only_what_is_written_draws_ids_because_ids_make_eras() -> None:
+    one, other = books.make_organization(100), books.make_organization(100)
+    with transaction() as connection:
+        organizations.set_flags(connection, other, is_suspended=True)
+    request = _request(*[f"{number}@example.com" for number in range(160)])
+    _accept(Send(_key(one), request, "key"))
+    before = _drawn()
+    outcomes = _accept(
+        Send(_key(one), request, "key"),
+        Send(_key(one), _request(ANN), "key"),
+        Send(_key(other), request, None),
+        Send(b"x" * 32, request, None),
+    )
+    assert isinstance(outcomes[0], Acceptance)
+    assert [type(outcome) for outcome in outcomes[1:]] == [IdempotencyKeyReused, OrganizationSuspended, InvalidKey]
+    assert _drawn() == before
+    _accept(Send(_key(one), request, None))
+    assert _drawn() == before + 160 // 16 + 1

@@ -4,12 +4,13 @@ import pytest
 
 from app import users
 from app.database import transaction
-from app.ledger.claim import CROSSING_WINDOW_S, register, users_with_held
+from app.ledger.claim import claim_crossed, register, users_with_held
 from app.ledger.fold import fold
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
 
+WINDOW_S = 900.0
 ANN, BOB = "ann@example.com", "bob@example.com"
 
 
@@ -22,7 +23,7 @@ def _assert_held_then_claimed_once(organization_id: int, batch_id: int) -> None:
     _, [claimed] = books.read_batch(organization_id, batch_id)
     assert (claimed.id, claimed.debited, claimed.credited, claimed.claimed) == (row.id, True, True, True)
     books.claim_crossed()
-    books.claim_crossed(everybody=True)
+    books.claim_crossed(registered_within_s=None)
     assert books.balance_of_user(ANN) == 10
     assert books.balance_of(organization_id) == 90
     assert books.breaches() == []
@@ -46,21 +47,33 @@ def test_points_of_an_issue_that_was_uncommitted_at_the_registration_are_claimed
     _assert_held_then_claimed_once(organization_id, batch_id)
 
 
-def test_new_users_are_looked_at_often_and_old_ones_only_with_everybody() -> None:
+def test_new_users_are_looked_at_often_and_old_ones_only_with_all() -> None:
     books.issue_now(books.make_organization(100), [ANN, BOB], 10)
     books.execute(
         "INSERT INTO users (email, email_key, first_name, last_name, created_at) VALUES"
-        f" ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '{CROSSING_WINDOW_S + 60} s'),"
-        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '{CROSSING_WINDOW_S - 60} s')"
+        f" ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '{WINDOW_S + 60} s'),"
+        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '{WINDOW_S - 60} s')"
     )
     with transaction() as connection:
-        assert users_with_held(connection, registered_within_s=CROSSING_WINDOW_S) == [2]
+        assert users_with_held(connection, registered_within_s=WINDOW_S) == [2]
         assert sorted(users_with_held(connection, registered_within_s=None)) == [1, 2]
         assert len(users_with_held(connection, registered_within_s=None, limit=1)) == 1
     books.claim_crossed()
     assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (0, 10)
-    books.claim_crossed(everybody=True)
+    books.claim_crossed(registered_within_s=None)
     assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 10)
+
+
+def test_a_second_look_of_a_kind_leaves_it_to_the_first_and_one_of_another_kind_does_not() -> None:
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        register(connection, [users.new_user(ANN, "First", "Last")])
+        books.issue_now(organization_id, [ANN], 10)
+    with transaction() as first, transaction() as second:
+        first.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (0x5054_434C << 32 | 60,))
+        assert claim_crossed(second, registered_within_s=60.0) == 0
+        assert claim_crossed(second, registered_within_s=900.0) == 1
+    assert books.balance_of_user(ANN) == 10
 
 
 def test_a_claim_and_a_fold_of_one_user_wait_for_each_other_and_lose_neither_credit() -> None:

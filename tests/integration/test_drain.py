@@ -8,6 +8,7 @@ import pytest
 from app import batches
 from app.database import transaction
 from app.ledger import drain, issue
+from tests.conftest import forget_everything
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -135,3 +136,18 @@ def test_batches_are_announced_only_when_everybody_can_see_them_issued() -> None
 
     drain.drain(organization_id, announce=look)
     assert seen == [queued]
+
+
+def test_a_row_that_somebody_else_holds_is_no_fault_of_the_batches(
+    events: list[MutableMapping[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 10) for _ in range(3)]
+    monkeypatch.setattr("app.connections.LOCK_TIMEOUT_MS", 50)
+    forget_everything()  # The next connections are made with it.
+    with transaction() as somebody:
+        somebody.exec_driver_sql(f"SELECT FROM organizations WHERE id = {organization_id} FOR UPDATE")
+        assert books.rounds_of(organization_id) == []
+        assert [event["event"] for event in events] == ["organization_locked"]
+        assert events[0]["sqlstate"] == "55P03"
+    assert books.rounds_of(organization_id) == [queued]

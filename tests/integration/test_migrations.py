@@ -8,6 +8,7 @@ from sqlalchemy import Engine, text
 import migrations
 from app.connections import engine
 from app.models import Organization
+from tests.integration import books
 
 
 def catalog(scratch: Engine) -> list[str]:
@@ -80,3 +81,14 @@ def test_a_database_that_was_never_migrated_is_known_not_to_be(
     assert not migrations.is_up_to_date()
     assert catalog(scratch) == []
     engine().dispose()
+
+
+@pytest.mark.usefixtures("database")
+def test_code_works_on_a_database_that_a_later_release_has_migrated() -> None:
+    books.execute("UPDATE alembic_version SET version_num = '9999'")
+    try:
+        assert migrations.is_up_to_date()
+        migrations.bring_up_to_date()
+        assert migrations.revision() == "9999"
+    finally:
+        books.execute(f"UPDATE alembic_version SET version_num = '{migrations.newest()}'")

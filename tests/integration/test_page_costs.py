@@ -138,3 +138,22 @@ _A_BATCH_IN_ERA = text("""
     INSERT INTO batches (id, organization_id, sandbox, amount, atomic, recipient_count, emails)
     OVERRIDING SYSTEM VALUE VALUES (:id, 1, false, 1, false, 1, ARRAY['late@example.com'])
 """)
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_one_batch_is_found_and_not_walked_to(full: Engine, kind: str) -> None:
+    for batch_id in (30_015, 15_000, 3, 1_000_000):
+        for debited, credited, (created_from, created_to) in product(FLAGS, FLAGS, ((None, None), _RANGE)):
+            filters = Filters(
+                organization_id=1,
+                sandbox=False,
+                batch_id=batch_id,
+                debited=debited,
+                credited=credited,
+                created_from=created_from,
+                created_to=created_to,
+            )
+            buffers, rows = cost(full, kind, filters, place=None)
+            # What was credited, only the rows of the batch can tell.
+            most = BUFFERS_A_ROW * (rows + 1) if filters.credit is None else PAGE_MAX
+            assert buffers <= most, filters

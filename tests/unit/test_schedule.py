@@ -75,14 +75,25 @@ def beat(app: Celery, clocks: Clocks, monkeypatch: pytest.MonkeyPatch) -> Beat:
 def test_each_task_is_sent_as_often_as_its_entry_says(beat: Beat) -> None:
     sent = beat.run(3_630)
     assert sent["sweep"] == pytest.approx(3_630 / queue.SWEEP_EVERY_S, rel=0.02)
-    assert sent["claim-crossed"] == pytest.approx(3_630 / queue.CLAIM_CROSSED_EVERY_S, rel=0.02)
+    assert sent["claim-crossed-5"] == pytest.approx(3_630 / 5, rel=0.02)
+    assert sent["claim-crossed-30"] == pytest.approx(3_630 / 30, rel=0.02)
     assert sent["forget-idempotency-keys"] == 6
-    assert sent["claim-all-crossed"] == 1
+    assert sent["claim-crossed-3600"] == 2
 
 
-def test_the_first_sweep_is_due_as_soon_as_beat_runs_and_nothing_else_is(beat: Beat) -> None:
-    assert beat.run(queue.SWEEP_EVERY_S / 2) == {"sweep": 1}
-    assert beat.run(queue.SWEEP_EVERY_S)["sweep"] == 1
+def test_sweeps_and_claims_are_due_as_soon_as_beat_runs_and_nothing_else_is(beat: Beat) -> None:
+    claims = {"claim-crossed-5", "claim-crossed-30", "claim-crossed-3600"}
+    assert beat.run(queue.SWEEP_EVERY_S / 2) == dict.fromkeys({"sweep"} | claims, 1)
+    assert beat.run(queue.SWEEP_EVERY_S) == {"sweep": 1}
+
+
+def test_crossings_are_looked_for_among_few_often_and_among_all_in_the_end(app: Celery) -> None:
+    asked = {
+        entry["schedule"].run_every.total_seconds(): entry["kwargs"]["registered_within_s"]
+        for entry in app.conf.beat_schedule.values()
+        if entry["task"] == queue.CLAIM_CROSSED
+    }
+    assert asked == {5: 60, 30: 900, 3_600: None}
 
 
 @pytest.mark.parametrize("jump", [timedelta(hours=-1), timedelta(days=-400), timedelta(hours=1), timedelta(days=400)])
@@ -114,4 +125,5 @@ def test_a_broker_that_is_away_stops_nothing(
 ) -> None:
     beat = Beat(app, clocks)  # At the address where nothing listens.
     assert beat.run(2.1) == Counter()
-    assert [(event["event"], event["task"]) for event in events] == [("not_scheduled", queue.SWEEP)] * 2
+    not_sent = Counter((event["event"], event["task"]) for event in events)
+    assert not_sent == {("not_scheduled", queue.SWEEP): 2, ("not_scheduled", queue.CLAIM_CROSSED): 3}

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.api.places import Places
 from app.api.waiting import Waiter
-from app.batches import ISSUED
+from app.batches import ISSUED, QUEUED
 from tests.unit.deadline import TIMEOUT_S, until
 from tests.unit.groups import World, broken
 from tests.unit.house import acceptance
@@ -185,3 +186,20 @@ def test_many_who_come_at_once_are_each_accepted_once_and_get_their_own_rows(wor
     hinting.join(TIMEOUT_S)
     assert sorted(number for group in world.groups for number in group) == list(range(1, 201))
     assert world.results == {number: (acceptance(number), world.pending.rows_of(number)) for number in range(1, 201)}
+
+
+def test_who_finds_no_place_to_wait_at_is_told_at_once_that_its_batch_is_queued(world: World) -> None:
+    world.sending._places = Places(at_most=2, of_an_organization=1)
+    world.outcomes[2] = [acceptance(2, organization_id=8)]
+    for number in (1, 2):
+        world.call(number, wait_s=_LONG_S)
+        until(lambda number=number: number in world.waiting._waiters, "a place is taken")  # type: ignore[misc]
+    outcome, rows = world.send(3, wait_s=_LONG_S)  # Of the first's organization.
+    assert (outcome.batch_id, outcome.status, rows) == (3, QUEUED, None)
+    world.issue(1, 2)
+    until(lambda: {1, 2} <= world.results.keys(), "both are answered")
+    world.call(4, wait_s=_LONG_S)
+    until(lambda: 4 in world.waiting._waiters, "the place is free again")
+    world.issue(4)
+    world.end()
+    assert world.sending._places._taken == {}

@@ -306,3 +306,15 @@ def test_whatever_goes_wrong_with_a_message_fails_no_caller_and_is_tried_again(
     broker.now += 60
     submitting.tick()
     assert broker.messages == [(7, 1, 2)]
+
+
+def test_a_broker_that_is_away_for_long_fills_no_memory_and_the_newest_batches_are_still_asked_for(
+    submitting: Submitting, broker: Broker
+) -> None:
+    broker.is_away = True
+    for number in range(5_000):
+        ask(submitting, 7, {number: 1})
+    assert len(submitting._asked[7].held) == 1_000
+    broker.is_away, broker.now = False, broker.now + 10
+    submitting.tick()
+    assert broker.messages == [(7, 4_000, 1_000)]
