@@ -29,7 +29,7 @@ install-dev: $(VENV)/.installed-dev  ## The same, with what testing needs.
 $(VENV)/bin/python:
 	@echo "Making the virtual environment in $(VENV) …"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with make PYTHON=python3.12")'
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
 	@echo "Installing (once; about half a minute) …"

@@ -1,6 +1,7 @@
 """E-mail addresses: their syntax, and the form under which two of them are the same."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 import email_validator
@@ -10,6 +11,7 @@ from app.utf8 import is_utf8
 
 LENGTH_MAX = 254  # RFC 5321, 4.5.3.1.3: a path of 256 octets, less its angle brackets.
 _LOCAL_LENGTH_MAX = 64  # RFC 5321, 4.5.3.1.1.
+_SIMPLE_LENGTH_MAX = 64
 
 # Whether a domain is reserved (`.test`, `.local`) is a question of delivery, not of syntax.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
@@ -52,13 +54,15 @@ def parse(raw: str) -> Address:
         checked = email_validator.validate_email(text, check_deliverability=False, strict=True)
     except email_validator.EmailNotValidError as error:
         raise InvalidAddress(f"must be an e-mail address: {_without_quotes(str(error))}") from None
-    return Address(text, checked.normalized.lower())
+    # The lower case of a composed letter may be a decomposed one.
+    return Address(text, unicodedata.normalize("NFC", checked.normalized.lower()))
 
 
 def is_costly(raw: str) -> bool:
-    """Tell whether `parse` must ask the library about this text: up to 5 ms where a plain address takes 2 µs."""
+    """Tell whether `parse` may take milliseconds for this text, and not the 20 to 60 µs of a short one in ASCII."""
     text = raw.strip()
-    return len(text) <= LENGTH_MAX and "@" in text and not _PLAIN.match(text)
+    is_simple = text.isascii() and len(text) <= _SIMPLE_LENGTH_MAX and "xn--" not in text.lower()
+    return len(text) <= LENGTH_MAX and "@" in text and not is_simple and not _PLAIN.match(text)
 
 
 def _without_quotes(reason: str) -> str:

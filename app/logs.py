@@ -22,9 +22,9 @@ from structlog.typing import FilteringBoundLogger
 from app.log_output import Output
 from app.timestamps import timestamp
 
-_SECRET = re.compile(
-    r"[^\s'\"<>()\[\]{},;=/?&]+(?:@|%40)[^\s'\"<>()\[\]{},;&]+\.[^\s'\"<>()\[\]{},;&]+|pts_(?:live|dev)_\w+"
-)
+# A key, and a word with something like an address in it: whole, because much of what delimits may stand in an address,
+# but for the beginning of a path with a query.
+_SECRET = re.compile(r"(?<!\S)([^\s@%]*?[?&]\w+=)?\S*(?:@|%40)\S*(?:\.|%2E)\S*\w|pts_(?:live|dev)_\w+", re.IGNORECASE)
 _COLORS = {"warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[31m"}
 _PLACES_MAX = 3
 
@@ -125,7 +125,7 @@ class _Libraries(logging.Handler):
             name = "task_failed"
         else:
             name = "message"
-            fields["message"] = _SECRET.sub("***", record.getMessage())
+            fields["message"] = _SECRET.sub(lambda found: f"{found[1] or ''}***", record.getMessage())
         if record.exc_info and record.exc_info[1] is not None:
             fields |= kind_of(record.exc_info[1]) | {"places": places_of(record.exc_info[2])}
         level = record.levelname.lower()

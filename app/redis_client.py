@@ -62,6 +62,22 @@ def is_watched(url: str) -> bool:
     return urlsplit(url).scheme == "sentinel"
 
 
+def require_known_options(url: str) -> None:
+    """Check what stands behind the ? of an address of one server.
+
+    Raises:
+        ValueError: Redis' library does not know an option, or not with this value.
+    """
+    if not urlsplit(url).query:
+        return
+    from redis import ConnectionPool  # noqa: PLC0415
+
+    try:
+        ConnectionPool.from_url(url).make_connection()  # It connects at its first use.
+    except (TypeError, ValueError):
+        raise ValueError("Redis knows one of its options not, or not with this value") from None
+
+
 def redis_client(url: str, *, timeout_s: float, **options: Any) -> "Redis":
     """Make a client that gives up after `timeout_s`; behind Sentinels it asks them anew after each disconnection."""
     # The settings read addresses here, also for the commands that never speak to Redis: they start sooner without.

@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app import broker
 from app.errors import SettingsError
-from app.redis_client import Sentinels, is_watched
+from app.redis_client import Sentinels, is_watched, require_known_options
 
 INT64_MAX = 2**63 - 1
 
@@ -25,6 +25,7 @@ def _postgresql(url: str) -> str:
     if not separator or scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
         raise ValueError("it must start with postgresql://")
     _require_host_and_port(url)
+    _require_options_of_postgresql(f"postgresql://{rest}")
     return f"postgresql://{rest}"
 
 
@@ -35,6 +36,7 @@ def _redis(url: str) -> str:
         Sentinels.of(url)
     else:
         _require_host_and_port(url)
+        require_known_options(url)
     return url
 
 
@@ -53,6 +55,18 @@ def _require_host_and_port(url: str) -> None:
         _ = urlsplit(url).port
     except ValueError:
         raise ValueError("its host or its port cannot be read") from None
+
+
+def _require_options_of_postgresql(url: str) -> None:
+    """Raise for options that no driver knows, such as the ?schema= or ?pgbouncer= of other languages' libraries."""
+    from psycopg import ProgrammingError, conninfo  # noqa: PLC0415  # A command that only shows its help needs none.
+
+    try:
+        port = str(conninfo.conninfo_to_dict(url).get("port", ""))
+    except ProgrammingError:
+        raise ValueError("PostgreSQL knows one of its options not, or not in this form") from None
+    if not re.fullmatch(r"[0-9,]*", port):
+        raise ValueError("its port cannot be read")
 
 
 def _rate(rate: str) -> str:

@@ -20,7 +20,7 @@ def json_bytes() -> bytes:
     environ, limit = request.environ, settings().body_bytes_max
     if environ.get("CONTENT_TYPE") != _JSON and request.mimetype != _JSON:
         raise UnsupportedMediaType(f"The Content-Type must be {_JSON}, but is {request.mimetype or 'missing'}.")
-    if environ.get("HTTP_CONTENT_ENCODING", "identity") != "identity":
+    if environ.get("HTTP_CONTENT_ENCODING", "").lower() not in ("", "identity"):
         raise UnsupportedMediaType("The body must not be compressed.")
     length = request.content_length
     if length is not None and length > limit:
@@ -32,7 +32,7 @@ def json_bytes() -> bytes:
     except (ParseException, OSError):
         raise BadRequest("The body ended early, or its chunks are not well-formed.") from None
     if len(body) < (length or 0):
-        raise BadRequest("The body ended before its Content-Length.")
+        raise BadRequest("The body ended before its Content-Length, or came too slowly.")
     if len(body) > limit:
         raise RequestEntityTooLarge
     return body

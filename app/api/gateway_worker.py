@@ -4,6 +4,8 @@ import logging
 import socket
 import time
 import uuid
+from functools import partial
+from selectors import EVENT_READ
 from typing import Any
 
 import orjson
@@ -74,11 +76,21 @@ class GatewayWorker(ThreadWorker):
     """gunicorn's thread worker, answering in the envelope also what is not HTTP enough for Flask to see."""
 
     def enqueue_req(self, conn: Any) -> None:
-        """Give a new connection its deadline before a thread takes it."""
-        if not isinstance(conn.sock, _Connection):
-            conn.sock = _Connection(fileno=conn.sock.detach())
-            conn.sock.setblocking(False)
-        super().enqueue_req(conn)
+        """Give a new connection its deadline, and no thread before it has said something."""
+        if isinstance(conn.sock, _Connection):
+            super().enqueue_req(conn)
+            return
+        conn.sock = _Connection(fileno=conn.sock.detach())
+        conn.sock.setblocking(False)
+        conn.timeout = time.monotonic() + _READ_DEADLINE_S
+        self.pending_conns.append(conn)
+        self.poller.register(conn.sock, EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """Let who has not said anything yet hold up the end of this process no longer than who is kept alive."""
+        super()._cap_keepalive(deadline)
+        for conn in self.pending_conns:
+            conn.timeout = min(conn.timeout, deadline)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer 400 to bytes that are no request. gunicorn's own answer is a page of HTML."""

@@ -125,9 +125,8 @@ def _moment(text: str) -> datetime:
             return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         pass  # A month 13, or a moment before the year 1.
-    raise _Fault(
-        "must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z; a + in an address is written %2B."
-    )
+    hint = " A + before a zone is written %2B." if " " in text else ""
+    raise _Fault(f"must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z.{hint}")
 
 
 def _flag(text: str) -> bool:

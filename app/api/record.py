@@ -4,6 +4,7 @@ import os
 import re
 from contextvars import ContextVar
 from dataclasses import dataclass
+from hashlib import sha256
 from time import perf_counter
 
 from flask import Flask, Response, request
@@ -13,7 +14,8 @@ from app import logs
 from app.metrics.requests import NO_ROUTE, count_request, count_wait
 from app.settings import settings
 
-_SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}\Z")
+# Not a key, whatever has put one there: an id is logged, and goes along with the message to a worker.
+_SANE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
 
 # Asked by machines every few seconds: counted, but not worth a line as long as they go well.
 _PROBES = {"/healthz", "/readyz", "/metrics"}
@@ -25,8 +27,8 @@ _log = logs.logger()
 class Record:
     """A request on its way. The views fill in what they find out; moments are those of `perf_counter`.
 
-    `trace_id` is the request's id as logs and tasks carry it: with a star for every @, because an address
-    has no business there, whatever it is called.
+    `trace_id` is the request's id as logs and tasks carry it: an address has no business there, whatever it is
+    called, and of an id with an @ in it they carry the beginning of its SHA-256.
     """
 
     request_id: str
@@ -55,7 +57,7 @@ def _begin() -> None:
     """Take the caller's `X-Request-Id` if it is a sane one, else make one."""
     given = request.environ.get("HTTP_X_REQUEST_ID")
     request_id = given if given and _SANE_REQUEST_ID.match(given) else os.urandom(16).hex()
-    trace_id = request_id.replace("@", "*")
+    trace_id = sha256(request_id.encode()).hexdigest()[:32] if "@" in request_id else request_id
     _in_hand.set(Record(request_id=request_id, trace_id=trace_id, started_at=perf_counter()))
     # From here on every line of this thread carries it, until its next request.
     clear_contextvars()

@@ -43,10 +43,10 @@ class Faults:
         return self._entries >= ENTRIES_LISTED_MAX
 
     def raise_if_any(self) -> None:
-        if (more := self._entries - ENTRIES_LISTED_MAX) > 0:
-            self.add("recipients", f"{more} more {'entry is' if more == 1 else 'entries are'} at fault.")
-        if (skipped := self._not_looked_at) > 0:
-            self.add("recipients", f"{skipped} more {'entry was' if skipped == 1 else 'entries were'} not looked at.")
+        if (more := self._entries + self._not_looked_at - ENTRIES_LISTED_MAX) > 0:
+            are = "entry is" if more == 1 else "entries are"
+            maybe = " or not looked at" if self._not_looked_at else ""
+            self.add("recipients", f"{more} more {are} at fault{maybe}.")
         if self._found:
             raise InvalidRequest(self._found)
 

@@ -1,5 +1,6 @@
 """`points`: the commands of the people who run the service. One file a group, one answer a command."""
 
+import io
 import sys
 
 import click
@@ -37,6 +38,10 @@ def points() -> None:
 
 def main() -> None:
     """Run a command; an expected error is one sentence on standard error, with exit status 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A name of a file or a dash may be more than this terminal can show, and nothing may end a command for it.
+            stream.reconfigure(errors="backslashreplace")
     try:
         points(prog_name="points")
     except InvalidAddress as error:
@@ -44,4 +49,7 @@ def main() -> None:
         sys.exit(1)
     except (PointsError, SettingsError) as error:
         write_error(str(error))
+        sys.exit(1)
+    except OSError as error:  # The disk is full, say, or a file is not ours to read.
+        write_error(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}.")
         sys.exit(1)

@@ -103,13 +103,17 @@ def _rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
                 raise Unreadable(name, line, _why(error)) from None
             yield Row(line=line, cells=[], fault="cannot be read: a closing quote stands inside a cell.")
             continue
+        if line == 1 and cells and cells[0].lower() == "sep=" and not any(cells[1:]):
+            continue  # How Excel is told the delimiter.
         if any(map(str.strip, cells)):
             yield Row(line=line, cells=cells)
 
 
 def _why(error: csv.Error) -> str:
     words = str(error)
-    return "a quote is opened and never closed" if "end of data" in words or "field limit" in words else words
+    if "field limit" in words:
+        return f"a cell has more than {csv.field_size_limit()} characters, perhaps behind a quote that is never closed"
+    return "a quote is opened and never closed" if "end of data" in words else words
 
 
 def _decode(sample: bytes, encoding: str) -> str:

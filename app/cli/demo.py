@@ -1,8 +1,9 @@
 """The demo organization of a first start, and the first batch it issues over HTTP like any caller."""
 
 import json
-import urllib.request
+from http.client import HTTPException
 from typing import Any
+from urllib.request import Request
 
 import click
 
@@ -10,6 +11,7 @@ from app import api_keys, organizations, users
 from app.database import transaction
 from app.ledger.claim import register
 from app.ledger.refill import refill
+from app.local import loopback
 from app.local.datadir import DataDir
 from app.settings import settings
 
@@ -19,12 +21,6 @@ _AMOUNT = 50
 _RECIPIENTS = ("ada@example.com", "grace@example.com", "linus@example.com")
 
 Keys = dict[str, str]
-
-
-def is_ready(web_url: str) -> bool:
-    """Tell whether the service says that it and its servers are ready."""
-    with urllib.request.urlopen(f"{web_url}/readyz", timeout=5) as answer:  # noqa: S310  # Our own address.
-        return bool(answer.status == 200)
 
 
 def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
@@ -90,7 +86,8 @@ def _first_batch(web_url: str, key: str) -> list[str]:
     try:
         _, verified = _post(f"{web_url}/v1/points/verify", key, body)
         status, sent = _post(f"{web_url}/v1/points/send", key, body)
-    except OSError as error:  # A rate limit of one call a day, say. The service runs, and the keys are there.
+    except (OSError, HTTPException) as error:
+        # A rate limit of one call a day, say. The service runs, and the keys are there.
         return [f"A first batch was not issued: {error}.", ""]
     lines = [click.style("A first batch, verified and issued over HTTP:", bold=True)]
     lines.append(f"  POST /v1/points/verify  200  validated {json.dumps(verified['data']['validated'])}")
@@ -112,6 +109,6 @@ def _post(url: str, key: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]
         "Content-Type": "application/json",
         "Accept": "application/json",
     }
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310  # Our own address.
-    with urllib.request.urlopen(request, timeout=settings().wait_s + 10) as answer:  # noqa: S310
+    request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310  # Our own address.
+    with loopback.call(request, timeout_s=settings().wait_s + 10) as answer:
         return answer.status, json.load(answer)

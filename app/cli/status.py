@@ -1,7 +1,6 @@
 """`points status`: what runs and where. It starts nothing."""
 
 import os
-import urllib.request
 from importlib.metadata import version
 from typing import Any
 
@@ -15,7 +14,7 @@ from app.cli.answer import Answer, data_dir_option, json_option
 from app.connections import new_engine
 from app.errors import Refused
 from app.ledger.queued import count_queued
-from app.local import servers
+from app.local import loopback, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.queue import messages_waiting, workers_answering
 from app.redis_client import redis_client
@@ -45,8 +44,8 @@ def status(as_json: bool, data_dir: str) -> None:
         "flower_url": running.get("flower_url"),
         **_look_at_database(),
         **_look_at_redis(),
-        "web": _answers(running.get("web_url"), "/healthz"),
-        "flower": _answers(running.get("flower_url"), "/healthcheck"),
+        "web": "web_url" in running and loopback.answers(f"{running['web_url']}/healthz"),
+        "flower": "flower_url" in running and loopback.answers(f"{running['flower_url']}/healthcheck"),
     }
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
 
@@ -96,17 +95,6 @@ def _look_at_redis() -> dict[str, Any]:
             }
     except RedisError:
         return unknown
-
-
-def _answers(url: str | None, path: str) -> bool:
-    """Tell whether an address that `points up` has noted answers there with a success."""
-    if url is None:
-        return False
-    try:
-        with urllib.request.urlopen(url + path, timeout=5) as answer:  # noqa: S310  # Our own address.
-            return bool(answer.status == 200)
-    except OSError:
-        return False
 
 
 def _describe(found: dict[str, Any]) -> str:

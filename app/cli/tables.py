@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
@@ -81,5 +81,6 @@ def _cell(value: object) -> str:
     if isinstance(value, int):
         return points(value) if abs(value) >= 10_000 else str(value)
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M}Z"
+        # PostgreSQL answers in the time zone of the connection, which a pooler may have set.
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", str(value))

@@ -4,7 +4,8 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
 
@@ -16,7 +17,7 @@ from app.cli.answer import data_dir_option
 from app.cli.reach import database_in_reach
 from app.connections import engine
 from app.errors import Refused
-from app.local import parts, ports, servers
+from app.local import loopback, parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import Supervisor
@@ -24,6 +25,7 @@ from app.local.valkey import Valkey
 from app.settings import settings, without_password
 
 _READY_TIMEOUT_S = 90.0
+_LOOK_EVERY_S = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,8 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
     database up to date, and runs web, worker, beat and Flower. What dies is started again. On the
     first start a demo organization is made, and a first batch is issued for it.
     """
+    if port == flower_port:
+        raise click.UsageError(f"--port and --flower-port are both {port}: web and Flower need one each.")
     datadir = DataDir(data_dir)
     datadir.create()
     only_one = datadir.try_lock("up.lock")
@@ -60,11 +64,12 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
 
 
 def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
-    supervisor.end_leftovers()
-    ports.require_free(choices.port, option="--port")
-    ports.require_free(choices.flower_port, option="--flower-port")
     try:
-        in_use = _start_servers(datadir, supervisor)
+        with _no_command_at_work(datadir, supervisor):
+            supervisor.end_leftovers()
+            ports.require_free(choices.port, option="--port")
+            ports.require_free(choices.flower_port, option="--flower-port")
+            in_use = _start_servers(datadir, supervisor)
         with database_in_reach():
             migrations.bring_up_to_date()
         # Stopped in the other order: web first, so that no call waits for a worker that is gone.
@@ -87,30 +92,51 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
     click.echo("Everything is stopped.")
 
 
+@contextmanager
+def _no_command_at_work(datadir: DataDir, supervisor: Supervisor) -> Iterator[None]:
+    """Wait for the commands that use the embedded database, which is to be started anew, and let no other begin.
+
+    Raises:
+        Refused: Ctrl-C came first.
+    """
+    has_said_so = False
+    while True:
+        with datadir.locked("start.lock"):
+            if supervisor.is_stopping:
+                raise Refused("Interrupted. Nothing was started.")
+            if (alone := datadir.try_lock("use.lock")) is not None:
+                alone.close()
+                yield
+                return
+        if not has_said_so:
+            click.echo("Waiting for a command that uses the database …")
+            has_said_so = True
+        time.sleep(_LOOK_EVERY_S)
+
+
 def _start_servers(datadir: DataDir, supervisor: Supervisor) -> IO[str]:
     """Start the embedded servers that the environment does not replace; return the lock that says so.
 
     Raises:
-        SettingsError: a setting is wrong; nothing was started.
+        SettingsError: a setting is wrong; no server was started.
     """
     server = None if "DATABASE_URL" in os.environ else PostgreSQL(datadir)
     cache = None if "REDIS_URL" in os.environ else Valkey(datadir)
-    with datadir.locked("start.lock"):
-        in_use = datadir.try_lock("use.lock", shared=True)
-        assert in_use is not None, "the exclusive form is only ever held under start.lock"
-        if server is not None:
-            server.stop()  # One that a command has started, or a killed supervisor has left.
-            server.prepare()
-        if cache is not None:
-            cache.prepare()
-        servers.name_servers(datadir)
-        settings()
-        if server is not None:
-            supervisor.start(parts.postgresql(server))
-            server.wait_until_ready()
-        if cache is not None:
-            supervisor.start(parts.valkey(cache))
-            cache.wait_until_ready()
+    in_use = datadir.try_lock("use.lock", shared=True)
+    assert in_use is not None, "the exclusive form is only ever held under start.lock, and so are we called"
+    if server is not None:
+        server.stop()  # One that was left by a supervisor or a command that was killed.
+        server.prepare()
+    if cache is not None:
+        cache.prepare()
+    servers.name_servers(datadir)
+    settings()
+    if server is not None:
+        supervisor.start(parts.postgresql(server))
+        server.wait_until_ready()
+    if cache is not None:
+        supervisor.start(parts.valkey(cache))
+        cache.wait_until_ready()
     return in_use
 
 
@@ -123,18 +149,11 @@ def _wait_until_ready(supervisor: Supervisor, web_url: str) -> None:
     deadline = time.monotonic() + _READY_TIMEOUT_S
 
     def settled() -> bool:
-        return _answers(lambda: demo.is_ready(web_url)) or time.monotonic() > deadline
+        return loopback.answers(f"{web_url}/readyz") or time.monotonic() > deadline
 
     supervisor.watch(until=settled)
     if not supervisor.is_stopping and time.monotonic() > deadline:
         raise Refused(f"The service was not ready within {_READY_TIMEOUT_S:.0f} s; its output above says why.")
-
-
-def _answers(question: Callable[[], bool]) -> bool:
-    try:
-        return question()
-    except OSError:
-        return False
 
 
 def _introduce(datadir: DataDir, *, web_url: str, flower_url: str) -> None:

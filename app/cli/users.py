@@ -63,7 +63,9 @@ def import_file(file: Path) -> Answer:
     from app.cli.users_import import import_users  # noqa: PLC0415  # Its bar is not needed to show a user.
 
     counts = import_users(file)
-    faults = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:_BAD_ROWS_SHOWN_MAX]]
+    # All of them, where they stand nowhere else.
+    shown = len(counts.bad_rows) if counts.errors_file is None else _BAD_ROWS_SHOWN_MAX
+    faults = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:shown]]
     if counts.errors_file is not None:
         more = len(counts.bad_rows) - len(faults)
         faults.append(f"{f'… and {more} more. ' if more else ''}The bad rows, with the reasons: {counts.errors_file}")

@@ -144,6 +144,8 @@ class _Errors:
     def write(self, row: Row, reason: str, cells: Sequence[str]) -> None:
         if self._file is None and self._can_be_written:
             try:
+                if self._target.is_dir():
+                    raise IsADirectoryError
                 self._file = self._draft.open("w", encoding="utf-8", errors="surrogateescape", newline="")
             except OSError:
                 self._can_be_written = False

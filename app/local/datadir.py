@@ -18,20 +18,27 @@ RUNNING_FILE = "running.json"
 
 
 class DataDir:
-    """A folder of our own. Everything we write stays inside, readable by its owner alone."""
+    """A folder of our own. Everything we write stays inside; what holds a secret is readable by its owner alone.
+
+    Raises:
+        Refused: the path leads in a circle.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).resolve()
+        try:
+            self.path = Path(path).resolve()
+        except (OSError, RuntimeError):
+            raise Refused(f"The data directory {path} cannot be found: a link in it leads back to itself.") from None
 
     def create(self) -> None:
         """Make the folder, or check that we may write to it.
 
         Raises:
-            Refused: it belongs to another user.
+            Refused: it belongs to another user, or cannot be made.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        except OSError as error:
             raise Refused(f"The data directory {self.path} cannot be made: {error.strerror}.") from None
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
             owner = user_name(self.path.stat().st_uid)
@@ -44,7 +51,11 @@ class DataDir:
         return self.path.is_dir()
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return a JSON file of ours, or {} when there is none yet."""
+        """Return a JSON file of ours, or {} when there is none yet.
+
+        Raises:
+            Refused: it is another user's, or damaged.
+        """
         try:
             document: dict[str, Any] = json.loads((self.path / name).read_text())
         except FileNotFoundError:
@@ -52,6 +63,10 @@ class DataDir:
         except PermissionError:
             owner = user_name((self.path / name).stat().st_uid)
             raise Refused(f"{self.path / name} belongs to the user {owner}. Run as {owner}.") from None
+        except ValueError:
+            # What runs is noted again at the next start; what a password was is not.
+            remedy = "delete it" if name == RUNNING_FILE else "put back a copy of it"
+            raise Refused(f"{self.path / name} is damaged, it is no JSON: {remedy}.") from None
         return document
 
     def write(self, name: str, document: dict[str, Any]) -> None:
@@ -59,7 +74,10 @@ class DataDir:
         target = self.path / name
         draft = target.with_suffix(f".{os.getpid()}")
         draft.touch(mode=0o600)
-        draft.write_text(json.dumps(document, indent=2) + "\n")
+        with draft.open("w") as file:
+            file.write(json.dumps(document, indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())  # A name without its content, after a power failure, would be a password lost.
         if os.geteuid() == 0:  # Root may work in another's folder, and must not lock its owner out.
             folder = self.path.stat()
             os.chown(draft, folder.st_uid, folder.st_gid)

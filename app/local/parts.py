@@ -20,7 +20,13 @@ _LOGS = {"POINTS_LOG_FORMAT": os.environ.get("POINTS_LOG_FORMAT", "text")}
 
 
 def postgresql(server: PostgreSQL) -> Part:
-    return Part(name="postgresql", command=server.command(), stop_signal=signal.SIGINT, stop_timeout_s=60)
+    return Part(
+        name="postgresql",
+        command=server.command(),
+        stop_signal=signal.SIGINT,
+        stop_timeout_s=60,
+        hide="the database system is starting up",  # To whoever asks whether it is ready.
+    )
 
 
 def valkey(server: Valkey) -> Part:

@@ -118,6 +118,8 @@ class Supervisor:
         part.process = subprocess.Popen(
             part.command,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **part.environment},
+            # Celery and gunicorn look for modules in the working directory first, where a person may have an app.py.
+            cwd=self._datadir.path,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

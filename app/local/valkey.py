@@ -35,7 +35,7 @@ class Valkey:
         configuration.touch(mode=0o600)
         configuration.write_text(
             f"bind {ports.HOST}\nport {port}\nrequirepass {self._datadir.password('valkey')}\n"
-            f'dir "{self._folder}"\nappendonly yes\nmaxmemory-policy noeviction\nsave ""\n'
+            f'dir {_quoted(str(self._folder))}\nappendonly yes\nmaxmemory-policy noeviction\nsave ""\n'
             "daemonize no\nloglevel warning\n"
         )
 
@@ -63,6 +63,12 @@ class Valkey:
                             f"The embedded Valkey did not answer in {_START_TIMEOUT_S:.0f} s: {error}"
                         ) from None
                     time.sleep(0.02)
+
+
+def _quoted(text: str) -> str:
+    """Write a text as Valkey's configuration wants one with blanks in it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _binary() -> Path:

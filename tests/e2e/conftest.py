@@ -28,7 +28,8 @@ from app.local.postgresql import PostgreSQL
 STARTED_IN_S = 90
 STOPPED_IN_S = 60
 
-_POINTS = [sys.executable, "-c", "from app.cli import main; main()"]
+# As it is installed: from any folder, whatever modules lie there.
+_POINTS = [str(Path(sys.executable).with_name("points"))]
 
 # No test of ours is a flood, but some make many calls with one key on purpose.
 _ENVIRONMENT = {"POINTS_RATE_LIMIT": "off"}
@@ -46,8 +47,9 @@ class Organization:
 class Service:
     """A running service: its commands as an operator gives them, its calls as a caller makes them."""
 
-    def __init__(self, data_dir: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, data_dir: Path, environment: Mapping[str, str], *, folder: Path | None = None) -> None:
         self.data_dir = data_dir
+        self.folder = folder
         self.environment = {
             **{
                 name: value
@@ -70,6 +72,7 @@ class Service:
         self.process = subprocess.Popen(
             self.command("up", "--port", str(self.port), "--flower-port", str(self.flower_port), "--workers", "2"),
             env=self.environment,
+            cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -104,12 +107,16 @@ class Service:
 
     def command(self, *arguments: str) -> list[str]:
         """Return a `points` command with this service's data directory."""
-        return [*_POINTS, *arguments, "--data-dir", str(self.data_dir)]
+        return self.points_command(*arguments, "--data-dir", str(self.data_dir))
+
+    def points_command(self, *arguments: str) -> list[str]:
+        """Return a `points` command with just these arguments."""
+        return [*_POINTS, *arguments]
 
     def run(self, arguments: list[str], *, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """Run `points` with just these arguments, and `stdin` to be read."""
         return subprocess.run(
-            [*_POINTS, *arguments],
+            self.points_command(*arguments),
             env=self.environment | environment,
             input=stdin,
             capture_output=True,

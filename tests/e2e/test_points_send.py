@@ -272,7 +272,8 @@ def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_
     [
         ([], 1, "nobody has answered"),
         (["--yes", "--key", "pts_live_nonsense"], 1, "does not know this key"),
-        (["--yes", "--key", "pts_live_schlüssel"], 1, "cannot be read"),
+        (["--yes", "--key", "pts_live_schlüssel"], 2, "a key holds letters, digits and _ only"),
+        (["--yes", "--key", "pts_live_a pts_live_b"], 2, "a key holds letters, digits and _ only"),
         (["--yes", "--url", "http://127.0.0.1:1"], 1, "cannot be reached"),
         (["--yes", "--url", "ftp://127.0.0.1"], 1, "must begin with http:// or https://"),
         (["--yes", "--label", "x" * 256], 1, "at most 255 characters"),
@@ -304,3 +305,68 @@ def test_a_suspended_organization_sends_nothing(service: Service, path: Path, ca
     _write(path, 2)
     service.points("organizations", "suspend", str(caller.id))
     assert "suspended" in _send(service, path, caller, status=1)
+
+
+def test_a_disk_that_is_full_ends_the_run_with_what_to_do_and_the_next_one_pays_nobody_twice(
+    service: Service, path: Path, caller: Organization
+) -> None:
+    _write(path, 90)
+    command = service.points_command(*_arguments(path, caller, service.url, "--yes", "--json"))
+    # No file of this process may grow beyond 10 KiB: the result of 90 lines would.
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -f 20 && exec "$@"', "sh", *command],
+        env=service.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    outcome = json.loads(done.stdout)
+    assert (done.returncode, outcome["complete"]) == (1, False)
+    assert "people.result.csv cannot be written: File too large. Make room, and give the same command" in done.stderr
+    again = _send(service, path, caller)
+    assert (again["complete"], again["debited"], again["replayed_batches"]) == (True, 90, 1)
+    assert service.balance(caller.live) == 100
+    assert len(_results(path)) == 90
+
+
+@pytest.mark.parametrize("moment", ["2026-11-23T09:30:00", "23.11.2026 09:30"])
+def test_a_result_that_another_program_has_saved_still_tells_who_was_paid_or_is_refused(
+    service: Service, path: Path, caller: Organization, moment: str
+) -> None:
+    _write(path, 2)
+    _send(service, path, caller)
+    result = path.with_name("people.result.csv")
+    rows = _results(path)
+    result.write_text(result.read_text().replace(rows[1]["created_at"], moment))
+    if "." in moment:
+        refused = _send(service, path, caller, status=1)
+        assert "people.result.csv was changed by another program, and what it says of line 2 cannot be read" in refused
+    else:
+        assert _send(service, path, caller)["replayed_batches"] == 1
+    assert service.balance(caller.live) == 980
+
+
+def test_a_result_that_would_be_a_folder_is_refused_before_anything_is_sent(
+    service: Service, path: Path, caller: Organization
+) -> None:
+    _write(path, 2)
+    path.with_name("people.result.csv").mkdir()
+    assert "people.result.csv is a folder" in _send(service, path, caller, status=1)
+    assert service.balance(caller.live) == 1_000
+
+
+def test_a_key_is_taken_with_the_blanks_that_came_along(service: Service, path: Path, caller: Organization) -> None:
+    _write(path, 2)
+    for key in (f" {caller.development}", f"{caller.development}\r\n"):
+        done = service.run([*_arguments(path, caller, service.url, "--yes", "--json", "--key", key)])
+        assert json.loads(done.stdout)["sandbox"] is True
+    assert service.balance(caller.live) == 1_000
+
+
+def test_what_is_not_in_utf_8_is_named_in_json_all_the_same(service: Service, path: Path, caller: Organization) -> None:
+    _write(path, 1)
+    path.write_bytes(path.read_bytes() + b"j\xfcr@example.com\n")
+    path = path.rename(path.with_name(os.fsdecode(b"f\xfcr.csv")))
+    outcome = _send(service, path, caller, status=1)
+    assert (outcome["debited"], outcome["bad_lines"][0]["email"]) == (1, "j�r@example.com")
+    assert outcome["result"].endswith("f�r.result.csv")

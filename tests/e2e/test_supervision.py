@@ -16,7 +16,8 @@ import httpx
 import psutil
 import pytest
 
-from tests.e2e.conftest import Service, until
+from app.local.datadir import DataDir
+from tests.e2e.conftest import STARTED_IN_S, Service, until
 
 
 @pytest.fixture
@@ -80,11 +81,41 @@ def test_a_misspelt_setting_is_told_by_web_and_by_the_worker(tmp_path: Path) -> 
     try:
         service.start()
         words = "warning setting_not_known  name=POINTS_RATE_LIMT meant=POINTS_RATE_LIMIT"
-        until(lambda: sum(words in line for line in service.output) == 2, within_s=30)
+        until(lambda: sum(words in line for line in service.output) == 3, within_s=30)
         told = sorted(line.split("│")[0].strip() for line in service.output if words in line)
     finally:
         service.kill()
-    assert told == ["web", "worker1"]
+    assert told == ["web", "worker1", "worker2"]
+
+
+def test_it_runs_in_a_folder_with_modules_of_the_same_names_and_behind_a_proxy(tmp_path: Path) -> None:
+    for name in ("app.py", "worker.py", "celery.py"):
+        (tmp_path / name).write_text("raise SystemExit('this is a module of somebody else')\n")
+    proxy = "http://127.0.0.1:1"
+    service = Service(tmp_path / "data", {"http_proxy": proxy, "HTTP_PROXY": proxy}, folder=tmp_path)
+    try:
+        service.start()
+        status = service.points_json("status")
+        shown = "\n".join(service.output)
+    finally:
+        service.kill()
+    assert (status["web"], status["flower"], len(status["workers"])) == (True, True, 2)
+    assert "POST /v1/points/send    201" in shown
+    assert " died (" not in shown
+    assert "FATAL" not in shown
+
+
+def test_a_start_waits_for_a_command_that_uses_the_database(own_service: Service) -> None:
+    own_service.points("organizations", "create", "Acme")
+    at_work = DataDir(own_service.data_dir).try_lock("use.lock", shared=True)
+    assert at_work is not None
+    with ThreadPoolExecutor(1) as pool, at_work:
+        starting = pool.submit(own_service.start)
+        until(lambda: "Waiting for a command that uses the database …" in own_service.output, within_s=30)
+        assert not starting.done()
+        at_work.close()
+        starting.result(STARTED_IN_S)
+    own_service.points("audit")
 
 
 def _send_until_nobody_listens(service: Service, key: str) -> list[int]:

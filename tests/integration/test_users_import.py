@@ -3,12 +3,14 @@
 import csv
 from collections.abc import Iterator, Sequence
 from functools import partial
+from inspect import unwrap
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
 
 from app.cli import users_import
+from app.cli.users import import_file
 from app.cli.users_import import import_users
 from app.errors import Refused
 from app.ledger import claim
@@ -165,3 +167,12 @@ def test_what_stands_before_a_quote_that_is_never_closed_is_imported(path: Path)
     assert imported.bad_rows[1].reason == (
         "The row and all that follow cannot be read: a quote is opened and never closed."
     )
+
+
+def test_where_the_bad_rows_can_be_written_nowhere_all_of_them_are_told(path: Path) -> None:
+    path.with_name("people.errors.csv").mkdir()
+    _write(path, ["broken"] * 130)
+    assert import_file.callback is not None
+    answer = unwrap(import_file.callback)(file=path)
+    assert len(answer._faults) == 130
+    assert answer._faults[129].startswith("line 131: email must be an e-mail address")

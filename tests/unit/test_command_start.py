@@ -1,8 +1,10 @@
 """The start of a command: it imports what it needs and no more, and a shell can complete it."""
 
+import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import click
 import pytest
@@ -11,6 +13,7 @@ from click.testing import CliRunner
 
 import migrations
 from app.cli import points
+from app.cli.answer import Answer
 from app.cli.sentence import write_error
 
 # Each of them takes longer to import than `points --help` takes.
@@ -99,3 +102,33 @@ def test_a_sentence_is_wrapped_between_words_on_a_terminal_and_whole_elsewhere(
     printed = capsys.readouterr().err.splitlines()
     assert len(printed) == lines
     assert " ".join(printed) == "points: The data directory of-many-words/and-folders belongs to another."
+
+
+def _main(*arguments: str, **run: Any) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from app.cli import main; sys.argv = ['points', *sys.argv[1:]]; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True, check=False, **run
+    )
+
+
+def test_what_the_system_refuses_is_one_sentence() -> None:
+    with open("/dev/full", "w") as full:
+        done = _main("completion", "bash", stdout=full)
+    assert (done.returncode, done.stderr) == (1, "points: No space left on device.\n")
+
+
+def test_a_terminal_that_knows_few_characters_gets_the_rest_spelled_out() -> None:
+    done = _main("--help", stdout=subprocess.PIPE, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"POINTS_\u2026" in done.stdout
+
+
+def test_a_document_is_json_whatever_a_file_is_called(capsys: pytest.CaptureFixture[str]) -> None:
+    Answer({"file": "f\udcfcr.csv", "bad": [{"email": "j\udcfcr@b.de", "line": 2}]}).print(as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"file": "f�r.csv", "bad": [{"email": "j�r@b.de", "line": 2}]}
+
+
+def test_web_and_flower_need_a_port_each() -> None:
+    done = CliRunner().invoke(points, ["up", "--port", "18000", "--flower-port", "18000"])
+    assert done.exit_code == 2
+    assert "are both 18000" in done.stderr

@@ -3,10 +3,14 @@
 import importlib
 import json
 import logging
+import selectors
 import socket
 import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -14,6 +18,7 @@ from gunicorn.config import Config
 from gunicorn.http.errors import InvalidHeader, InvalidRequestLine, LimitRequestHeaders, LimitRequestLine
 
 from app.log_output import Output
+from tests.unit.deadline import TIMEOUT_S
 
 
 @pytest.fixture
@@ -150,3 +155,32 @@ def test_a_process_keeps_to_the_least_used_core_where_there_is_a_process_for_eac
 def test_where_no_process_can_be_kept_to_a_core_none_is(gateway: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.sched_setaffinity", raising=False)
     assert core_of_one_more(gateway, 2) is None
+
+
+def test_a_connection_that_says_nothing_gets_no_thread_and_ends_with_the_process(gateway: ModuleType) -> None:
+    worker = gateway.GatewayWorker.__new__(gateway.GatewayWorker)
+    worker.pending_conns, worker.keepalived_conns = deque(), deque()
+    submitted: list[object] = []
+
+    def submit(_work: object, conn: object) -> Future[None]:
+        submitted.append(conn)
+        return Future()
+
+    worker.tpool = SimpleNamespace(submit=submit)
+    with selectors.DefaultSelector() as worker.poller:
+        peer, ours = socket.socketpair()
+        conn = SimpleNamespace(sock=ours, data_ready=False, initialized=False, timeout=None)
+        with peer:
+            worker.enqueue_req(conn)
+            assert (submitted, list(worker.pending_conns)) == ([], [conn])
+            assert conn.timeout > time.monotonic() + 10
+            assert worker.poller.select(0) == []
+            peer.sendall(b"G")
+            [(key, _)] = worker.poller.select(TIMEOUT_S)
+            key.data(key.fileobj)
+            assert submitted == [conn]
+            assert not worker.pending_conns
+            worker.pending_conns.append(conn)
+            worker._cap_keepalive(time.monotonic())
+            assert conn.timeout <= time.monotonic()
+        conn.sock.close()

@@ -46,6 +46,12 @@ def test_a_compressed_body_is_415(client: FlaskClient, path: str, encoding: str)
     assert list(errors_of(response, 415)) == ["content_type"]
 
 
+@pytest.mark.parametrize("encoding", ["identity", "Identity", ""])
+def test_a_body_that_is_said_not_to_be_compressed_is_fine(client: FlaskClient, encoding: str) -> None:
+    response = client.post(VERIFY, json=body_with(), headers=AUTHORIZED | {"Content-Encoding": encoding})
+    assert response.status_code == 200
+
+
 @both_calls
 def test_the_faults_of_a_body_are_400(client: FlaskClient, path: str) -> None:
     response = client.post(path, json={}, headers=AUTHORIZED)

@@ -1,6 +1,7 @@
 """The HTTP edge where no endpoint is reached, or none can answer: still the envelope and its headers."""
 
 from collections.abc import MutableMapping
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from app.api.record import record_in_hand
 from tests.unit.answers import AUTHORIZED, data_of, errors_of
 from tests.unit.conftest import Calling
 
@@ -60,7 +62,10 @@ def test_a_sane_request_id_of_the_caller_comes_back(client: FlaskClient, given: 
         assert client.get(path, headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
 
 
-@pytest.mark.parametrize("given", [None, "", "x" * 129, "a b", "ä", "<script>", 'a"b', "a,b", "a;b"])
+@pytest.mark.parametrize(
+    "given",
+    [None, "", "x" * 129, "a b", "ä", "<script>", 'a"b', "a,b", "a;b", "pts_live_abc", "x:pts_dev_abc"],
+)
 def test_any_other_request_id_is_replaced_by_one_of_ours(client: FlaskClient, given: str | None) -> None:
     headers = {} if given is None else {"X-Request-Id": given}
     ids = {client.get("/healthz", headers=headers).headers["X-Request-Id"] for _ in range(2)}
@@ -125,3 +130,12 @@ def test_an_organization_is_shown_as_the_mode_of_the_key_sees_it(client: FlaskCl
     calling.change(balance=77, name="Acme & Söhne")
     data = data_of(client.get("/v1/organization", headers=AUTHORIZED), 200)
     assert (data["id"], data["name"], data["balance"]) == (7, "Acme & Söhne", 77)
+
+
+def test_an_id_with_an_address_in_it_is_logged_as_its_hash(client: FlaskClient) -> None:
+    traced = []
+    for given in ("ann@example.com", "ann"):
+        with client:
+            assert client.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
+            traced.append(record_in_hand().trace_id)
+    assert traced == [sha256(b"ann@example.com").hexdigest()[:32], "ann"]

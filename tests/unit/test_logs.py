@@ -59,6 +59,23 @@ def test_what_libraries_say_is_told_with_addresses_and_keys_masked(written: list
     assert line["message"] == "Error handling request /v1/transactions?email=***, key ***, also ***"
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "o'brien@example.com",
+        "a/b@example.com",
+        "{ada}@example.com",
+        "ada%40example%2Ecom",
+        "a=b;c@example.com",
+        "'ada@b.de'",
+    ],
+)
+def test_no_part_of_an_unusual_address_is_left(address: str, written: list[str]) -> None:
+    logs.configure("web", log_format="json")
+    logging.getLogger("some.library").error("told of %s, twice", address)
+    assert last(written)["message"].replace("'", "") == "told of ***, twice"
+
+
 def test_what_a_library_warns_of_is_written_at_once_and_what_it_only_tells_may_wait(
     written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

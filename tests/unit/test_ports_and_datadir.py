@@ -101,12 +101,10 @@ def test_an_update_changes_the_keys_it_names_and_takes_away_those_that_are_none(
 def test_a_write_that_fails_leaves_the_old_file_whole(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     datadir.write("servers.json", {"a": 1})
 
-    def half_of_it(path: Path, text: str) -> None:
-        with path.open("w") as file:
-            file.write(text[: len(text) // 2])
+    def full(_descriptor: int) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", half_of_it)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         datadir.write("servers.json", {"a": 2})
     assert datadir.read("servers.json") == {"a": 1}
@@ -129,3 +127,19 @@ def test_a_password_is_made_once_for_each_name(datadir: DataDir) -> None:
     assert datadir.password("postgresql") != first
     assert DataDir(datadir.path).password("valkey") == first
     assert json.loads((datadir.path / "secrets.json").read_text())["valkey"] == first
+
+
+@pytest.mark.parametrize(("name", "remedy"), [("running.json", "delete it"), ("secrets.json", "put back a copy of it")])
+def test_a_damaged_file_is_named_with_what_to_do(datadir: DataDir, name: str, remedy: str) -> None:
+    (datadir.path / name).write_text("{")
+    with pytest.raises(Refused, match=f"{name} is damaged, it is no JSON: {remedy}"):
+        datadir.read(name)
+
+
+def test_a_data_directory_that_leads_back_to_itself_or_has_too_long_a_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "here").symlink_to(tmp_path / "there")
+    (tmp_path / "there").symlink_to(tmp_path / "here")
+    with pytest.raises(Refused, match=r"leads back to itself|Too many levels"):
+        DataDir(tmp_path / "here" / "points").create()
+    with pytest.raises(Refused, match="cannot be made: File name too long"):
+        DataDir(tmp_path / ("x" * 300)).create()

@@ -73,3 +73,14 @@ def test_a_setting_allows_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     request = accepted(body_with(recipients=["a@example.com", "A@example.com", "a@example.com"]))
     assert request.emails == ["a@example.com", "A@example.com", "a@example.com"]
     assert request.email_keys == ["a@example.com"] * 3
+
+
+@pytest.mark.parametrize("entry", ["broken@", "user@@example.com", "x y@example.com", "a@b"])
+def test_ten_thousand_short_bad_entries_are_all_counted_in_one_line(entry: str) -> None:
+    faults = faults_of(body_with(recipients=[entry] * 10_000))
+    assert faults["recipients"] == ["9900 more entries are at fault."]
+
+
+def test_those_that_would_take_seconds_are_counted_in_the_same_line_and_not_looked_at() -> None:
+    faults = faults_of(body_with(recipients=[f"a@{'ü' * 250}"] * 1_000 + ["broken"] * 10))
+    assert faults["recipients"] == ["910 more entries are at fault or not looked at."]

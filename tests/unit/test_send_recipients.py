@@ -197,3 +197,29 @@ def test_an_address_is_found_again_under_every_spelling() -> None:
     recipients = _recipients([ANN, BOB])
     assert recipients.line_of(parse("BOB@Example.com")) == 2
     assert recipients.line_of(parse(CY)) is None
+
+
+@pytest.mark.parametrize("first", ["Ann,annexample.com", "Ann,"])
+def test_a_first_line_that_may_have_lost_its_address_is_a_bad_line(path: Path, first: str) -> None:
+    path.write_text(f"{first}\nBob,{BOB}\n")
+    read = _read(path)
+    assert ([bad.line for bad in read.bad], [list(part.emails) for part in _parts(read)]) == ([1], [[BOB]])
+
+
+@pytest.mark.parametrize("delimiter", [";", ",", "\t"])
+def test_the_line_that_tells_excel_the_delimiter_is_none(path: Path, delimiter: str) -> None:
+    path.write_text(f"sep={delimiter}\nname{delimiter}email\nAnn{delimiter}{ANN}\n")
+    read = _read(path)
+    assert (read.bad, [part.lines for part in _parts(read)]) == ([], [[3]])
+
+
+def test_a_cell_without_end_is_told_from_a_quote_without_end(path: Path) -> None:
+    path.write_text(f"email\n{ANN}\n{'x' * 200_000}\n")
+    with pytest.raises(Refused, match="from line 3 on: a cell has more than 131072 characters"):
+        _read(path)
+
+
+def test_a_number_of_a_column_may_be_no_number(path: Path) -> None:
+    path.write_text(f"email\n{ANN}\n")
+    with pytest.raises(Refused, match="has no column 1111"):
+        _read(path, "1" * 5_000)

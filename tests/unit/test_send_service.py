@@ -1,6 +1,7 @@
 """How `points send` calls: patient with what passes, plain about what does not, and careful with the key."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -184,3 +185,19 @@ def test_a_refusal_says_what_to_do(answer: httpx.Response, matches: Callable[[Po
 def test_a_part_that_was_sent_in_another_form_is_told_how_to_go_on() -> None:
     assert "--again NAME" in refusal(_refused(422), URL).sentence
     assert "another with --key" in refusal(_refused(401), URL).sentence
+
+
+@pytest.mark.parametrize("url", ["http://a..b", f"http://{'x' * 64}.example"])
+def test_a_host_that_can_have_no_name_is_not_reached(url: str) -> None:
+    service = Service(url, "pts_live_key", patience_s=1, say=lambda _sentence: None)
+    with closing(service), pytest.raises(Refused, match="cannot be reached"):
+        service.organization()
+
+
+def test_an_answer_that_cannot_be_unpacked_is_of_no_points_issuing_service(calls: Calls, service: Service) -> None:
+    def broken(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=iter([b"no gzip"]), headers={"Content-Encoding": "gzip"})
+
+    service._client._transport = httpx.MockTransport(broken)
+    with pytest.raises(NotAService, match="not as a Points Issuing Service does"):
+        service.organization()

@@ -109,6 +109,11 @@ def test_a_wrong_rate_is_told_what_a_rate_looks_like(monkeypatch: pytest.MonkeyP
         ("DATABASE_URL", "db.example.com/points"),
         ("DATABASE_URL", "postgresql://points:hush@db:port/points"),
         ("DATABASE_URL", "postgresql://points:hush@[::1/points"),
+        ("DATABASE_URL", "postgresql://points:hush@db/points?schema=public"),
+        ("DATABASE_URL", "postgresql://points:hush@db/points?port=abc"),
+        ("REDIS_URL", "redis://:hush@cache/0?bogus=1"),
+        ("REDIS_URL", "redis://:hush@cache?db=abc"),
+        ("POINTS_BROKER_URL", "redis://:hush@cache/0?bogus=1"),
         ("REDIS_URL", ""),
         ("REDIS_URL", "http://:hush@cache:6379"),
         ("REDIS_URL", "redis://:hush@cache:port/0"),
@@ -130,6 +135,20 @@ def test_a_wrong_address_of_a_server_is_named_without_its_password(
     sentence = refusal()
     assert sentence.startswith(f"The setting {name} is wrong: ")
     assert "hush" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("DATABASE_URL", "postgresql://points@db/points?sslmode=require&connect_timeout=5&options=-c%20timezone%3DUTC"),
+        ("DATABASE_URL", "postgresql://points@/points?host=one&host=two&port=5432,5433"),
+        ("REDIS_URL", "rediss://:hush@cache/1?ssl_cert_reqs=none&socket_timeout=3"),
+        ("REDIS_URL", "redis://cache?db=3"),
+    ],
+)
+def test_the_options_that_a_driver_knows_are_taken(name: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, url)
+    assert getattr(settings(), name.lower()) == url
 
 
 @pytest.mark.parametrize(

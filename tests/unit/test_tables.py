@@ -1,6 +1,6 @@
 """The tables of the commands: readable at any width, and plain where nobody looks."""
 
-from datetime import UTC, datetime
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -14,7 +14,8 @@ _ROWS = [
         "name": "Globex of the long name",
         "balance": 5,
         "on": False,
-        "created_at": datetime(2026, 1, 31, 9, 30, tzinfo=UTC),
+        # As a connection of another time zone answers it.
+        "created_at": datetime(2026, 1, 31, 18, 30, tzinfo=timezone(timedelta(hours=9))),
     },
 ]
 

@@ -1,5 +1,6 @@
 """`points send`: a person's way to issue points to the recipients of a CSV file, from anywhere."""
 
+import re
 import signal
 import sys
 from pathlib import Path
@@ -24,10 +25,20 @@ def _in_utf8(_context: click.Context, _parameter: click.Parameter, text: str | N
     return text
 
 
+def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    """Take the blanks and line ends away that come along when a key is copied, and never repeat it."""
+    key = text.strip()
+    if not re.fullmatch(r"[!-~]+", key):
+        raise click.BadParameter("a key holds letters, digits and _ only: copy it once more.")
+    return key
+
+
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--amount", required=True, type=click.IntRange(1, INT64_MAX), help="Points for each recipient.")
-@click.option("--key", required=True, envvar="POINTS_KEY", show_envvar=True, help="The API key to send with.")
+@click.option(
+    "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=_key, help="The API key to send with."
+)
 @click.option("--url", help="Where the service is [default: the one that runs from the data directory].")
 @click.option("--label", callback=_in_utf8, help="Kept on every transaction.")
 @click.option("--atomic", is_flag=True, help="Debit nobody of a batch that the balance cannot pay whole.")

@@ -31,12 +31,12 @@ def find_column(file: CsvFile, wanted: str | None) -> Column:
     if not sample:
         raise Refused(f"{file.name} is empty.")
     first = sample[0].cells
-    has_headings = _has_headings(first)
     place = _wanted(first, wanted, file.name) if wanted is not None else _likely(sample, file.name)
-    if wanted is not None and place < len(first) and column_name(first[place]) == column_name(wanted):
+    above = first[place].strip() if place < len(first) else ""
+    has_headings = _has_headings(first) and not _may_be_a_bad_address(above)
+    if wanted is not None and above and column_name(above) == column_name(wanted):
         has_headings = True
-    heading = first[place].strip() if has_headings and place < len(first) else f"column {place + 1}"
-    return Column(place=place, heading=heading, has_heading=has_headings)
+    return Column(place=place, heading=above if has_headings else f"column {place + 1}", has_heading=has_headings)
 
 
 def _has_headings(first: Sequence[str]) -> bool:
@@ -46,11 +46,16 @@ def _has_headings(first: Sequence[str]) -> bool:
     return len(first) > 1 or any("mail" in column_name(cell) or column_name(cell) in _NAMES for cell in first)
 
 
+def _may_be_a_bad_address(cell: str) -> bool:
+    """Tell whether what stands above the addresses may be one that has lost its @, or all of itself."""
+    return not cell or ("." in cell and "mail" not in column_name(cell))
+
+
 def _wanted(first: Sequence[str], wanted: str, name: str) -> int:
     headings = [column_name(cell) for cell in first]
     if column_name(wanted) in headings:
         return headings.index(column_name(wanted))
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(first):
+    if wanted in map(str, range(1, len(first) + 1)):
         return int(wanted) - 1
     raise Refused(f"{name} has no column {wanted}: its columns are {_listed(first, range(len(first)))}.")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from app.addresses import parse
-from app.cli.send.recipients import Recipients
+from app.cli.send.recipients import Recipients, is_idempotency_key
 from app.errors import InvalidAddress, Refused
 
 # The service keeps an idempotency key for 30 days at least. After that it no longer knows what it has paid.
@@ -43,7 +43,7 @@ def read_earlier(paths: Iterable[Path], intent: Intent, recipients: Recipients) 
 
 def read_rows(path: Path) -> Iterator[Mapping[str, str]]:
     """Yield the rows of a result file; nothing when there is none."""
-    if path.exists():
+    if path.is_file():
         with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
             yield from csv.DictReader(file, restval="")
 
@@ -68,21 +68,35 @@ def _is_of(row: Mapping[str, str], campaign: str) -> bool:
 
 
 def _read(path: Path, intent: Intent, recipients: Recipients) -> Earlier:
+    """Read one result file.
+
+    Raises:
+        Refused: another program has saved it in a form of its own, so that it cannot tell who was paid when.
+    """
     found = Earlier()
     for row in read_rows(path):
-        _add(found, row, intent, recipients)
+        try:
+            _add(found, row, intent, recipients)
+        except (ValueError, TypeError):
+            raise Refused(
+                f"{path.name} was changed by another program, and what it says of line {row.get('line')} cannot be"
+                " read any more. Put back a copy of it, or choose another --result FILE."
+            ) from None
     return found
 
 
 def _add(found: Earlier, row: Mapping[str, str], intent: Intent, recipients: Recipients) -> None:
+    if not is_idempotency_key(row.get("idempotency_key", "")):
+        return  # Of a bad line, or of one that was not sent; or the last row of a run that could not write all of it.
     if (row.get("organization_id"), row.get("sandbox")) != (
         str(intent.organization_id),
         "yes" if intent.sandbox else "no",
     ):
         return
     if _is_of(row, intent.campaign):
+        int(row["line"])  # By which the row will be found again.
+        settled_at = datetime.fromisoformat(row["created_at"]).astimezone(UTC)
         found.settled += 1
-        settled_at = datetime.fromisoformat(row["created_at"])
         found.settled_at = max(settled_at, found.settled_at or settled_at)
     elif (row.get("debited"), row.get("amount"), row.get("label")) == ("yes", str(intent.amount), intent.label or ""):
         found.paid_otherwise += _is_among(recipients, row.get("email", ""))

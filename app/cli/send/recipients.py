@@ -1,6 +1,7 @@
 """The recipients of a file: which column they stand in, which lines are bad, and the parts they are sent in."""
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,6 +114,11 @@ def campaign(fingerprint: bytes, *, amount: int, label: str | None, again: str |
 def idempotency_key(campaign_name: str, part: int) -> str:
     """Return the key under which a part is sent, by whichever run."""
     return f"points-send-{campaign_name}-{part}"
+
+
+def is_idempotency_key(text: str) -> bool:
+    """Tell whether a text is such a key, of whichever campaign."""
+    return re.fullmatch(r"points-send-[0-9a-f]{64}-[0-9]+", text) is not None
 
 
 def _digest(address: Address) -> bytes:

@@ -34,8 +34,9 @@ class RefusedRecipients(PointsError):
 class NotAService(PointsError):
     code = "not_a_service"
 
-    def __init__(self, url: str, status: int) -> None:
-        super().__init__(f"{url} answers {status}, but not as a Points Issuing Service does. Is the --url right?")
+    def __init__(self, url: str, status: int | None) -> None:
+        answers = "answers" if status is None else f"answers {status}"
+        super().__init__(f"{url} {answers}, but not as a Points Issuing Service does. Is the --url right?")
 
 
 def refusal(response: httpx.Response, url: str) -> PointsError:

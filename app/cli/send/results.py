@@ -73,6 +73,8 @@ class ResultFile:
         self._next_bad: BadLine | None = None
 
     def __enter__(self) -> Self:
+        if self.path.is_dir():
+            raise Refused(f"{self.path} is a folder. Choose another --result FILE.")
         try:
             self._file: IO[str] = self.draft.open("a+", encoding="utf-8", errors="surrogateescape", newline="")
         except OSError as error:

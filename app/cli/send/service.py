@@ -54,7 +54,7 @@ class Service:
                 trust_env=urlsplit(self.url).hostname not in _THIS_MACHINE,
             )
         except (httpx.InvalidURL, UnicodeEncodeError, ValueError):
-            raise Refused("The URL or the key cannot be read: a key holds letters, digits and _ only.") from None
+            raise Refused("The URL cannot be read.") from None
         if self._client.base_url.scheme not in ("http", "https") or not self._client.base_url.host:
             raise Refused(f"The URL {self.url} must begin with http:// or https:// and name a host.")
 
@@ -127,7 +127,9 @@ class Service:
         while True:
             try:
                 response = self._client.request(method, path, content=content, headers=headers)
-            except httpx.TransportError as error:
+            except httpx.DecodingError:
+                raise NotAService(self.url, None) from None
+            except (httpx.TransportError, UnicodeError) as error:  # The second where a host has no name of the DNS.
                 if not self._was_reached:
                     raise Refused(f"{self.url} cannot be reached: {error}. Is the --url right?") from None
                 trouble, wait_s = "cannot be reached", None

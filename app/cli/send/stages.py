@@ -70,8 +70,8 @@ def ask(run: Run) -> None:
 
 def send(run: Run) -> None:
     """Send the parts in order; whatever ends it, the result file says how far it came."""
-    run.results.begin(run.recipients.bad)
     try:
+        run.results.begin(run.recipients.bad)
         with progress_bar("Sending", total=run.recipients.count, err=run.err) as advance_to:
             for part in run.recipients.parts(run.size):
                 _send_part(run, part)
@@ -82,11 +82,24 @@ def send(run: Run) -> None:
         run.stopped = f"{error.sentence} Give the same command again to carry on: nothing is paid twice."
     except PointsError as error:
         run.stopped, run.part_under_way = error.sentence, None  # It was answered, with a refusal.
+    except OSError as error:
+        run.stopped = _unwritable(run, error)
     with _undisturbed():
         unsent = (part for part in run.recipients.parts(run.size) if part.number > run.parts_sent)
-        run.results.finish(unsent, run.intent.campaign, unanswered=run.part_under_way)
-        if run.sent > run.tally.debited:
-            run.undebited = write_undebited(run.results.path)
+        try:
+            run.results.finish(unsent, run.intent.campaign, unanswered=run.part_under_way)
+            if run.sent > run.tally.debited:
+                run.undebited = write_undebited(run.results.path)
+        except OSError as error:
+            run.stopped = _unwritable(run, error)
+
+
+def _unwritable(run: Run, error: OSError) -> str:
+    """Say that what became of the lines cannot be written down; the service knows it all the same."""
+    return (
+        f"{run.results.path} cannot be written: {error.strerror}. Make room, and give the same command again to carry"
+        " on: nothing is paid twice."
+    )
 
 
 def _send_part(run: Run, part: Part) -> None:
