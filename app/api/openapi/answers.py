@@ -5,7 +5,7 @@ The answers themselves are rendered by `app/api/envelope.py`, which for ten thou
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 Id = Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]
 Points = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
@@ -17,6 +17,10 @@ Time = Annotated[
         description="ISO 8601 in UTC, with six decimals.",
     ),
 ]
+
+
+# What is always null, described as an object that may be: there are generators of clients that know no other null.
+Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
 
 
 def _without_titles(schema: dict[str, Any]) -> None:
@@ -64,7 +68,7 @@ class Transaction(Answer):
     debited: bool = Field(description="The points were taken from the organization. False: the balance was too low.")
     credited: bool = Field(description="The points were given to the account.")
     allocated: bool = Field(description="The same as `credited`. Debited but not allocated: the points are held.")
-    sender: None = Field(description="Null: sent through this interface.")
+    sender: User | None = Field(description="Null: sent through this interface.")
     label: str | None
     sandbox: bool
     created_at: Time

@@ -10,6 +10,7 @@ from app.api.openapi.answers import (
     BatchList,
     Health,
     Id,
+    Null,
     Organization,
     Points,
     QueuedBatch,
@@ -47,7 +48,7 @@ class SendAdditions(Additions):
 class Success(Answer):
     success: Literal[True]
     data: Answer
-    errors: None
+    errors: Null
     additional_data: Additions
 
 
@@ -118,9 +119,9 @@ class Failure(Answer):
     """Every error: the name of a field, and at least one sentence about it."""
 
     success: Literal[False]
-    data: None
+    data: Null
     errors: Annotated[dict[str, Sentences], Field(min_length=1)]
-    additional_data: None
+    additional_data: Null
 
 
 EVERY: tuple[type[Answer], ...] = (

@@ -40,11 +40,18 @@ function parametersTable(description, operation) {
 }
 
 function bodyTable(description, content) {
-  const schema = description.whole(content.schema);
-  const rows = Object.entries(schema.properties).map(([name, field]) => [
-    name, `${description.words(field)}${schema.required?.includes(name) ? ", required" : ""}`, description.whole(field).description,
+  const rows = description.fields(content.schema).map(({ name, field, required }) => [
+    name, `${description.words(field)}${required ? ", required" : ""}`, description.whole(field).description,
   ]);
   return table("Body, JSON", rows);
+}
+
+/** What a success holds; the two fields around it are the same everywhere. */
+function fieldsTable(description, content) {
+  const rows = [...description.answered(content.schema)]
+    .filter(({ path }) => /^(data|additional_data)\./.test(path))
+    .map(({ path, field }) => [path, description.words(field), description.whole(field).description]);
+  return table("Fields", rows);
 }
 
 function answers(description, operation) {
@@ -55,9 +62,11 @@ function answers(description, operation) {
 function answer(description, status, response) {
   const extra = Object.entries(response.headers).map(([name, given]) => [name, description.whole(given)])
     .filter(([name]) => !["X-Request-Id", "Cache-Control", "Vary", "Via"].includes(name));
-  const examples = description.examples(response.content?.["application/json"]);
+  const content = response.content?.["application/json"];
+  const examples = description.examples(content);
   return element("details", {},
     element("summary", {}, element("span", { class: `status s${status[0]}` }, status), element("span", {}, ...inline(response.description))),
+    status[0] === "2" && content ? fieldsTable(description, content) : null,
     extra.length ? table("Headers besides the usual", extra.map(([name, header]) => [name, "", header.description])) : null,
     ...examples.map(([name, value]) => element("figure", {},
       element("figcaption", {}, name.replaceAll("_", " ")),

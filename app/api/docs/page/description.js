@@ -8,8 +8,9 @@ export class Description {
   /** The part itself, where a reference to it may stand. */
   whole(part) {
     if (!part?.$ref) return part;
-    const named = part.$ref.slice(2).split("/").reduce((at, name) => at[name], this.document);
-    return { name: part.$ref.split("/").pop(), ...named };
+    const { $ref, ...own } = part;
+    const named = $ref.slice(2).split("/").reduce((at, name) => at[name], this.document);
+    return { name: $ref.split("/").pop(), ...named, ...own };
   }
 
   /** Every call, in the order of the tags: `{method, path, operation, id}`. */
@@ -35,14 +36,33 @@ export class Description {
     return Object.entries(content?.examples ?? {}).map(([name, example]) => [name, this.whole(example).value]);
   }
 
+  /** The fields of an object, or of every form that it can have: `{name: {field, required}}`. */
+  fields(given) {
+    const schema = this.whole(given);
+    const forms = (schema.oneOf ?? [schema]).map((form) => this.whole(form));
+    const fields = Object.assign({}, ...forms.map((form) => form.properties));
+    return Object.entries(fields).map(([name, field]) => (
+      { name, field, required: forms.every((form) => form.required?.includes(name)) }));
+  }
+
+  /** The fields of what is answered, and of what lies in them, each by its path. */
+  * answered(given, path = "") {
+    for (const { name, field } of this.fields(given)) {
+      yield { path: `${path}${name}`, field };
+      let inner = this.whole(field);
+      let step = ".";
+      inner = this.whole(inner.anyOf?.find((choice) => choice.type !== "null") ?? inner);
+      if (inner.type === "array") [inner, step] = [this.whole(inner.items), "[]."];
+      if (inner.properties) yield* this.answered(inner, `${path}${name}${step}`);
+    }
+  }
+
   /** What a value has to be, in a few words. */
   words(given) {
     const schema = this.whole(given);
     const choices = schema.anyOf ?? schema.oneOf;
-    if (choices && !schema.properties) {
-      const words = choices.filter((choice) => !choice.$ref?.endsWith("/Missing")).map((choice) => this.words(choice));
-      return words.join(" or ");
-    }
+    if (choices) return choices.map((choice) => this.words(choice)).join(" or ");
+    if (Array.isArray(schema.type)) return schema.type.map((type) => this.words({ ...schema, type })).join(" or ");
     if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(", ");
     if (schema.const !== undefined) return JSON.stringify(schema.const);
     if (schema.type === "array") {
