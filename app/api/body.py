@@ -22,9 +22,7 @@ def json_bytes() -> bytes:
         raise UnsupportedMediaType(f"The Content-Type must be {_JSON}, but is {request.mimetype or 'missing'}.")
     if environ.get("HTTP_CONTENT_ENCODING", "").lower() not in ("", "identity"):
         raise UnsupportedMediaType("The body must not be compressed.")
-    length = request.content_length
-    if length is not None and length > limit:
-        raise RequestEntityTooLarge
+    length = refuse_too_large()
     try:
         # From the server as it is: the streams that Werkzeug puts around it take longer than all else here.
         # One byte more than may be sent, so that a body without a length can be seen to be too long.
@@ -36,3 +34,15 @@ def json_bytes() -> bytes:
     if len(body) > limit:
         raise RequestEntityTooLarge
     return body
+
+
+def refuse_too_large() -> int | None:
+    """Return the length that the body is declared with, or None.
+
+    Raises:
+        RequestEntityTooLarge: it is longer than `POINTS_BODY_BYTES_MAX`.
+    """
+    length = request.content_length
+    if length is not None and length > settings().body_bytes_max:
+        raise RequestEntityTooLarge
+    return length

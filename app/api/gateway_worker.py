@@ -24,7 +24,15 @@ _READ_DEADLINE_S = 20.0
 # One who does not read its answer is waited for this long at a time.
 _SEND_TIMEOUT_S = 30.0
 
+# As gunicorn spells it.
+_ONCE = "IDEMPOTENCY-KEY"
+
 _log = logs.logger()
+
+
+class _TwiceError(ParseException):
+    """A header that must be sent once came several times."""
+
 
 # Of a body that nobody wanted to read, so many times the limit of bodies is read and thrown away.
 _DISCARDED_BODIES = 4
@@ -92,6 +100,12 @@ class GatewayWorker(ThreadWorker):
         for conn in self.pending_conns:
             conn.timeout = min(conn.timeout, deadline)
 
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        """Refuse what WSGI would make another key of: two lines of a header that come as one value."""
+        if sum(name == _ONCE for name, _ in req.headers) > 1:
+            raise _TwiceError
+        return super().handle_request(req, conn)
+
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer 400 to bytes that are no request. gunicorn's own answer is a page of HTML."""
         clear_contextvars()
@@ -100,7 +114,8 @@ class GatewayWorker(ThreadWorker):
             return
         count_request(*NO_ROUTE, 400, 0.0)
         _log.warning("not_a_request", status=400, error=type(exc).__name__)
-        faults = {"request": [self._sentence(exc)]}
+        field = "idempotency_key" if isinstance(exc, _TwiceError) else "request"
+        faults = {field: [self._sentence(exc)]}
         body = orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": None})
         head = (
             f"HTTP/1.1 400 Bad Request\r\nServer: gunicorn\r\nDate: {http_date()}\r\nConnection: close\r\n"
@@ -114,6 +129,8 @@ class GatewayWorker(ThreadWorker):
 
     def _sentence(self, error: ParseException) -> str:
         """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
+        if isinstance(error, _TwiceError):
+            return "The Idempotency-Key must be sent once, but came several times."
         if isinstance(error, LimitRequestLine):
             return f"The request line must have at most {self.cfg.limit_request_line} bytes, but has more."
         if isinstance(error, LimitRequestHeaders):

@@ -24,7 +24,7 @@ LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 # The forms of two parameters, as a regular expression of JSON Schema has them.
 FORMS = {
     "created_from": (
-        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})$"
+        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
     ),
     "cursor": r"^[A-Za-z0-9_-]{38}$",
 }
@@ -122,9 +122,9 @@ def _batch_id(text: str) -> int:
 def _moment(text: str) -> datetime:
     try:
         if _MOMENT.fullmatch(text):
-            return datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass  # A month 13, or a moment before the year 1.
+            return datetime.fromisoformat(text.upper()).astimezone(UTC)  # Of nine decimals the first six.
+    except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
+        raise _Fault("must be a date, a time and a zone that there are.") from None
     hint = " A + before a zone is written %2B." if " " in text else ""
     raise _Fault(f"must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z.{hint}")
 

@@ -1,6 +1,7 @@
 """What every operator command shares: its options, its database, and how it answers."""
 
 import functools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -19,14 +20,17 @@ from app.local.datadir import DataDir
 from app.settings import settings
 
 
-def operator_command(function: Callable[..., Answer]) -> Callable[..., None]:
-    """Make a function that returns an `Answer` into a command with `--json` and `--data-dir` and a database."""
+def operator_command(function: Callable[..., Answer], *, makes_data: bool = True) -> Callable[..., None]:
+    """Make a function that returns an `Answer` into a command with `--json` and `--data-dir` and a database.
+
+    With `makes_data` false, one that is not there yet is not made: the command would look at nothing, and be content.
+    """
 
     @json_option
     @data_dir_option
     @functools.wraps(function)
     def command(*, as_json: bool, data_dir: str, **arguments: Any) -> None:
-        with _database(DataDir(data_dir)):
+        with _database(DataDir(data_dir), makes_data=makes_data):
             answer = function(**arguments)
         answer.print(as_json=as_json)
         if answer.exit_status:
@@ -43,9 +47,11 @@ def document(row: Any, **more: object) -> dict[str, Any]:
 
 
 @contextmanager
-def _database(datadir: DataDir) -> Iterator[None]:
+def _database(datadir: DataDir, *, makes_data: bool) -> Iterator[None]:
     """Bring a command to an up-to-date database. The embedded one is brought up to date by the way."""
     is_new = not datadir.exists()
+    if is_new and not makes_data and "DATABASE_URL" not in os.environ:
+        raise Refused(f"There is no data directory {datadir.path}: name the one that is meant with --data-dir.")
     with servers.database(datadir) as embedded:
         if embedded and is_new:  # The folder may be another one than was meant, and its books balance.
             write_error(f"There was no data directory {datadir.path}: it is new, and its database empty.")

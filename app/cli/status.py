@@ -33,10 +33,13 @@ def status(as_json: bool, data_dir: str) -> None:
     datadir = DataDir(data_dir)
     if datadir.exists():
         servers.name_servers(datadir)
-    elif "DATABASE_URL" not in os.environ or "REDIS_URL" not in os.environ:
-        raise Refused(f"Nothing runs here: there is no data directory {datadir.path}. Start with `points up`.")
+    elif missing := [name for name in ("DATABASE_URL", "REDIS_URL") if name not in os.environ]:
+        raise Refused(
+            f"Nothing runs here: there is no data directory {datadir.path}, and {' and '.join(missing)}"
+            f" {'is' if len(missing) == 1 else 'are'} not set. Start with `points up`."
+        )
     running = datadir.read(RUNNING_FILE)
-    found = {
+    found: dict[str, Any] = {
         "version": version("points-issuing-service"),
         "database_url": settings().database_url,
         "redis_url": settings().redis_url,
@@ -47,6 +50,8 @@ def status(as_json: bool, data_dir: str) -> None:
         "web": "web_url" in running and loopback.answers(f"{running['web_url']}/healthz"),
         "flower": "flower_url" in running and loopback.answers(f"{running['flower_url']}/healthcheck"),
     }
+    if not found["beat"] and (found["database"] is None or not found["workers"]):
+        found["beat"] = None  # Its sweeps are made by a worker, in the database.
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
 
 
@@ -100,16 +105,18 @@ def _look_at_redis() -> dict[str, Any]:
 def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
+    beat = {None: "unknown", True: "works", False: "does not work"}[found["beat"]]
+    none_queued = "unknown" if found["queued_batches"] is None else "–"
     lines = {
         "Version": found["version"],
         "Database": f"{found['database'] or 'does not answer'}  {without_password(found['database_url'])}",
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{'answers' if found['web'] else 'does not answer'}  {found['web_url'] or ''}",
         "Workers": ", ".join(found["workers"]) or "none answers",
-        "Beat": f"{'works' if found['beat'] else 'does not work'} ({swept})",
+        "Beat": f"{beat} ({swept})",
         "Flower": f"{'answers' if found['flower'] else 'does not answer'}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],
         "Queued batches": "unknown" if found["queued_batches"] is None else found["queued_batches"],
-        "Oldest queued": "–" if oldest is None else f"{oldest:.1f} s",
+        "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
     }
     return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())

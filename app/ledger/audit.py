@@ -70,7 +70,8 @@ _COUNTS = text("""
 _RULES = {
     "refills less debits are the balance": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
-               format('refills %s, debits %s, balance %s', r.points, d.points, o.balance) AS seen
+               format('refills %s, debits %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0), o.balance)
+                   AS seen
         FROM (SELECT id, false AS sandbox, balance FROM organizations
               UNION ALL SELECT id, true, sandbox_balance FROM organizations) o
         LEFT JOIN (SELECT organization_id, sandbox, sum(amount) AS points FROM refills GROUP BY 1, 2) r
@@ -104,7 +105,14 @@ _RULES = {
         ORDER BY u.id""",
     "a batch's transactions are its recipients, in order": """
         SELECT format('batch %s', b.id) AS subject,
-               format('%s recipients, %s transactions', b.recipient_count, count(t.batch_id)) AS seen
+               format('%s recipients, %s transactions, %s', b.recipient_count, count(t.batch_id), coalesce(
+                   (SELECT 'the first that differs at position ' || min(r.ordinality - 1)
+                    FROM unnest(b.emails, coalesce(b.email_keys, b.emails))
+                         WITH ORDINALITY AS r (email, key, ordinality)
+                    LEFT JOIN transactions x ON x.batch_id = b.id AND x.position = r.ordinality - 1
+                    WHERE x.email IS DISTINCT FROM r.email OR coalesce(x.email_key, x.email) IS DISTINCT FROM r.key
+                       OR x.sandbox <> b.sandbox OR x.organization_id <> b.organization_id),
+                   'some of them beyond the recipients')) AS seen
         FROM batches b LEFT JOIN transactions t ON t.batch_id = b.id
         WHERE b.status = 'issued'
         GROUP BY b.id
@@ -116,15 +124,15 @@ _RULES = {
             OR bool_or(t.sandbox <> b.sandbox OR t.organization_id <> b.organization_id)
         ORDER BY b.id""",
     "each balance follows from the one before": """
-        SELECT format('batch %s', b.id) AS subject,
-               format('debited %s of %s, balances from %s to %s', b.debited_count, b.recipient_count,
-                      max(t.balance), min(t.balance)) AS seen
+        SELECT DISTINCT ON (b.id) format('batch %s', b.id) AS subject,
+               format('at position %s debited %s and balance %s, where %s and %s follow',
+                      t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
         FROM batches b JOIN transactions t ON t.batch_id = b.id
-        GROUP BY b.id
-        HAVING bool_or(t.debited <> (t.position < b.debited_count))
-            OR bool_or(t.balance <> b.current_balance
-                                    + b.amount * (b.debited_count - least(t.position + 1, b.debited_count)))
-        ORDER BY b.id""",
+        CROSS JOIN LATERAL (
+            SELECT b.current_balance + b.amount * (b.debited_count - least(t.position + 1, b.debited_count)) AS balance
+        ) e
+        WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
+        ORDER BY b.id, t.position""",
     # Every batch and refill leads from one balance to the next. Whatever their order was (no clock is
     # asked), each balance that one of them starts from was left by another, except the very first, 0.
     "balances form one chain from zero to the present": """

@@ -124,3 +124,13 @@ def test_it_is_used_by_keyboard_and_by_ear(look: Look) -> None:
     page.locator("#showHealth").get_by_label("X-Request-Id").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#showHealth .outcome .status")).to_have_text("200")
+
+
+def test_an_answer_shows_its_fields_with_types_and_meaning(look: Look) -> None:
+    page = look.at("/docs")
+    page.locator("#send .answers > details").first.locator("summary").click()
+    fields = page.locator("#send .answers > details").first.locator("table", has_text="Fields")
+    expect(fields).to_contain_text("data.transactions[].organization.last_refill")
+    expect(fields).to_contain_text("The balance right after the last refill.")
+    expect(fields).to_contain_text("User or null")
+    expect(page.locator("#send table", has_text="Body, JSON").locator("th code").first).to_have_text("recipients")

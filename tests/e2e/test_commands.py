@@ -208,9 +208,9 @@ def test_a_database_that_does_not_answer_is_one_sentence(service: Service, tmp_p
 
 
 def test_a_data_directory_that_was_not_there_is_made_and_named(service: Service, tmp_path: Path) -> None:
-    command = ["audit", "--json", "--data-dir", str(tmp_path / "mistyped")]
+    command = ["organizations", "list", "--json", "--data-dir", str(tmp_path / "mistyped")]
     done = service.run(command)
-    assert (done.returncode, json.loads(done.stdout)["organizations"]) == (0, 0)
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
     assert str(tmp_path / "mistyped") in done.stderr
     assert service.run(command).stderr == ""
 
@@ -240,3 +240,10 @@ def test_a_web_process_that_answers_is_said_to_while_its_servers_are_away(servic
             web.shutdown()
     found = json.loads(done.stdout)
     assert (found["web"], found["flower"], found["database"], found["redis"]) == (True, False, None, None)
+
+
+def test_an_audit_of_a_folder_that_is_not_there_is_no_good_news(service: Service, tmp_path: Path) -> None:
+    done = service.run(["audit", "--data-dir", str(tmp_path / "elsewhere")])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"There is no data directory {tmp_path / 'elsewhere'}" in done.stderr
+    assert not (tmp_path / "elsewhere").exists()

@@ -3,6 +3,8 @@
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
+
 from tests.e2e.conftest import Service
 
 
@@ -77,3 +79,12 @@ def test_sixteen_callers_with_one_key_at_once_share_one_batch(service: Service) 
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.content for answer in answers}) == 1
     assert service.balance(caller.live) == 80_000
+
+
+def test_a_key_that_a_proxy_has_doubled_issues_nothing_and_names_the_header(service: Service) -> None:
+    caller = service.organization(100)
+    headers = [("Idempotency-Key", "once"), ("Idempotency-Key", "once"), ("Authorization", f"Bearer {caller.live}")]
+    body = {"recipient": "ann@example.com", "amount": 10}
+    answer = httpx.post(f"{service.url}/v1/points/send", json=body, headers=headers, timeout=30)
+    assert (answer.status_code, list(answer.json()["errors"])) == (400, ["idempotency_key"])
+    assert service.balance(caller.live) == 100

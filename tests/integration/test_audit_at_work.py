@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 from sqlalchemy.exc import InternalError
 
+from app.connections import engine
 from app.database import snapshot, transaction
 from app.ledger.audit import BREACHES_SHOWN_MAX, Audit, audit
 from app.ledger.refill import refill
@@ -110,3 +111,40 @@ def test_audits_during_sends_refills_registrations_and_claims_find_nothing() -> 
     *_, audits = races.at_once(*calls, register_all, audit_until_done)
     assert audits > 1
     assert books.breaches() == []
+
+
+_ONE_MORE = (
+    "INSERT INTO transactions (organization_id, batch_id, position, sandbox, debited, credited, balance, email)"
+    " VALUES (1, 1, 4, false, false, false, 60, 'e@example.com')"
+)
+
+
+@pytest.mark.parametrize(
+    ("damage", "seen"),
+    [
+        (
+            "UPDATE transactions SET balance = balance + 1 WHERE position = 1",
+            "at position 1 debited t and balance 81, where t and 80 follow",
+        ),
+        (
+            "UPDATE transactions SET email = 'd@example.com' WHERE position = 2",
+            "4 recipients, 4 transactions, the first that differs at position 2",
+        ),
+        (
+            "DELETE FROM transactions WHERE position = 3",
+            "4 recipients, 3 transactions, the first that differs at position 3",
+        ),
+        (
+            "UPDATE transactions SET sandbox = true WHERE position = 0",
+            "4 recipients, 4 transactions, the first that differs at position 0",
+        ),
+        (_ONE_MORE, "4 recipients, 5 transactions, some of them beyond the recipients"),
+    ],
+)
+def test_a_breach_within_a_batch_names_the_first_place(damage: str, seen: str) -> None:
+    books.issue_now(books.make_organization(100), [ANN, "b@example.com", "c@example.com", "d@example.com"], 10)
+    with engine().connect() as connection:
+        for statement in [*books.WITHOUT_GUARDS, damage]:
+            connection.exec_driver_sql(statement)
+        assert seen in [breach.seen for breach in audit(connection).breaches]
+        connection.rollback()

@@ -15,7 +15,13 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from gunicorn.config import Config
-from gunicorn.http.errors import InvalidHeader, InvalidRequestLine, LimitRequestHeaders, LimitRequestLine
+from gunicorn.http.errors import (
+    InvalidHeader,
+    InvalidRequestLine,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    ParseException,
+)
 
 from app.log_output import Output
 from tests.unit.deadline import TIMEOUT_S
@@ -184,3 +190,13 @@ def test_a_connection_that_says_nothing_gets_no_thread_and_ends_with_the_process
             worker._cap_keepalive(time.monotonic())
             assert conn.timeout <= time.monotonic()
         conn.sock.close()
+
+
+def test_an_idempotency_key_sent_twice_is_refused_because_wsgi_would_make_another_of_it(gateway: ModuleType) -> None:
+    worker = gateway.GatewayWorker.__new__(gateway.GatewayWorker)
+    request = SimpleNamespace(headers=[("HOST", "x"), ("IDEMPOTENCY-KEY", "a"), ("IDEMPOTENCY-KEY", "a")])
+    with pytest.raises(ParseException) as caught:
+        worker.handle_request(request, None)
+    first, _, body = answer_to(gateway, caught.value)
+    assert first == "HTTP/1.1 400 Bad Request"
+    assert b'"idempotency_key":["The Idempotency-Key must be sent once, but came several times."]' in body

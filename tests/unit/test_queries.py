@@ -70,6 +70,34 @@ def test_a_cursor_is_taken_with_the_filters_it_was_made_with_whatever_the_limit(
 
 
 @pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-01-31T09:30:00.1234567Z", datetime(2026, 1, 31, 9, 30, 0, 123_456, tzinfo=UTC)),
+        ("2026-01-31T09:30:00.123456789+01:00", datetime(2026, 1, 31, 8, 30, 0, 123_456, tzinfo=UTC)),
+        ("2026-01-31t09:30:00z", datetime(2026, 1, 31, 9, 30, tzinfo=UTC)),
+        ("2026-01-31T09:30Z", datetime(2026, 1, 31, 9, 30, tzinfo=UTC)),
+    ],
+)
+def test_a_time_may_be_written_as_other_languages_write_it(text: str, moment: datetime) -> None:
+    assert parse(("created_from", text)).filters.created_from == moment
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2026-02-30T00:00:00Z", "must be a date, a time and a zone that there are."),
+        ("2026-01-31T09:30:00+25:00", "must be a date, a time and a zone that there are."),
+        ("2026-01-31", "with its zone, such as 2026-01-31T09:30:00Z."),
+        ("2026-01-31T09:30:00 02:00", "A + before a zone is written %2B."),
+    ],
+)
+def test_a_time_that_is_none_is_told_why(text: str, words: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(("created_from", text))
+    assert caught.value.faults["created_from"][0].endswith(words)
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         *(("limit", value) for value in ("", "0", "-1", "+1", " 1", "1 ", "1.0", "1e2", "abc", "1001", "9" * 30, "٣")),

@@ -66,9 +66,9 @@ function answer(description, status, response) {
   const examples = description.examples(content);
   return element("details", {},
     element("summary", {}, element("span", { class: `status s${status[0]}` }, status), element("span", {}, ...inline(response.description))),
-    status[0] === "2" && content ? fieldsTable(description, content) : null,
     extra.length ? table("Headers besides the usual", extra.map(([name, header]) => [name, "", header.description])) : null,
     ...examples.map(([name, value]) => element("figure", {},
       element("figcaption", {}, name.replaceAll("_", " ")),
-      element("pre", { tabindex: "0" }, ...coloured(JSON.stringify(value, null, 2))))));
+      element("pre", { tabindex: "0" }, ...coloured(JSON.stringify(value, null, 2))))),
+    status[0] === "2" && content ? fieldsTable(description, content) : null);
 }

@@ -41,8 +41,10 @@ export class Description {
     const schema = this.whole(given);
     const forms = (schema.oneOf ?? [schema]).map((form) => this.whole(form));
     const fields = Object.assign({}, ...forms.map((form) => form.properties));
-    return Object.entries(fields).map(([name, field]) => (
-      { name, field, required: forms.every((form) => form.required?.includes(name)) }));
+    const inAll = (name) => forms.every((form) => form.properties?.[name]);
+    return Object.entries(fields)
+      .sort(([one], [other]) => inAll(one) - inAll(other))
+      .map(([name, field]) => ({ name, field, required: forms.every((form) => form.required?.includes(name)) }));
   }
 
   /** The fields of what is answered, and of what lies in them, each by its path. */

@@ -1,0 +1,40 @@
+"""`points status`: what it says of beat when who would do its work does not answer."""
+
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from app.cli import status as module
+from app.local.datadir import DataDir
+
+_DATABASE = {"database": "PostgreSQL 18", "queued_batches": 0, "oldest_queued_s": None}
+_REDIS = {"redis": "valkey 9", "queued_messages": 0, "workers": ["worker1@host"], "swept_s_ago": 67.0, "beat": False}
+
+
+@pytest.mark.parametrize(
+    ("database", "redis", "beat", "oldest"),
+    [
+        ({}, {}, "does not work (swept 67 s ago)", "–"),
+        ({}, {"swept_s_ago": 1.0, "beat": True}, "works (swept 1 s ago)", "–"),
+        ({}, {"workers": []}, "unknown (swept 67 s ago)", "–"),
+        ({"database": None, "queued_batches": None}, {}, "unknown (swept 67 s ago)", "unknown"),
+        ({"queued_batches": 3, "oldest_queued_s": 2.25}, {}, "does not work (swept 67 s ago)", "2.2 s"),
+    ],
+)
+def test_beat_is_blamed_only_where_a_worker_and_the_database_answer(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Any,
+    database: dict[str, Any],
+    redis: dict[str, Any],
+    beat: str,
+    oldest: str,
+) -> None:
+    DataDir(tmp_path).write("servers.json", {"postgresql_port": 1, "valkey_port": 1})
+    for name in ("DATABASE_URL", "REDIS_URL"):
+        monkeypatch.setenv(name, {"DATABASE_URL": "postgresql://x@y/z", "REDIS_URL": "redis://y"}[name])
+    monkeypatch.setattr(module, "_look_at_database", lambda: _DATABASE | database)
+    monkeypatch.setattr(module, "_look_at_redis", lambda: _REDIS | redis)
+    done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
+    lines = dict(line.split(":", 1) for line in done.output.splitlines())
+    assert (lines["Beat"].strip(), lines["Oldest queued"].strip()) == (beat, oldest)
