@@ -9,7 +9,7 @@ import orjson
 
 from app.local.datadir import DEFAULT
 from app.timestamps import timestamp
-from app.utf8 import is_utf8
+from app.utf8 import in_utf8
 
 if TYPE_CHECKING:
     from app.cli.tables import Columns
@@ -53,7 +53,7 @@ class Answer:
 
     def print(self, *, as_json: bool) -> None:
         if as_json:
-            click.echo(orjson.dumps(_in_utf8(self._document), default=_plain, option=_JSON).decode())
+            click.echo(orjson.dumps(_writable(self._document), default=_plain, option=_JSON).decode())
             return
         for fault in self._faults:
             click.echo(fault, err=True)
@@ -66,13 +66,13 @@ class Answer:
             click.echo(self._sentence)
 
 
-def _in_utf8(value: Any) -> Any:
+def _writable(value: Any) -> Any:
     """Put a replacement character where a file or its name was not in UTF-8: JSON has no other way to say it."""
     if isinstance(value, str):
-        return value if is_utf8(value) else value.encode(errors="surrogateescape").decode(errors="replace")
+        return in_utf8(value)
     if isinstance(value, Mapping):
-        return {key: _in_utf8(each) for key, each in value.items()}
-    return [_in_utf8(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _writable(each) for key, each in value.items()}
+    return [_writable(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: object) -> str:

@@ -3,7 +3,7 @@
 import csv
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple, Self
@@ -142,20 +142,29 @@ class _Errors:
         return self
 
     def write(self, row: Row, reason: str, cells: Sequence[str]) -> None:
-        if self._file is None and self._can_be_written:
-            try:
-                if self._target.is_dir():
-                    raise IsADirectoryError
-                self._file = self._draft.open("w", encoding="utf-8", errors="surrogateescape", newline="")
-            except OSError:
-                self._can_be_written = False
-            else:
-                csv.writer(self._file).writerow([*_COLUMNS, "line", "reason"])
-        if self._file is not None:
+        if not self._can_be_written:
+            return
+        try:
+            if self._file is None:
+                self._file = self._begin()
             csv.writer(self._file).writerow([*cells, row.line, reason])
+        except OSError:
+            self._can_be_written = False
+
+    def _begin(self) -> IO[str]:
+        if self._target.is_dir():
+            raise IsADirectoryError(self._target)
+        file = self._draft.open("w", encoding="utf-8", errors="surrogateescape", newline="")
+        csv.writer(file).writerow([*_COLUMNS, "line", "reason"])
+        return file
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
+        if self._file is None:
+            return
+        with suppress(OSError):
             self._file.close()
-            self._draft.replace(self._target)
-            self.written = str(self._target)
+            if self._can_be_written:
+                self._draft.replace(self._target)
+                self.written = str(self._target)
+                return
+        self._draft.unlink()  # A part of the bad rows would be taken for all of them.

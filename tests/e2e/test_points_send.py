@@ -323,6 +323,7 @@ def test_a_disk_that_is_full_ends_the_run_with_what_to_do_and_the_next_one_pays_
     outcome = json.loads(done.stdout)
     assert (done.returncode, outcome["complete"]) == (1, False)
     assert "people.result.csv cannot be written: File too large. Make room, and give the same command" in done.stderr
+    assert done.stderr.count("\n") == 1
     again = _send(service, path, caller)
     assert (again["complete"], again["debited"], again["replayed_batches"]) == (True, 90, 1)
     assert service.balance(caller.live) == 100

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from inspect import unwrap
 from pathlib import Path
+from typing import IO, Any, cast
 
 import pytest
 from sqlalchemy import Connection
@@ -176,3 +177,17 @@ def test_where_the_bad_rows_can_be_written_nowhere_all_of_them_are_told(path: Pa
     answer = unwrap(import_file.callback)(file=path)
     assert len(answer._faults) == 130
     assert answer._faults[129].startswith("line 131: email must be an e-mail address")
+
+
+def test_a_disk_that_is_full_of_bad_rows_stops_no_import(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write(path, [*["broken"] * 5_000, ANN])
+    opened = Path.open
+
+    def on_a_full_disk(file: Path, *how: Any, **more: Any) -> IO[Any]:
+        return cast(IO[Any], opened(Path("/dev/full") if "errors" in file.name else file, *how, **more))
+
+    monkeypatch.setattr(Path, "open", on_a_full_disk)
+    path.with_name("people.errors.csv.unfinished").touch()
+    imported = import_users(path)
+    assert (imported.registered, len(imported.bad_rows), imported.errors_file) == (1, 5_000, None)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]

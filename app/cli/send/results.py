@@ -4,6 +4,7 @@ import csv
 import fcntl
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -124,7 +125,8 @@ class ResultFile:
         # Nothing of this run is in it unless it was begun: an empty one is no result.
         if self.draft.exists() and self.draft.stat().st_size == 0:
             self.draft.unlink()
-        self._file.close()
+        with suppress(OSError):  # What could not be written before, and was told then.
+            self._file.close()
 
     def _write_bad(self, *, before: int | None) -> None:
         while self._next_bad is not None and (before is None or self._next_bad.line < before):
