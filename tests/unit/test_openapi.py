@@ -106,11 +106,13 @@ def test_the_limits_are_those_of_the_settings(monkeypatch: pytest.MonkeyPatch) -
     settings.cache_clear()
     fields = document(settings())["components"]["schemas"]["IssueToMany"]["properties"]
     assert fields["recipients"]["maxItems"] == 12
+    assert fields["recipients"]["uniqueItems"] is True
     assert "No address twice." in fields["recipients"]["description"]
     assert fields["amount"]["maximum"] == 34
     monkeypatch.setenv("POINTS_ALLOW_REPEATS", "true")
     settings.cache_clear()
     fields = document(settings())["components"]["schemas"]["IssueToMany"]["properties"]
+    assert fields["recipients"]["uniqueItems"] is False
     assert "No address twice." not in fields["recipients"]["description"]
 
 

@@ -47,6 +47,7 @@ def _recipients(settings: Settings) -> dict[str, Any]:
         "items": _RECIPIENT,
         "minItems": 1,
         "maxItems": settings.recipients_max,
+        "uniqueItems": not settings.allow_repeats,
     }
 
 
