@@ -1,4 +1,4 @@
-"""Running the rival on the servers of the service under test, with as many processes, and a thread for each of its callers."""
+"""Running the rival on the servers of the service under test: as many processes, a thread for each of its callers."""
 
 import contextlib
 import os
