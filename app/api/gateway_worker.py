@@ -24,6 +24,8 @@ _READ_DEADLINE_S = 20.0
 # One who does not read its answer is waited for this long at a time.
 _SEND_TIMEOUT_S = 30.0
 
+# Of a body that nobody wanted to read, so many times the limit of bodies is read and thrown away.
+_DISCARDED_BODIES = 4
 # As gunicorn spells it.
 _ONCE = "IDEMPOTENCY-KEY"
 
@@ -32,10 +34,6 @@ _log = logs.logger()
 
 class _TwiceError(ParseException):
     """A header that must be sent once came several times."""
-
-
-# Of a body that nobody wanted to read, so many times the limit of bodies is read and thrown away.
-_DISCARDED_BODIES = 4
 
 
 class _Connection(socket.socket):

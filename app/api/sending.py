@@ -127,16 +127,20 @@ class Sending:
             member.accepted_at = now
             batch_id = outcome.batch_id if isinstance(outcome, Acceptance) and outcome.status == QUEUED else None
             if member.waits and isinstance(outcome, Acceptance) and batch_id is not None:
-                member.waits = self._places.take(outcome.organization_id)
-                if member.waits:
-                    member.place_of = outcome.organization_id
-                    if self._waiting.expect(batch_id, member):
-                        heard_of.append(batch_id)
+                member.waits = self._take_place(member, outcome.organization_id)
+                if member.waits and self._waiting.expect(batch_id, member):
+                    heard_of.append(batch_id)
             member.outcome = outcome
             # It may be final before it was known to be accepted.
             if not member.waits or batch_id is None or member.is_final:
                 member.wake()
         self._waiting.wake(heard_of)
+
+    def _take_place(self, member: _Member, organization_id: int) -> bool:
+        if not self._places.take(organization_id):
+            return False
+        member.place_of = organization_id
+        return True
 
     def _ask_ahead(self, group: Sequence[_Member], leading: ExitStack, outcomes: Outcomes) -> None:
         """Ask for the drain of a small group of one organization, whose batches PostgreSQL is just committing.
