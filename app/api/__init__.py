@@ -52,9 +52,7 @@ def create_app() -> Flask:
 
 
 def _add_headers(response: Response) -> Response:
-    response.headers["Cache-Control"] = "no-store, private"
-    response.headers["Vary"] = "Accept, Authorization"
-    response.headers["Via"] = "1.1 points"
+    response.headers.update(envelope.HEADERS)
     return response
 
 

@@ -24,6 +24,9 @@ from app.timestamps import timestamp
 
 INTERFACE_VERSION = "1.0"
 
+# Every answer has them.
+HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization", "Via": "1.1 points"}
+
 _STATUS_OF: dict[type[PointsError], int] = {
     InvalidRequest: 400,
     InvalidKey: 401,
@@ -45,13 +48,18 @@ def success(data: Mapping[str, Any], *, status: int = 200, **additional: object)
     return Response(orjson.dumps(document), status=status, content_type="application/json")
 
 
+def failure_document(faults: Faults) -> bytes:
+    """Render the envelope of an error."""
+    return orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": None})
+
+
 def failure(status: int, faults: Faults) -> Response:
     """Wrap the sentences of an error: field name to a non-empty array.
 
     A 400 is sent chunked, because the interface document gives it a `Transfer-Encoding`; a body
     handed over as an iterator has no length, which makes the server do so.
     """
-    body = orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": None})
+    body = failure_document(faults)
     return Response(iter([body]) if status == 400 else body, status=status, content_type="application/json")
 
 

@@ -1,0 +1,89 @@
+"""Sends that nobody issues do not take the threads that others need."""
+
+import json
+import selectors
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPResponse
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app import api_keys
+from app.api.places import PLACES, PLACES_OF_AN_ORGANIZATION, THREADS
+from app.database import transaction
+from app.local import ports
+from tests.integration import books
+from tests.operations.deployment import deployment
+
+pytestmark = pytest.mark.usefixtures("broker", "database")
+
+# More than one organization may have waiting, and than there are threads: of both, together, too.
+_SENDS = THREADS
+_ANSWERED_IN_S = 60
+# What waits for no batch is answered at once. Far more than that takes, far less than what waits is left waiting.
+_AT_ONCE_S = 10
+
+
+def test_an_organization_whose_sends_nobody_issues_leaves_threads_to_everybody_else(tmp_path: Path) -> None:
+    waiting_long = {"POINTS_WAIT_S": "300"}
+    with deployment(tmp_path, **waiting_long) as parts, ExitStack() as connections:
+        port = ports.any_free()
+        parts.web(port)
+        keys = [_key(), _key()]
+        of_one = [connections.enter_context(_sent(port, keys[0])) for _ in range(_SENDS)]
+        answers = _statuses(of_one, _SENDS - PLACES_OF_AN_ORGANIZATION)
+        of_another = [connections.enter_context(_sent(port, keys[1])) for _ in range(_SENDS)]
+        answers += _statuses(of_another, _SENDS - (PLACES - PLACES_OF_AN_ORGANIZATION))
+        assert answers == Counter({202: 2 * _SENDS - PLACES})
+
+        url = f"http://{ports.HOST}:{port}"
+        assert httpx.get(f"{url}/healthz", timeout=_AT_ONCE_S).status_code == 200
+        body = {"recipient": "a@example.com", "amount": 1}
+        bearer = {"Authorization": f"Bearer {keys[1]}"}
+        verified = httpx.post(f"{url}/v1/points/verify", json=body, headers=bearer, timeout=_AT_ONCE_S)
+        assert verified.json()["data"]["validated"] is True
+
+        parts.worker("worker1")
+        parts.beat()
+        assert _statuses(of_one + of_another, PLACES) == Counter({201: PLACES})
+    assert books.counts() == (0, 2 * _SENDS)
+    assert books.breaches() == []
+
+
+def _key() -> str:
+    organization_id = books.make_organization(10**6)
+    with transaction() as connection:
+        return api_keys.create(connection, organization_id, sandbox=False)[1]
+
+
+@contextmanager
+def _sent(port: int, key: str) -> Iterator[socket.socket]:
+    """Send one request on a connection of its own, and do not wait for its answer."""
+    body = json.dumps({"recipient": "a@example.com", "amount": 1})
+    head = f"POST /v1/points/send HTTP/1.1\r\nHost: {ports.HOST}\r\nAuthorization: Bearer {key}\r\n"
+    head += f"Content-Type: application/json\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection((ports.HOST, port), timeout=_ANSWERED_IN_S) as connection:
+        connection.sendall((head + body).encode())
+        yield connection
+
+
+def _statuses(waiting: list[socket.socket], count: int) -> Counter[int]:
+    """Read the first `count` answers that come, from whichever connection; it is then no longer among the waiting."""
+    statuses: Counter[int] = Counter()
+    with selectors.DefaultSelector() as selector:
+        for connection in waiting:
+            selector.register(connection, selectors.EVENT_READ, connection)
+        while statuses.total() < count:
+            answered = selector.select(_ANSWERED_IN_S)
+            assert answered, f"{statuses.total()} of {count} answers came: {statuses}"
+            for key, _ in answered[: count - statuses.total()]:
+                selector.unregister(key.data)
+                waiting.remove(key.data)
+                with HTTPResponse(key.data) as response:
+                    response.begin()
+                    statuses[response.status] += 1
+    return statuses
