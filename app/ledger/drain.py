@@ -15,14 +15,15 @@ from app.tally import DRAINS, POSTPONED_BATCHES, tally
 # After this many rounds a busy organization makes room for the others: its owner asks for a fresh task.
 ROUNDS_MAX = 10
 
+# Given the ids of the batches that a round has committed, and whether it was the last one: whoever accepts a batch
+# after that must ask for a drain again.
+Announce = Callable[[Sequence[int], bool], None]
+
 _log = logs.logger()
 
 
-def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], None]) -> bool:
+def drain(organization_id: int, *, announce: Announce) -> bool:
     """Issue an organization's queued batches until none is left; tell whether more may be waiting.
-
-    `announce` is given the ids of the batches that each round has committed, and whether this was the
-    last round: whoever accepts a batch after that must ask for a drain again.
 
     The look that ends a drain is made while *not* owning it, after the commit. Whoever found it owned has
     left, and counts on the owner to look again after releasing; a last look from inside would miss a
@@ -45,38 +46,46 @@ def drain(organization_id: int, *, announce: Callable[[Sequence[int], bool], Non
                 return False
             _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
             tally.count(DRAINS, 1, "failed")
-            outcomes, is_done = _one_at_a_time(organization_id), False
+            _one_at_a_time(organization_id, announce)
+            continue
         if outcomes is None:
             return False
-        seconds = time.perf_counter() - began
-        announce([outcome.batch_id for outcome in outcomes], is_done)
-        if outcomes:
-            report(organization_id, outcomes, seconds=seconds)
+        _tell(organization_id, outcomes, announce, is_done=is_done, began=began)
         if is_done:
             return False
     return True
 
 
-def _one_at_a_time(organization_id: int) -> list[Outcome]:
+def _one_at_a_time(organization_id: int, announce: Announce) -> None:
     """Issue each due batch in a transaction of its own, so that one that fails harms only itself."""
     with single_statement() as connection:
         due = due_batches(connection, organization_id, at_most=BATCHES_MAX)
-    outcomes: list[Outcome] = []
     for batch_id in due:
+        began = time.perf_counter()
         try:
             with transaction() as connection, together(connection) as exchange:
                 asked = issue(exchange, organization_id, only=batch_id)
-            found = asked.outcomes()
-            if found is None:
-                return outcomes
-            outcomes += found
+            outcomes = asked.outcomes()
         except Exception as error:  # As above: the next batch shall have its turn.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
             if is_locked_out(error):
-                return outcomes
+                return
             _log.error("batch_postponed", organization_id=organization_id, batch_id=batch_id, **logs.kind_of(error))
             tally.count(POSTPONED_BATCHES)
             with transaction() as connection:
                 postpone(connection, batch_id)
-    return outcomes
+            continue
+        if outcomes is None:
+            return
+        _tell(organization_id, outcomes, announce, is_done=False, began=began)
+
+
+def _tell(
+    organization_id: int, outcomes: Sequence[Outcome], announce: Announce, *, is_done: bool, began: float
+) -> None:
+    """Tell the fronts, then the people, what one transaction that began at `began` (`perf_counter`) has committed."""
+    seconds = time.perf_counter() - began
+    announce([outcome.batch_id for outcome in outcomes], is_done)
+    if outcomes:
+        report(organization_id, outcomes, seconds=seconds)

@@ -13,6 +13,7 @@ from app.exchange import Exchange
 from app.ledger import issue
 from app.ledger.queued import organizations_waiting
 from app.settings import INT64_MAX
+from app.tally import tally
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -111,6 +112,32 @@ def test_a_user_may_hold_more_points_than_64_bits_count() -> None:
     books.fold()
     assert books.balance_of_user(ANN) == 2 * INT64_MAX
     assert books.breaches() == []
+
+
+@pytest.mark.usefixtures("poison")
+def test_a_round_that_failed_is_counted_as_failed_and_each_batch_tried_after_it_as_a_round_of_its_own() -> None:
+    organization_id = books.make_organization(100)
+    for address in (ANN, MALLORY, BOB):
+        books.queue_batch(organization_id, [address], 10)
+    books.drain_all(organization_id)
+    counted = tally.take()
+    assert {field: count for field, count in counted.items() if field.startswith("points_drains|")} == {
+        "points_drains|failed": 1,
+        "points_drains|done": 2,
+    }
+    assert sum(count for field, count in counted.items() if _is_bucket(field, "points_issue_seconds")) == 2
+    assert counted["points_drain_batches|1"] == counted["points_drain_recipients|1"] == 2
+
+
+def _is_bucket(field: str, histogram: str) -> bool:
+    return field.startswith(f"{histogram}|") and not field.endswith("|sum")
+
+
+@pytest.mark.usefixtures("poison")
+def test_each_batch_is_announced_when_it_is_issued_and_waits_for_no_other_of_its_round() -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [address], 10) for address in (ANN, MALLORY, BOB)]
+    assert books.rounds_of(organization_id) == [[queued[0]], [queued[2]]]
 
 
 @pytest.mark.usefixtures("poison")
