@@ -23,8 +23,11 @@ from app.log_output import Output
 from app.timestamps import timestamp
 
 # A key, and a word with something like an address in it: whole, because much of what delimits may stand in an address,
-# but for the beginning of a path with a query.
-_SECRET = re.compile(r"(?<!\S)([^\s@%]*?[?&]\w+=)?\S*(?:@|%40)\S*(?:\.|%2E)\S*\w|pts_(?:live|dev)_\w+", re.IGNORECASE)
+# but for the beginning of a path with a query. What has matched is never tried another way (`?+`, `?>`): a long line of
+# at-signs and dots would hold up everybody for seconds.
+_SECRET = re.compile(
+    r"(?<!\S)([^\s@%]*?[?&]\w+=)?+(?>\S*?(?:@|%40))(?>\S*?(?:\.|%2E))\S*\w|pts_(?:live|dev)_\w+", re.IGNORECASE
+)
 _COLORS = {"warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[31m"}
 _PLACES_MAX = 3
 

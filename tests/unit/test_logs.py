@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,16 @@ def test_no_part_of_an_unusual_address_is_left(address: str, written: list[str])
     logs.configure("web", log_format="json")
     logging.getLogger("some.library").error("told of %s, twice", address)
     assert last(written)["message"].replace("'", "") == "told of ***, twice"
+
+
+def test_a_long_line_of_at_signs_and_dots_is_masked_in_no_time(written: list[str]) -> None:
+    logs.configure("web", log_format="json")
+    began = time.process_time()
+    logging.getLogger("gunicorn.error").error("Error handling request /%s", "@.-" * 20_000)
+    assert time.process_time() - began < 1.0
+    assert last(written)["message"].startswith("Error handling request /@.-")
+    logging.getLogger("gunicorn.error").error("Error handling request /%s", "@.-" * 20_000 + "x")
+    assert last(written)["message"] == "Error handling request ***"
 
 
 def test_what_a_library_warns_of_is_written_at_once_and_what_it_only_tells_may_wait(
