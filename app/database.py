@@ -1,4 +1,4 @@
-"""The way to PostgreSQL: the one place that commits, and the one family of errors."""
+"""The way to PostgreSQL: the one place where transactions begin and end, and the one family of errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +37,9 @@ def is_locked_out(error: Exception) -> bool:
 def transaction() -> Iterator[Connection]:
     """Open one transaction (READ COMMITTED): committed when the block ends, rolled back when it raises.
 
-    This and `transaction_then` are the one place that commits. Functions that take a `connection` never do.
+    Functions that take a `connection` or an exchange never commit. Who calls them does, in one of four ways: with this;
+    with `transaction_then`, a drain; with `together` on a `bare_connection`, where all that is asked is one
+    transaction, as when a send is accepted; with `single_statement`.
     """
     with engine().begin() as connection:
         yield connection

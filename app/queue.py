@@ -166,15 +166,21 @@ def submit(
 
 
 def messages_waiting() -> int | None:
-    """Return how many messages the broker holds that no worker has taken, or None when it is out of reach."""
+    """Return how many messages wait for a worker, for sends and scheduled; None when the broker is out of reach."""
     with celery.connection_for_read() as connection:
         try:
             connection.ensure_connection(max_retries=1, timeout=_CONFIRMED_WITHIN_S)
-            return int(connection.default_channel.queue_declare(QUEUE, passive=True).message_count)
+            return sum(_waiting_in(queue, connection) for queue in (QUEUE, SCHEDULED_QUEUE))
         except OperationalError:
             return None
-        except connection.channel_errors:  # There is no such queue: on Redis an empty one, on RabbitMQ an unused one.
-            return 0
+
+
+def _waiting_in(queue: str, connection: Any) -> int:
+    try:
+        with connection.channel() as channel:
+            return int(channel.queue_declare(queue, passive=True).message_count)
+    except connection.channel_errors:  # There is no such queue: on Redis an empty one, on RabbitMQ an unused one.
+        return 0
 
 
 def _shown(arguments: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Proves that the tests can fail: plants eleven known bugs, one at a time, and expects each to be caught.
+"""Proves that the tests can fail: plants twelve known bugs, one at a time, and expects each to be caught.
 
 `python -m tests.mutants` copies the tree, applies one planted bug to the copy, runs the tests that
 guard against it there, and expects them to be red. A bug that no test sees is a hole in the suite.
@@ -40,6 +40,17 @@ MUTANTS = (
             )
         ],
         tests=["tests/integration/test_locks.py", "tests/integration/test_concurrency.py"],
+    ),
+    Mutant(
+        name="the row lock holds up who only points at the row",
+        edits=[
+            (
+                "app/ledger/issue.py",
+                "pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE",
+                "pg_try_advisory_xact_lock(%(drain)s) FOR UPDATE",
+            )
+        ],
+        tests=["tests/integration/test_locks.py"],
     ),
     Mutant(
         name="a message is acknowledged before its work",

@@ -66,11 +66,8 @@ def sweep() -> None:
 
 
 @celery.task(name=CLAIM_CROSSED, send_events=False)
-def claim_crossed(*, registered_within_s: float | None = 900.0) -> None:
-    """Claim what is held for users whose registration crossed an issue: those registered lately, or (None) all.
-
-    The default is what a beat of the release before means, which says nothing, every five seconds.
-    """
+def claim_crossed(*, registered_within_s: float | None) -> None:
+    """Claim what is held for users whose registration crossed an issue: those registered lately, or (None) all."""
     with transaction() as connection:
         claimed = claim.claim_crossed(connection, registered_within_s=registered_within_s)
     if claimed:

@@ -42,8 +42,7 @@ def reset_sandbox(connection: Connection, organization_id: int) -> int:
 def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, int]]:
     """Lock the organization row, as every change of a balance does, so that none is lost to another.
 
-    NO KEY, because a plain FOR UPDATE would hold up each INSERT whose foreign key points at this row:
-    the front end's new batches.
+    NO KEY, because a plain FOR UPDATE would also hold up each INSERT whose foreign key points at this row: a new key's.
     """
     row = connection.execute(_LOCK, {"id": organization_id}).one_or_none()
     if row is None:

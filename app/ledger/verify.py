@@ -1,4 +1,9 @@
-"""The decision whether points may be issued, and to how many: the same for verify and for send."""
+"""The decision whether points may be issued, and to how many, as verify takes it.
+
+Who may issue is decided by one function for verify and for a send that comes (`app.organizations.may_not_issue`).
+What a balance pays stands here and, for a send, in the SQL of `app.ledger.issue`, so that its organization is not
+locked for one more way to PostgreSQL and back; a test draws balances and queues and holds the two against each other.
+"""
 
 from dataclasses import dataclass
 
@@ -16,13 +21,9 @@ class Verdict:
     affordable_recipients: int
 
 
-def affordable(*, balance: int, amount: int, recipients: int, atomic: bool = False) -> int:
-    """Return how many recipients, from the first on, a balance pays `amount` points each.
-
-    With `atomic` the answer is all or none.
-    """
-    count = min(recipients, balance // amount)
-    return 0 if atomic and count < recipients else count
+def affordable(*, balance: int, amount: int, recipients: int) -> int:
+    """Return how many recipients, from the first on, a balance pays `amount` points each."""
+    return min(recipients, balance // amount)
 
 
 def verify(organization: OrganizationInMode, *, amount: int, recipients: int) -> Verdict:

@@ -46,7 +46,9 @@ def broker() -> Iterator[GaugeMetricFamily]:
     """Yield the messages that wait in the broker, or nothing while it is out of reach."""
     messages = messages_waiting()
     if messages is not None:
-        yield GaugeMetricFamily("points_broker_messages", "Messages that wait in the broker.", value=messages)
+        yield GaugeMetricFamily(
+            "points_broker_messages", "Messages in the broker that wait for a worker.", value=messages
+        )
 
 
 def notes(client: Redis) -> Iterator[GaugeMetricFamily]:

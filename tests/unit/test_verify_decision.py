@@ -1,4 +1,4 @@
-"""The decision of verify, which is also that of send: whether points may be issued, and to how many."""
+"""The decision of verify: whether points may be issued, and to how many."""
 
 from dataclasses import replace
 
@@ -73,14 +73,6 @@ def test_as_many_recipients_are_served_as_the_balance_pays_and_not_one_more(
 
 
 @given(_POINTS, st.integers(1, 2**63 - 1), st.integers(1, 10_000))
-def test_an_atomic_batch_serves_everybody_when_verify_says_so_and_nobody_else(
-    balance: int, amount: int, recipients: int
-) -> None:
+def test_verify_says_yes_when_everybody_is_served_and_only_then(balance: int, amount: int, recipients: int) -> None:
     verdict = verify(organization(balance=balance), amount=amount, recipients=recipients)
-    count = affordable(balance=balance, amount=amount, recipients=recipients, atomic=True)
-    assert count == (recipients if verdict.refusal is None else 0)
-
-
-@pytest.mark.parametrize(("balance", "count"), [(89, 0), (90, 3), (1_000, 3)])
-def test_an_atomic_batch_is_all_or_nobody_around_the_exact_balance(balance: int, count: int) -> None:
-    assert affordable(balance=balance, amount=30, recipients=3, atomic=True) == count
+    assert (verdict.refusal is None) is (verdict.affordable_recipients == recipients)
