@@ -2,9 +2,11 @@
 
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 
-from tests.e2e.conftest import Service, until
+from tests.e2e.conftest import Organization, Service, until
 
 SEEN_WITHIN_S = 30
 
@@ -60,7 +62,36 @@ def test_no_address_no_key_and_no_body_is_in_any_line(service: Service) -> None:
     assert not re.search(r"@[\w-]+\.(com|org|net)|%40|pts_(live|dev)_\w", shown)
 
 
-def test_what_goes_wrong_has_fields_and_no_trace(service: Service) -> None:
-    shown = "\n".join(line for line in service.output if "│" in line and "postgresql" not in line.split("│")[0])
+def test_what_goes_wrong_has_fields_and_no_trace_and_names_nobody(service: Service) -> None:
+    mark = uuid.uuid4().hex
+    caller = service.organization(100)
+    with _refused_by_the_database(service, f"{mark}@example.com"):
+        sent = service.send(caller.live, {"recipient": f"{mark}@example.com", "amount": 1}, Prefer="respond-async")
+        batch_id = sent.json()["data"]["batch_id"]
+        until(lambda: bool(lines(service, "batch_postponed", f"batch_id={batch_id}")), within_s=SEEN_WITHIN_S)
+    [line, *_] = lines(service, "batch_postponed", f"batch_id={batch_id}")
+    fields = {f"organization_id={caller.id}", "error=CheckViolation", "sqlstate=23514", "constraint=ck_nobody"}
+    assert fields <= set(line.split())
+    assert lines(service, "drain_failed", f"organization_id={caller.id}")
+    until(lambda: _status(service, caller, batch_id) == "issued", within_s=SEEN_WITHIN_S)
+    shown = "\n".join(line for line in service.output if "│" in line)
+    assert mark not in shown
     assert "Traceback" not in shown
     assert not re.search(r'^.*│\s+File "', shown, re.MULTILINE)
+
+
+@contextmanager
+def _refused_by_the_database(service: Service, address: str) -> Iterator[None]:
+    """Have PostgreSQL refuse each transaction for an address."""
+    with service.connection() as connection:
+        refuse = f"ADD CONSTRAINT ck_nobody CHECK (email <> '{address}') NOT VALID"
+        connection.exec_driver_sql(f"ALTER TABLE transactions {refuse}")
+    try:
+        yield
+    finally:
+        with service.connection() as connection:
+            connection.exec_driver_sql("ALTER TABLE transactions DROP CONSTRAINT ck_nobody")
+
+
+def _status(service: Service, caller: Organization, batch_id: int) -> str:
+    return str(service.call("GET", f"/v1/batches/{batch_id}", key=caller.live).json()["data"]["status"])
