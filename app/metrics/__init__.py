@@ -1,4 +1,4 @@
-"""Metrics: what `GET /metrics` shows, and where each figure comes from (docs/decisions/0006, docs/observing.md).
+"""Metrics: what `GET /metrics` shows, and where each figure comes from (docs/decisions/0008, docs/observing.md).
 
 requests     what a web process counts of its requests
 processes    the files through which the web processes of one machine add up

@@ -1,4 +1,4 @@
-"""The pages for operators: every command, setting, file and test they name is there."""
+"""The pages: every command, setting, file, test and decision they name is there."""
 
 import re
 from pathlib import Path
@@ -10,10 +10,11 @@ from app.cli import points
 from app.settings import Settings
 from tests.unit.deployment.files import ROOT
 
-_PAGES = [ROOT / "docs" / name for name in ("operating.md", "backup.md", "migrations.md")]
+_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_SOURCES = [path for folder in ("app", "worker", "migrations", "tests") for path in (ROOT / folder).rglob("*.py")]
 
-# Of the environment, and not of the settings.
-_OTHERS = {"POINTS_DATA_DIR"}
+# Of the environment, and not of the settings: of the commands, and of `points send`.
+_OTHERS = {"POINTS_DATA_DIR", "POINTS_KEY"}
 
 
 def _command(words: list[str]) -> click.Command | None:
@@ -28,34 +29,48 @@ def _command(words: list[str]) -> click.Command | None:
 
 
 @pytest.fixture(params=_PAGES, ids=lambda page: page.name)
-def page(request: pytest.FixtureRequest) -> str:
+def page(request: pytest.FixtureRequest) -> Path:
     path: Path = request.param
-    return path.read_text()
+    return path
 
 
-def test_every_command_is_one_of_ours(page: str) -> None:
-    lines = re.findall(r"(?:^\$ |`|&& )points ([a-z][a-z -]*)", page, re.MULTILINE)
-    unknown = [line for line in lines if _command([word for word in line.split() if word[0] != "-"]) is None]
-    assert lines
-    assert unknown == []
+def _commands(page: Path) -> list[str]:
+    return re.findall(r"(?:^\$ |`|&& )(?:\.venv/bin/)?points ([a-z][a-z -]*)", page.read_text(), re.MULTILINE)
 
 
-def test_every_setting_is_one_of_ours(page: str) -> None:
+def test_every_command_is_one_of_ours(page: Path) -> None:
+    lines = _commands(page)
+    assert [line for line in lines if _command([word for word in line.split() if word[0] != "-"]) is None] == []
+
+
+def test_the_pages_for_operators_name_commands() -> None:
+    assert all(_commands(ROOT / "docs" / name) for name in ("operating.md", "backup.md", "migrations.md"))
+
+
+def test_every_setting_is_one_of_ours(page: Path) -> None:
     known = {f"POINTS_{name.upper()}" for name in Settings.model_fields} | _OTHERS
-    assert set(re.findall(r"\bPOINTS_[A-Z_]+\b", page)) <= known
+    assert set(re.findall(r"\bPOINTS_[A-Z_]+\b", page.read_text())) <= known
 
 
-def test_every_link_leads_somewhere(page: str) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", page):
-        assert (ROOT / "docs" / target).exists(), target
-    for target in re.findall(r"\]\(#([^)]+)\)", page):
-        headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", page, re.MULTILINE)}
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = page.read_text()
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), target
+    for target in re.findall(r"\]\(#([^)]+)\)", text):
+        headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
         assert target in headings, target
 
 
-def test_every_file_of_the_tree_is_there(page: str) -> None:
-    for path in re.findall(r"`((?:tests|app|migrations|deploy)/[\w/.-]+)`", page):
+def test_every_file_of_the_tree_is_there(page: Path) -> None:
+    for path in re.findall(r"`((?:tests|app|migrations|deploy)/[\w/.-]+)`", page.read_text()):
         assert (ROOT / path).exists(), path
+
+
+def test_every_decision_that_is_named_is_there() -> None:
+    known = {int(decision.name[:4]) for decision in (ROOT / "docs" / "decisions").glob("*.md")}
+    for path in (*_PAGES, *_SOURCES):
+        named = {int(number) for number in re.findall(r"\bdecisions?(?:/| )(\d+)", path.read_text())}
+        assert named <= known, path
 
 
 def test_every_alert_leads_to_a_symptom() -> None:
