@@ -9,10 +9,12 @@ The nouns are files in this folder; the edges call them and never each other.
     organizations, api_keys, users,      rows: who issues, who may call, who receives,
     batches                              and what has been accepted
     acceptance                           the one statement that knows who calls and accepts what they send
+    redis_client, process_redis          Redis: by its address, and as a process reaches it
+    hints, last_runs                     what is told over it: which batches are final, when a sweep and an audit ran
+    broker, redis_channel, queue         the Celery app, and how a drain is asked for
     logs, log_output, tally              what is told and what is counted, by every process
     ledger/                              the only code that touches a balance
     pages/                               lists of batches and transactions, page by page
-    queue                                the Celery app, and how a batch is handed to a worker
     metrics/                             what `GET /metrics` shows, and where each figure comes from
     api/  cli/                           the edges of this package: HTTP, and a person's terminal
     local/                               embedded PostgreSQL and Valkey, and the supervisor of `points up`

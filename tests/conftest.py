@@ -12,7 +12,7 @@ from structlog.contextvars import clear_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
 import migrations
-from app import connections, hints
+from app import connections, process_redis
 from app.connections import forget_connections_of_the_parent
 from app.database import transaction
 from app.local.datadir import DataDir
@@ -37,9 +37,9 @@ def forget_everything() -> None:
         connections._engine.dispose()
     forget_connections_of_the_parent()
     settings.cache_clear()
-    if hints.redis.cache_info().currsize:
-        hints.redis().close()
-    hints.redis.cache_clear()
+    if process_redis.redis.cache_info().currsize:
+        process_redis.redis().close()
+    process_redis.redis.cache_clear()
     tally.take()
     clear_contextvars()
 
@@ -105,7 +105,7 @@ def broker(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a test the real Valkey, empty."""
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
     forget_everything()
-    hints.redis().flushdb()
+    process_redis.redis().flushdb()
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from functools import partial
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
-from app import batches, hints, logs
+from app import batches, hints, last_runs, logs
 from app.database import snapshot, transaction
 from app.ledger import audit as ledger_audit
 from app.ledger import claim, fold
@@ -62,7 +62,7 @@ def sweep() -> None:
         _log.info("resubmitted", organization_ids=waiting)
         tally.count(RESUBMITTED, len(waiting))
     tally.count(SWEEPS)
-    hints.note_sweep()
+    last_runs.note_sweep()
 
 
 @celery.task(name=CLAIM_CROSSED, send_events=False)
@@ -97,7 +97,7 @@ def audit() -> None:
         return
     seconds = time.monotonic() - began
     try:
-        hints.note_audit(seconds=seconds, breaches=len(found.breaches))
+        last_runs.note_audit(seconds=seconds, breaches=len(found.breaches))
     except RedisError as error:
         _log.warning("audit_not_noted", **logs.kind_of(error))
     tally.count(AUDITS, 1, "not_balanced" if found.breaches else "balanced")

@@ -7,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.api import envelope
 from app.database import transaction
-from app.hints import redis
+from app.process_redis import redis
 
 blueprint = Blueprint("health", __name__)
 

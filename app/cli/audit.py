@@ -7,7 +7,7 @@ from functools import partial
 import click
 from redis.exceptions import RedisError
 
-from app import hints
+from app import last_runs
 from app.cli.answer import Answer
 from app.cli.operator import document, operator_command
 from app.database import snapshot
@@ -26,7 +26,7 @@ def audit() -> Answer:
     with snapshot() as connection:
         found = audit_books(connection)
     with suppress(RedisError):  # Where no Redis runs, nobody watches.
-        hints.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
+        last_runs.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
     looked_at = ", ".join(
         f"{number} {one if number == 1 else several}"
         for number, one, several in (

@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import hints
+from app import last_runs
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.connections import new_engine
 from app.errors import Refused
@@ -89,7 +89,7 @@ def _look_at_redis() -> dict[str, Any]:
     try:
         with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
             server = client.info("server")
-            swept_s_ago = hints.swept_s_ago(client)
+            swept_s_ago = last_runs.swept_s_ago(client)
             release = server.get("valkey_version") or server["redis_version"]
             return {
                 "redis": f"{server.get('server_name', 'redis')} {release}",

@@ -10,7 +10,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import hints
+from app import process_redis
 from app.metrics import processes, shipping, state
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -23,7 +23,7 @@ class _Servers:
     """The figures that lie in Redis and PostgreSQL. A server that is away takes its own with it, and no others."""
 
     def collect(self) -> Iterator[Metric]:
-        client = hints.redis()
+        client = process_redis.redis()
         for read in (lambda: shipping.read(client), lambda: state.notes(client), state.broker, state.queue):
             yield from _all_or_none(read)
 

@@ -11,7 +11,7 @@ from prometheus_client.utils import floatToGoString
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app import hints
+from app import process_redis
 from app.tally import FAMILIES, SEPARATOR, SUM, Family, Tally, tally
 
 _KEY = "points:work"
@@ -34,7 +34,7 @@ def ship(counted: Tally = tally) -> None:
     if not counts:
         return
     try:
-        with hints.redis().pipeline(transaction=True) as additions:
+        with process_redis.redis().pipeline(transaction=True) as additions:
             for field, amount in counts.items():
                 additions.hincrbyfloat(_KEY, field, amount)
             additions.execute()

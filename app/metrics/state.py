@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
-from app import hints
+from app import last_runs
 from app.connections import new_engine, wait_at_most
 from app.ledger.queued import count_queued
 from app.queue import messages_waiting
@@ -59,10 +59,10 @@ def notes(client: Redis) -> Iterator[GaugeMetricFamily]:
     Raises:
         RedisError: Redis is out of reach.
     """
-    swept_at = hints.swept_at(client)
+    swept_at = last_runs.swept_at(client)
     if swept_at is not None:
         yield GaugeMetricFamily("points_last_sweep_timestamp_seconds", "When a sweep last ran.", value=swept_at)
-    audit = hints.last_audit(client)
+    audit = last_runs.last_audit(client)
     if audit is not None:
         yield GaugeMetricFamily(
             "points_last_audit_timestamp_seconds", "When an audit last ended.", value=audit.ended_at

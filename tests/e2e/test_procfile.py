@@ -19,7 +19,7 @@ from redis.exceptions import AuthenticationError
 from redis.exceptions import ConnectionError as NotReachedError
 
 import migrations
-from app import hints
+from app import last_runs, process_redis
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.valkey import Valkey
@@ -120,7 +120,8 @@ def test_every_part_comes_up_healthy_does_its_work_and_stops_when_asked(place: P
             until(lambda name=name, process=process: is_up(name, process, place), within_s=STARTED_IN_S)
         web = httpx.get(f"http://{ports.HOST}:{place.web_port}/readyz")
         assert (web.status_code, web.json()["data"]) == (200, {"status": "ready"})
-        until(lambda: hints.swept_s_ago(hints.redis()) is not None, within_s=STARTED_IN_S)  # Beat asked, a worker did.
+        # Beat asked, a worker did.
+        until(lambda: last_runs.swept_s_ago(process_redis.redis()) is not None, within_s=STARTED_IN_S)
         assert not list(place.folder.rglob("*schedule*")), "beat keeps its schedule in memory"
         flower = f"http://{ports.HOST}:{place.flower_port}/"
         user, _, password = SECRETS["FLOWER_BASIC_AUTH"].partition(":")

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import hints
+from app import hints, process_redis
 from app.hints import Hint
 
 
 @pytest.fixture(autouse=True)
 def pulse(broker: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a moment without a hint be short."""
-    monkeypatch.setattr(hints, "_TIMEOUT_S", 0.05)
-    hints.redis.cache_clear()
+    monkeypatch.setattr(process_redis, "_TIMEOUT_S", 0.05)
+    process_redis.redis.cache_clear()
 
 
 def heard(listening: Iterator[Hint | None]) -> Hint:

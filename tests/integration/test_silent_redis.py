@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from redis.exceptions import RedisError
 
-from app import hints
+from app import hints, last_runs, process_redis
 from tests.crash.proxy import Proxy
 
 
 @pytest.fixture
 def proxy(redis_proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Proxy:
     """Give a proxy before Redis, and a service that soon notices its silence."""
-    monkeypatch.setattr(hints, "_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(hints, "_HEALTH_CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(process_redis, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(process_redis, "_HEALTH_CHECK_INTERVAL_S", 0.2)
     return redis_proxy
 
 
@@ -48,6 +48,6 @@ def test_to_tell_a_silent_redis_something_ends(proxy: Proxy, events: list[Mutabl
     proxy.tell("hole")
     began = time.monotonic()
     hints.publish(hint(2))
-    hints.note_sweep()
+    last_runs.note_sweep()
     assert time.monotonic() - began < 10
     assert [event["event"] for event in events] == ["hint_lost", "sweep_not_noted"]

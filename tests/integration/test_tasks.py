@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 from sqlalchemy import text
 
-from app import hints
+from app import hints, last_runs, process_redis
 from app.database import transaction
 from app.ledger import drain, issue
 from tests.integration import books
@@ -76,10 +76,10 @@ def test_the_sweep_asks_for_those_whose_message_was_lost_and_notes_that_it_ran(
     books.queue_batch(lost, [ANN], 1)
     books.queue_batch(young, [ANN], 1)
     books.execute(f"UPDATE batches SET created_at = now() - interval '4 s' WHERE organization_id = {lost}")
-    assert hints.swept_s_ago(hints.redis()) is None
+    assert last_runs.swept_s_ago(process_redis.redis()) is None
     tasks.sweep()
     assert submitted == [lost]
-    seconds = hints.swept_s_ago(hints.redis())
+    seconds = last_runs.swept_s_ago(process_redis.redis())
     assert seconds is not None
     assert seconds < 10
 
@@ -122,12 +122,12 @@ def test_the_audit_task_notes_what_it_found(tasks: ModuleType) -> None:
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 10)
     tasks.audit()
-    noted = hints.last_audit(hints.redis())
+    noted = last_runs.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches == 0
     books.execute(f"UPDATE organizations SET balance = balance + 1 WHERE id = {organization_id}")
     tasks.audit()
-    noted = hints.last_audit(hints.redis())
+    noted = last_runs.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches > 0
 
@@ -136,7 +136,7 @@ def test_an_audit_that_redis_does_not_hear_of_is_told_in_the_log(
     tasks: ModuleType, events: list[MutableMapping[str, Any]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:  # Undone before the environment forgets the real client.
-        patch.setattr(hints, "redis", lambda: Redis(host="127.0.0.1", port=1))
+        patch.setattr(process_redis, "redis", lambda: Redis(host="127.0.0.1", port=1))
         tasks.audit()
     assert [event["event"] for event in events] == ["audit_not_noted", "audited"]
 
@@ -148,5 +148,5 @@ def test_an_audit_that_does_not_end_in_its_time_is_given_up_and_notes_nothing(
     slow = {"slow": "SELECT pg_sleep(60)::text AS subject, '' AS seen"}
     monkeypatch.setattr("app.ledger.audit._RULES", slow)
     tasks.audit()
-    assert hints.last_audit(hints.redis()) is None
+    assert last_runs.last_audit(process_redis.redis()) is None
     assert [event["event"] for event in events] == ["audit_not_finished"]

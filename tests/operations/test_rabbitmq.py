@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app import hints
+from app import process_redis
 from app.local import ports
 from tests.crash.parts import Part, until
 from tests.operations.deployment import STARTED_IN_S, deployment
@@ -92,4 +92,4 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: s
     assert parts.deaths() == {}
     issued_exactly(callers.answers)
     # What Celery keeps on Redis has its name or Kombu's; hints and limits have ours.
-    assert [key for key in hints.redis().scan_iter() if not key.startswith("points:")] == []
+    assert [key for key in process_redis.redis().scan_iter() if not key.startswith("points:")] == []

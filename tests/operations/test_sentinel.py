@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app import hints
+from app import process_redis
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.valkey import Valkey
@@ -104,7 +104,7 @@ def _knows_the_others(port: int) -> bool:
 def _master() -> int:
     """Return the port of the server that the service's own client is led to."""
     try:
-        return int(hints.redis().info("server")["tcp_port"])
+        return int(process_redis.redis().info("server")["tcp_port"])
     except RedisError:
         return 0
 

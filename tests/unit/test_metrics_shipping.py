@@ -9,7 +9,7 @@ from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 from prometheus_client.core import CollectorRegistry
 
-from app import hints
+from app import last_runs, process_redis
 from app.metrics import shipping, state
 from app.metrics.page import page
 from app.tally import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, Tally
@@ -19,7 +19,7 @@ from app.tally import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, Tally
 def redis(monkeypatch: pytest.MonkeyPatch) -> FakeRedis:
     """Give the module a Redis of its own; `connected` takes it away and brings it back."""
     client = FakeRedis(server=FakeServer(), decode_responses=True)
-    monkeypatch.setattr(hints, "redis", lru_cache(lambda: client))
+    monkeypatch.setattr(process_redis, "redis", lru_cache(lambda: client))
     return client
 
 
@@ -100,11 +100,11 @@ def test_the_page_is_200_without_the_figures_of_what_is_away(
         assert name not in response.text
 
 
-@pytest.mark.parametrize("read", [lambda: state.notes(hints.redis())])
+@pytest.mark.parametrize("read", [lambda: state.notes(process_redis.redis())])
 def test_what_nobody_has_noted_is_absent_and_what_was_noted_is_there(redis: FakeRedis, read: Callable[[], Any]) -> None:
     assert list(read()) == []
-    hints.note_sweep()
-    hints.note_audit(seconds=1.5, breaches=2)
+    last_runs.note_sweep()
+    last_runs.note_audit(seconds=1.5, breaches=2)
     found = {metric.name: metric.samples[0].value for metric in read()}
     assert found["points_audit_breaches"] == 2
     assert found["points_audit_seconds"] == 1.5

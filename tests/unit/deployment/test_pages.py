@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
+import app
 from app.cli import points
 from app.settings import Settings
 from tests.unit.deployment.files import ROOT
@@ -71,6 +72,13 @@ def test_every_decision_that_is_named_is_there() -> None:
     for path in (*_PAGES, *_SOURCES):
         named = {int(number) for number in re.findall(r"\bdecisions?(?:/| )(\d+)", path.read_text())}
         assert named <= known, path
+
+
+def test_the_map_of_the_code_names_every_module_once() -> None:
+    assert app.__doc__ is not None
+    names = " ".join(line[4:41] for line in app.__doc__.splitlines() if line.startswith("    "))
+    there = [path.stem + "/" * path.is_dir() for path in (ROOT / "app").iterdir() if not path.stem.startswith("_")]
+    assert sorted(names.replace(",", "").split()) == sorted(there)
 
 
 def test_every_alert_leads_to_a_symptom() -> None:
