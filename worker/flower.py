@@ -29,6 +29,8 @@ def prepare(arguments: Sequence[str], environment: Mapping[str, str] = os.enviro
 
     options.read_only = True
     options.natural_time = False
+    # It would else tell the workers to report their jobs, whatever the setting says.
+    options.enable_events = settings().worker_events
     # The arguments say for which organization a job is, and for how many recipients. Every job shown is an
     # issue, so its name is left out, and the rest fits on a screen.
     options.tasks_columns = "state,kwargs,received,runtime,uuid"

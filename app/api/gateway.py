@@ -6,6 +6,7 @@ Start it with `gunicorn --config python:app.api.gateway`. gunicorn's own environ
 
 import gc
 import os
+import resource
 from collections import Counter
 from typing import Any
 
@@ -25,6 +26,27 @@ except SettingsError as error:
     # The master checks them too: the start ends with the sentence, not with a worker's trace.
     raise SystemExit(f"points: {error}") from None
 
+# So many callers a process keeps a connection with.
+_CONNECTIONS_MAX = 1_000
+# What else it opens: connections to PostgreSQL and Redis, files, pipes.
+_OTHER_FILES_MAX = 150
+
+
+def _connections_max() -> int:
+    """Have the system let each process open as many files as it needs, or fewer connections where it does not.
+
+    Many systems admit 1,024 until they are asked for more. To a connection too many gunicorn's process would answer by
+    ending, with all that wait in it.
+    """
+    admitted, at_most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS_MAX + _OTHER_FILES_MAX
+    if at_most != resource.RLIM_INFINITY:
+        wanted = min(wanted, at_most)
+    if admitted != resource.RLIM_INFINITY and admitted < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, at_most))
+    return wanted - _OTHER_FILES_MAX
+
+
 # gunicorn's settings, under the names it gives them.
 wsgi_app = "app.api.gateway:application()"
 worker_class = GatewayWorker
@@ -32,7 +54,7 @@ bind = "127.0.0.1:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
 # Threads outnumber the requests that may wait: one that waits holds a thread and nothing else.
 threads = THREADS
-worker_connections = 1_000
+worker_connections = _connections_max()
 # A kept connection spares the next call a handshake.
 keepalive = 30
 # On SIGTERM, requests that wait are let finish: nobody's answer is cut off.

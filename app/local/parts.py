@@ -35,9 +35,11 @@ def valkey(server: Valkey) -> Part:
 
 
 def web(port: int) -> Part:
+    """The front end; a SIGTERM lets the calls that wait have their answers, however long they may wait."""
     return Part(
         name="web",
         environment=_LOGS,
+        stop_timeout_s=settings().wait_s + 15,
         command=[
             sys.executable,
             "-m",
@@ -78,8 +80,6 @@ def flower(port: int, password: str, memory: Path) -> Part:
             **_LOGS,
             "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}",
             "FLOWER_DB": str(memory),
-            # Flower would else tell the workers to report, whatever the setting says.
-            "FLOWER_ENABLE_EVENTS": str(settings().worker_events).lower(),
         },
         stop_timeout_s=10,
     )

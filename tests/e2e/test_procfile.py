@@ -182,7 +182,7 @@ def test_redis_keeps_every_change_evicts_nothing_and_wants_its_password(tmp_path
             stranger.ping()
         with _client(port) as client:
             found = client.config_get("appendonly", "maxmemory-policy", "save")
-        assert found == {"appendonly": "yes", "maxmemory-policy": "noeviction", "save": ""}
+        assert found == {"appendonly": "yes", "maxmemory": "629145600", "maxmemory-policy": "noeviction", "save": ""}
         assert (tmp_path / "appendonlydir").is_dir(), "it keeps its data in the working directory, which is the volume"
 
 

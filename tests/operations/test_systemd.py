@@ -3,12 +3,14 @@
 import configparser
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -46,10 +48,23 @@ def _words(name: str) -> list[str]:
     return shlex.split(line.removeprefix(_BIN))
 
 
-@pytest.mark.parametrize(("unit", "line"), [("points-worker@.service", "worker"), ("points-beat.service", "beat")])
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("name", sorted(path.name for path in _UNITS.iterdir()))
+def test_systemd_understands_every_line_of_a_unit(name: str, tmp_path: Path) -> None:
+    for unit in _UNITS.iterdir():  # With programs that are there.
+        (tmp_path / unit.name).write_text(unit.read_text().replace(_BIN, f"{Path(sys.executable).parent}/"))
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("unit", "line"),
+    [("points-worker@.service", "worker"), ("points-beat.service", "beat"), ("points-flower.service", "flower")],
+)
 def test_a_unit_runs_what_the_procfile_runs(unit: str, line: str, tmp_path: Path) -> None:
     # The stand-in for Celery in the tests of the Procfile leaves out the name of the program.
-    assert _words(unit)[1:] == words_of_line(line, tmp_path, WORKER_NAME="worker1")[1:]
+    assert _words(unit)[1:] == words_of_line(line, tmp_path, WORKER_NAME="worker1", FLOWER_BASIC_AUTH="a:b")[1:]
 
 
 def test_web_runs_what_the_procfile_runs_and_gets_its_address_from_the_socket(tmp_path: Path) -> None:
@@ -57,6 +72,13 @@ def test_web_runs_what_the_procfile_runs_and_gets_its_address_from_the_socket(tm
     assert _words("points-web.service") == line[: line.index("--bind")]
     assert _unit("points-web.service")["Unit"]["Requires"] == "points-web.socket"
     assert _unit("points-web.socket")["Socket"]["ListenStream"] == "127.0.0.1:8000"
+
+
+def test_systemd_admits_the_threads_and_connections_of_as_many_web_processes_as_compose_does() -> None:
+    web = _unit("points-web.service")["Service"]
+    assert int(web["TasksMax"]) == int(service("web")["pids_limit"])
+    gateway = import_module("app.api.gateway")  # It reads the settings when it is imported.
+    assert int(web["LimitNOFILE"]) >= gateway.worker_connections + gateway._OTHER_FILES_MAX
 
 
 @pytest.mark.parametrize(("unit", "name"), [("points-web.service", "web"), ("points-worker@.service", "worker")])

@@ -1,5 +1,8 @@
-"""Flower starts only where a password, or the loopback address, keeps strangers from its pages."""
+"""Flower starts only where a password, or the loopback address, keeps strangers out; and it heeds a setting."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -47,3 +50,17 @@ def test_a_password_or_the_loopback_address_lets_it_start(
     require_password: Callable[..., Any], arguments: list[str], variables: dict[str, str]
 ) -> None:
     require_password(["celery", "flower", *arguments], variables)
+
+
+@pytest.mark.parametrize("events", ["true", "false"])
+def test_it_tells_the_workers_to_report_only_where_the_setting_says_so(events: str) -> None:
+    prepared = "from worker import flower; flower.prepare(['--address=127.0.0.1'], {})"
+    shown = "from tornado.options import options; print(options.enable_events)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{prepared}; {shown}"],
+        env=os.environ | {"POINTS_WORKER_EVENTS": events},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str(events == "true")

@@ -24,6 +24,7 @@ from gunicorn.http.errors import (
     ParseException,
 )
 
+from app.local import parts
 from app.log_output import Output
 from tests.unit.deadline import TIMEOUT_S
 
@@ -162,6 +163,41 @@ def test_a_process_keeps_to_the_least_used_core_where_there_is_a_process_for_eac
 def test_where_no_process_can_be_kept_to_a_core_none_is(gateway: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.sched_setaffinity", raising=False)
     assert core_of_one_more(gateway, 2) is None
+
+
+@pytest.mark.parametrize("wait_s", ["0", "25", "600"])
+def test_points_up_lets_web_answer_whoever_waits_before_it_kills_it(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, wait_s: str
+) -> None:
+    monkeypatch.setenv("POINTS_WAIT_S", wait_s)
+    gateway: ModuleType = request.getfixturevalue("gateway")
+    assert parts.web(8000).stop_timeout_s > gateway.graceful_timeout > float(wait_s)
+
+
+@pytest.mark.parametrize(
+    ("files", "raised_to", "connections"),
+    [
+        ((20_000, 20_000), [], 1_000),
+        ((-1, -1), [], 1_000),
+        ((1_024, 4_096), [(1_150, 4_096)], 1_000),
+        ((256, -1), [(1_150, -1)], 1_000),
+        ((256, 1_024), [(1_024, 1_024)], 874),
+        ((1_024, 1_024), [], 874),
+    ],
+)
+def test_a_process_is_admitted_the_files_it_needs_or_takes_fewer_connections(
+    gateway: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    files: tuple[int, int],
+    raised_to: list[tuple[int, int]],
+    connections: int,
+) -> None:
+    raised: list[tuple[int, int]] = []
+    monkeypatch.setattr("resource.RLIM_INFINITY", -1)  # A number of each system's own.
+    monkeypatch.setattr("resource.getrlimit", lambda _: files)
+    monkeypatch.setattr("resource.setrlimit", lambda _, limits: raised.append(limits))
+    assert (gateway._connections_max(), raised) == (connections, raised_to)
+    assert gateway.threads < gateway._CONNECTIONS_MAX
 
 
 def test_a_connection_that_says_nothing_gets_no_thread_and_ends_with_the_process(gateway: ModuleType) -> None:

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from app.api.places import THREADS
 from app.queue import TASK_TIME_LIMIT_S
 from tests.unit.deployment.files import OF_OURS, ROOT, RUNNING, SECRETS, compose, seconds, service
 from tests.unit.deployment.lines import words_of_line
 
+# Of a web process: to listen, to look, to write the log, to count, and its own.
+_OTHER_THREADS = 10
 _EVERYWHERE = "0.0.0.0"  # noqa: S104  # Compared with, and never bound to.
 
 
@@ -135,7 +138,20 @@ def test_a_container_is_not_root_gains_no_rights_and_writes_only_where_it_must(n
 def test_a_container_has_an_end_of_memory_and_processes_that_can_be_moved(name: str) -> None:
     assert re.fullmatch(r"\d+[mg]", service(name)["mem_limit"])
     assert service(name, {**SECRETS, f"{name.upper()}_MEMORY": "7g"})["mem_limit"] == "7g"
-    assert service(name)["pids_limit"] > 64, "web has that many threads a process"
+    assert int(service(name)["pids_limit"]) >= 2_048
+
+
+def test_web_may_start_the_threads_of_all_its_processes() -> None:
+    processes = 20
+    assert int(service("web")["pids_limit"]) > processes * (THREADS + _OTHER_THREADS)
+    assert service("web", {**SECRETS, "WEB_PIDS": "7"})["pids_limit"] == "7"
+
+
+def test_redis_refuses_what_it_has_no_room_for_before_the_container_ends() -> None:
+    [*_, command] = service("redis")["command"]
+    [mib] = re.findall(r"--maxmemory (\d+)mb ", command)
+    assert int(mib) <= 0.6 * 1_024
+    assert service("redis")["mem_limit"] == "1g"
 
 
 def test_what_must_last_lies_in_named_volumes() -> None:
