@@ -94,16 +94,14 @@ _TRANSACTIONS = f"""
 """.encode()
 
 
-def find_issued(
-    connection: AnyConnection, batch_ids: Sequence[int]
-) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
+def find_final(connection: AnyConnection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
     """Return those of the given batches that are final, each with its transactions, by one statement.
 
     For a few small batches, whose callers the front has made sure of: here is asked for no organization.
     """
     found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
     with together(connection) as exchange:
-        answer = exchange.ask(_FIND_ISSUED, ids=array(batch_ids))
+        answer = exchange.ask(_FIND_FINAL, ids=array(batch_ids))
     for row in answer.rows:
         _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
         if row[_BATCH_WIDTH] is not None:  # A refused batch has no transactions.
@@ -115,7 +113,7 @@ _BATCH_WIDTH = len(BatchRow._fields)
 
 # The ids come out of a SELECT, so that PostgreSQL keeps one plan: for ids that it sees, it would make a new one
 # for each call, which takes longer than to read a few small batches.
-_FIND_ISSUED = Statement(f"""
+_FIND_FINAL = Statement(f"""
     SELECT {_BATCH}, {_TRANSACTION}
     FROM batches b
     JOIN organizations o ON o.id = b.organization_id

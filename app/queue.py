@@ -33,9 +33,9 @@ QUEUE = "points"
 SCHEDULED_QUEUE = "points.scheduled"
 
 SWEEP_EVERY_S = 2.0
-# How often it is looked for crossings, and among whom: users registered within so many seconds, or all. Registration
-# and issue can cross, and both are over long before the second of these windows is. After an import of a million users
-# such a look takes ten seconds, so that it is not made for all of them every five.
+# How often crossings of a registration and an issue are looked for, and among whom: the users registered within so many
+# seconds, or (None) all. Neither a registration nor an issue lasts a quarter of an hour, so the second of these windows
+# misses none. After an import of a million users a look takes ten seconds, too long for one every five.
 CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
 FOLD_EVERY_S = 5.0
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0

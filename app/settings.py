@@ -64,7 +64,7 @@ def _require_options_of_postgresql(url: str) -> None:
     try:
         port = str(conninfo.conninfo_to_dict(url).get("port", ""))
     except ProgrammingError:
-        raise ValueError("PostgreSQL knows one of its options not, or not in this form") from None
+        raise ValueError("PostgreSQL does not know one of its options, or not in this form") from None
     if not re.fullmatch(r"[0-9,]*", port):
         raise ValueError("its port cannot be read")
 

@@ -26,7 +26,7 @@ from app.queue import (
 )
 from app.tally import AUDITS, CLAIMED, RESUBMITTED, SWEEPS, tally
 
-# What is left after these steps waits for the next run, ten minutes later.
+# Work in steps, each a transaction of its own. What is left after so many waits for the next run.
 _FORGET_STEP = 1_000
 _FORGET_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20

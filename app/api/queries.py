@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from werkzeug.datastructures import MultiDict
 
 from app import addresses
-from app.api.schemas import Faults
+from app.api.schemas import FaultsFound
 from app.api_keys import Caller
 from app.errors import InvalidAddress
 from app.pages import cursors
@@ -59,7 +59,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
     Raises:
         InvalidRequest: with every fault of the query, each under its parameter.
     """
-    faults = Faults()
+    faults = FaultsFound()
 
     def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
         values = query.getlist(name)
@@ -124,7 +124,7 @@ def _moment(text: str) -> datetime:
         if _MOMENT.fullmatch(text):
             return datetime.fromisoformat(text.upper()).astimezone(UTC)  # Of nine decimals the first six.
     except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
-        raise _Fault("must be a date, a time and a zone that there are.") from None
+        raise _Fault("must be a date, a time and a zone that exist.") from None
     hint = " A + before a zone is written %2B." if " " in text else ""
     raise _Fault(f"must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z.{hint}")
 

@@ -19,7 +19,7 @@ ENTRIES_LISTED_MAX = 100
 COSTLY_CHARACTERS_MAX = 20_000
 
 
-class Faults:
+class FaultsFound:
     """The faults found so far, by field. Bad entries of the list are all counted, the first hundred named."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
         InvalidRequest: with every fault, each under its field; a bad entry under its place, `recipients.3`.
     """
     fields = _parse_object(body)
-    faults = Faults()
+    faults = FaultsFound()
     addresses = _read_addresses(fields, faults, settings)
     amount = _read_amount(fields.get("amount"), _recipients_sent(fields), faults, settings)
     atomic = _read_atomic(fields.get("atomic"), faults)
@@ -102,7 +102,7 @@ def _kind(value: object) -> str:
     return names[type(value)]
 
 
-def _read_addresses(fields: Mapping[str, Any], faults: Faults, settings: Settings) -> list[Address]:
+def _read_addresses(fields: Mapping[str, Any], faults: FaultsFound, settings: Settings) -> list[Address]:
     """Return the recipients in order; with a fault, those that could be read."""
     one, many = fields.get("recipient"), fields.get("recipients")
     if _is_missing(one) and _is_missing(many):
@@ -124,7 +124,7 @@ def _recipients_sent(fields: Mapping[str, Any]) -> int:
     return (0 if _is_missing(one) else 1) + (len(many) if isinstance(many, list) else 0)
 
 
-def _read_one(value: object, faults: Faults) -> list[Address]:
+def _read_one(value: object, faults: FaultsFound) -> list[Address]:
     if not isinstance(value, str):
         faults.add("recipient", f"The recipient must be a string with an e-mail address, but is {_kind(value)}.")
         return []
@@ -135,7 +135,7 @@ def _read_one(value: object, faults: Faults) -> list[Address]:
         return []
 
 
-def _read_list(value: object, faults: Faults, settings: Settings) -> list[Address]:
+def _read_list(value: object, faults: FaultsFound, settings: Settings) -> list[Address]:
     if not isinstance(value, list):
         faults.add("recipients", f"The recipients must be an array of e-mail addresses, but are {_kind(value)}.")
         return []
@@ -170,7 +170,7 @@ def _read_list(value: object, faults: Faults, settings: Settings) -> list[Addres
     return addresses
 
 
-def _read_amount(value: object, recipients: int, faults: Faults, settings: Settings) -> int:
+def _read_amount(value: object, recipients: int, faults: FaultsFound, settings: Settings) -> int:
     if _is_missing(value):
         faults.add("amount", "The amount field is required.")
     elif isinstance(value, bool) or not isinstance(value, int):
@@ -188,7 +188,7 @@ def _read_amount(value: object, recipients: int, faults: Faults, settings: Setti
     return 0
 
 
-def _read_atomic(value: object, faults: Faults) -> bool:
+def _read_atomic(value: object, faults: FaultsFound) -> bool:
     if _is_missing(value):
         return False
     if not isinstance(value, bool):
@@ -197,7 +197,7 @@ def _read_atomic(value: object, faults: Faults) -> bool:
     return value
 
 
-def _read_label(value: object, faults: Faults) -> str | None:
+def _read_label(value: object, faults: FaultsFound) -> str | None:
     if _is_missing(value):
         return None
     if not isinstance(value, str):

@@ -116,10 +116,10 @@ class Sending:
         _note_uses(group)
 
     def _tell(self, group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception]) -> None:
-        """Give each its outcome, and wake who does not wait for a batch.
+        """Give each its outcome, and wake those that wait for no batch.
 
-        Who does is registered before it knows of it, so that it cannot have left already. A hint that was quicker,
-        because its drain was asked for ahead, is remembered.
+        One that waits for a batch is registered before it learns that it is accepted, so that it cannot have left
+        already. A hint that came even earlier, because the drain was asked for ahead, is remembered.
         """
         now = time.perf_counter()
         heard_of = []

@@ -155,7 +155,7 @@ class Waiting:
 
 def _read(batch_ids: Sequence[int]) -> dict[int, Rows]:
     with bare_connection() as connection:
-        return batches.find_issued(connection, batch_ids)
+        return batches.find_final(connection, batch_ids)
 
 
 def _final_among(batch_ids: Sequence[int]) -> list[int]:

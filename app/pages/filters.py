@@ -36,10 +36,6 @@ class Filters:
     allocated: bool | None = None
 
     @property
-    def has_flags(self) -> bool:
-        return (self.debited, self.credited, self.allocated) != (None, None, None)
-
-    @property
     def credit(self) -> bool | None:
         """What is asked of `credited` and `allocated`, which are equal in every transaction."""
         return self.allocated if self.credited is None else self.credited

@@ -89,7 +89,8 @@ def _rows_of_batches(filters: Filters, place: Place | None) -> str:
     rows = ["batch_id = b.id"]
     if place is not None:
         batches.append("(issued_at, id) <= (:place_moment, :place_batch_id)")
-        rows.append("position <= CASE b.id WHEN :place_batch_id THEN CAST(:place_position AS int) ELSE 131071 END")
+        last = f"CASE b.id WHEN :place_batch_id THEN CAST(:place_position AS int) ELSE {POSITIONS - 1} END"
+        rows.append(f"position <= {last}")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")
     if filters.debited is False:
@@ -113,8 +114,8 @@ def _rows_of_batches(filters: Filters, place: Place | None) -> str:
 _SHOWN = "\n".join(
     [
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT},",
-        "transaction_id(id, coalesce(position, 131071)) AS transaction_id, email, balance, debited, credited,",
-        "claimed_at IS NOT NULL, recipient_id, first_name, last_name, place",
+        f"transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id,",
+        "email, balance, debited, credited, claimed_at IS NOT NULL, recipient_id, first_name, last_name, place",
     ]
 )
 _USER = """

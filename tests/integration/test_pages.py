@@ -77,7 +77,8 @@ def look_at_transactions(filters: Filters) -> list[int]:
 
 def look_at_batches(filters: Filters) -> list[int]:
     order = "" if filters.email_key is not None else "b.created_at DESC, "
-    asks_rows = filters.has_flags or filters.email_key is not None
+    asked = (filters.debited, filters.credited, filters.allocated, filters.email_key)
+    asks_rows = any(value is not None for value in asked)
     rows = f"AND EXISTS (SELECT FROM transactions t WHERE t.batch_id = b.id AND {_MATCHES})" if asks_rows else ""
     return _look(
         f"""SELECT b.id FROM batches b

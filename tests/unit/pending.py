@@ -29,7 +29,7 @@ class Pending:
         self.asked.append(list(batch_ids))
         return [batch_id for batch_id in batch_ids if batch_id in self.final]
 
-    def find_issued(self, _connection: None, batch_ids: Sequence[int]) -> dict[int, waiting.Rows]:
+    def find_final(self, _connection: None, batch_ids: Sequence[int]) -> dict[int, waiting.Rows]:
         self.read.append(list(batch_ids))
         return {batch_id: self.rows_of(batch_id) for batch_id in batch_ids if batch_id in self.final}
 
@@ -42,7 +42,7 @@ class Pending:
         monkeypatch.setattr(waiting, "single_statement", self.connection)
         monkeypatch.setattr(waiting, "bare_connection", self.connection)
         monkeypatch.setattr("app.batches.final_among", self.final_among)
-        monkeypatch.setattr("app.batches.find_issued", self.find_issued)
+        monkeypatch.setattr("app.batches.find_final", self.find_final)
         monkeypatch.setattr(waiting, "POLL_EVERY_S", 0)
         monkeypatch.setattr(waiting, "_TICK_EVERY_S", 0.001)
         monkeypatch.setattr(waiting, "_LISTEN_AGAIN_AFTER_S", 0.001)

@@ -85,8 +85,8 @@ def test_a_time_may_be_written_as_other_languages_write_it(text: str, moment: da
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("2026-02-30T00:00:00Z", "must be a date, a time and a zone that there are."),
-        ("2026-01-31T09:30:00+25:00", "must be a date, a time and a zone that there are."),
+        ("2026-02-30T00:00:00Z", "must be a date, a time and a zone that exist."),
+        ("2026-01-31T09:30:00+25:00", "must be a date, a time and a zone that exist."),
         ("2026-01-31", "with its zone, such as 2026-01-31T09:30:00Z."),
         ("2026-01-31T09:30:00 02:00", "A + before a zone is written %2B."),
     ],
