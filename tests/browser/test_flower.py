@@ -12,7 +12,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import Organization, Service, until
+from tests.deadline import until
+from tests.e2e.conftest import Organization, Service
 
 SEEN_WITHIN_S = 60
 PATIENCE_MS = 60_000

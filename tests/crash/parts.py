@@ -5,8 +5,7 @@ import os
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
@@ -133,13 +132,3 @@ class Supervisor:
             self._thread.join()
         for part in reversed(self.parts.values()):
             part.hold_down(signal.SIGKILL)
-
-
-def until(true: Callable[[], object], *, within_s: float, every_s: float = 0.02) -> bool:
-    """Wait until `true()` holds; tell whether it did in time."""
-    deadline = time.monotonic() + within_s
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(every_s)
-    return True

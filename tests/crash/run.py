@@ -15,10 +15,10 @@ from tests.crash.callers import Caller
 from tests.crash.faults import KINDS, Planned
 from tests.crash.intents import Intents
 from tests.crash.operators import Operator
-from tests.crash.parts import until
 from tests.crash.scene import Scene
 from tests.crash.service import Service
 from tests.crash.snapshot import Snapshot
+from tests.deadline import comes_true
 
 RECOVERS_WITHIN_S = 30.0
 _STARTS_WITHIN_S = 60.0
@@ -116,7 +116,7 @@ class Run:
 
     def _within_time(self, ended: float, what: str, is_so: Callable[[], bool]) -> None:
         left_s = max(0.0, ended + RECOVERS_WITHIN_S - time.monotonic())
-        if not until(is_so, within_s=left_s, every_s=0.05):
+        if not comes_true(is_so, within_s=left_s, every_s=0.05):
             self.intents.violation(f"not within {RECOVERS_WITHIN_S:.0f} s of the fault's end: {what}")
 
     def _moment_is_known(self) -> bool:

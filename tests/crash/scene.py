@@ -10,9 +10,10 @@ from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.keys import hash_key
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import REGISTERED, Parties
-from tests.crash.parts import Part, until
+from tests.crash.parts import Part
 from tests.crash.sending import Sender
 from tests.crash.service import Service
+from tests.deadline import comes_true
 
 # How long the harness waits for what must happen for a fault to be one.
 _HAPPENS_WITHIN_S = 30.0
@@ -32,7 +33,7 @@ class Scene:
 
     def wait_for(self, what: str, happened: Callable[[], object], within_s: float = _HAPPENS_WITHIN_S) -> None:
         """Wait for what makes the fault a fault; that it does not come is a violation like any other."""
-        if not until(happened, within_s=within_s):
+        if not comes_true(happened, within_s=within_s):
             self.intents.violation(f"it did not come within {within_s:.0f} s: {what}")
 
     def lasts(self, low_s: float, high_s: float) -> None:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,11 +185,3 @@ class Service:
 
 def _dashed(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in headers.items()}
-
-
-def until(true: Any, *, within_s: float, every_s: float = 0.1) -> None:
-    """Wait until `true()` holds; fail when it does not in time."""
-    deadline = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < deadline, f"it did not come true within {within_s} s"
-        time.sleep(every_s)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 
-from tests.e2e.conftest import Organization, Service, until
+from tests.deadline import until
+from tests.e2e.conftest import Organization, Service
 
 SEEN_WITHIN_S = 30
 

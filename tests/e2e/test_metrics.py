@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.conftest import Service, until
+from tests.deadline import until
+from tests.e2e.conftest import Service
 
 SEEN_WITHIN_S = 30
 

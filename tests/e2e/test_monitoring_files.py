@@ -14,7 +14,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.conftest import Service, until
+from tests.deadline import until
+from tests.e2e.conftest import Service
 
 FOLDER = Path(__file__).parents[2] / "docs" / "monitoring"
 DASHBOARD = FOLDER / "grafana" / "dashboards" / "points.json"

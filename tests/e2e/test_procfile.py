@@ -25,7 +25,7 @@ from app.local.datadir import DataDir
 from app.local.valkey import Valkey
 from app.settings import settings
 from tests.conftest import Servers
-from tests.e2e.conftest import until
+from tests.deadline import until
 from tests.unit.deployment.files import SECRETS, SHELL, health_check, image_command, procfile, service
 
 PARTS = ("web", "worker", "beat", "flower")
@@ -181,7 +181,7 @@ def test_redis_keeps_every_change_evicts_nothing_and_wants_its_password(tmp_path
         with Redis.from_url(f"redis://{ports.HOST}:{port}") as stranger, pytest.raises(AuthenticationError):
             stranger.ping()
         with _client(port) as client:
-            found = client.config_get("appendonly", "maxmemory-policy", "save")
+            found = client.config_get("appendonly", "maxmemory", "maxmemory-policy", "save")
         assert found == {"appendonly": "yes", "maxmemory": "629145600", "maxmemory-policy": "noeviction", "save": ""}
         assert (tmp_path / "appendonlydir").is_dir(), "it keeps its data in the working directory, which is the volume"
 

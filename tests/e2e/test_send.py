@@ -3,7 +3,8 @@
 import re
 import uuid
 
-from tests.e2e.conftest import Service, until
+from tests.deadline import until
+from tests.e2e.conftest import Service
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
 

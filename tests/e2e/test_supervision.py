@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from app.local.datadir import DataDir
-from tests.e2e.conftest import STARTED_IN_S, Service, until
+from tests.deadline import until
+from tests.e2e.conftest import STARTED_IN_S, Service
 
 
 @pytest.fixture

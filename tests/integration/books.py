@@ -19,7 +19,7 @@ from app.ledger.issue import issue as ask_to_issue
 from app.ledger.queued import HAS_DUE
 from app.ledger.refill import refill
 from app.models import Batch, Organization
-from tests.integration import races
+from tests.deadline import until
 
 
 def empty() -> None:
@@ -211,7 +211,7 @@ def deadlocks() -> int:
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
             " AND backend_type = 'client backend'"
         )
-        races.until(lambda: connection.execute(others).scalar_one() == 0, what="the other connections end")
+        until(lambda: connection.execute(others).scalar_one() == 0, what="the other connections end")
     with transaction() as connection:
         statement = text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
         return int(connection.execute(statement).scalar_one())

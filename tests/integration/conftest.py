@@ -17,6 +17,7 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
+from tests.deadline import until
 from tests.integration import races
 
 
@@ -103,7 +104,7 @@ def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Proc
     command = [sys.executable, "-m", "celery", "--app", "worker", "--quiet", "worker", "--concurrency", "2"]
     process = subprocess.Popen([*command, "--without-mingle", "--without-gossip"], stderr=subprocess.DEVNULL)
     try:
-        races.until(lambda: bool(sender.control.ping(timeout=0.5)), what="the worker answers")
+        until(lambda: bool(sender.control.ping(timeout=0.5)), what="the worker answers")
         yield psutil.Process(process.pid)
     finally:
         process.terminate()

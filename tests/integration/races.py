@@ -1,7 +1,6 @@
 """Races on purpose: calls that start in one moment, and how to see that somebody waits for a lock."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, event, text
 from app.connections import engine
 from app.database import transaction
 from app.ledger.issue import drain_lock
+from tests.deadline import until
 
 # Far above what anything here takes, far below the time limit of a test.
 PATIENCE_S = 30.0
@@ -55,14 +55,6 @@ def before_statement(words: str, call: Callable[[], object]) -> Iterator[None]:
     yield
     event.remove(engine(), "before_cursor_execute", look)
     assert not pending, f"nobody has sent {words}"
-
-
-def until(condition: Callable[[], bool], *, what: str) -> None:
-    """Wait until a condition holds; when it does not come to hold, fail and say what was awaited."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"this never happened: {what}"
-        time.sleep(0.005)
 
 
 def until_waiting(count: int = 1) -> None:

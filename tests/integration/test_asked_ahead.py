@@ -20,6 +20,7 @@ from app.api.submitting import Job
 from app.connections import engine
 from app.database import transaction
 from app.hints import Hint
+from tests.deadline import until
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections", "broker")
@@ -112,7 +113,7 @@ def test_one_message_is_sent_and_before_the_commit(front: Front) -> None:
     organization_id = books.make_organization(100)
     with races.started() as start, _held_commits() as holder:
         sent = start(lambda: front.send(organization_id, wait_s=0))
-        races.until(lambda: bool(front.messages), what="a message, though the batch is not committed")
+        until(lambda: bool(front.messages), what="a message, though the batch is not committed")
         assert books.counts() == (0, 0)
         holder.rollback()
     assert front.messages == [(organization_id, sent.result().acceptance.batch_id)]
@@ -134,7 +135,7 @@ def test_after_a_drain_that_left_before_the_commit_another_is_asked_for(front: F
     organization_id = books.make_organization(100)
     with front.hears(), races.started() as start, _held_commits() as holder:
         sent = start(lambda: front.send(organization_id))
-        races.until(lambda: bool(front.hints), what="a drain has left")
+        until(lambda: bool(front.hints), what="a drain has left")
         assert front.hints == [Hint(organization_id=organization_id, batch_ids=[], has_left=True)]
         holder.rollback()
         assert _is_issued(sent.result())
@@ -152,14 +153,14 @@ def test_after_a_drain_that_left_to_an_owner_who_looked_before_the_commit_anothe
     with front.hears(), races.started() as start, _held_commits() as holder, engine().connect() as owner:
         assert races.own_drain(owner, organization_id)
         sent = start(lambda: front.send(organization_id))
-        races.until(lambda: _has_done_one(sender), what="the drain has found its owner and left")
+        until(lambda: _has_done_one(sender), what="the drain has found its owner and left")
         owner.rollback()
         if heard == "before the commit":
             front.hear(owner_has_left)
             holder.rollback()
         else:
             holder.rollback()
-            races.until(lambda: front.asked_for(organization_id) != {}, what="the send knows that it is committed")
+            until(lambda: front.asked_for(organization_id) != {}, what="the send knows that it is committed")
             front.hear(owner_has_left)
         assert _is_issued(sent.result())
     assert len(front.messages) == 2

@@ -20,6 +20,7 @@ from app.local import ports
 from app.local.postgresql import PostgreSQL
 from app.timed_connection import TimedConnection
 from tests.crash.proxy import Proxy
+from tests.deadline import until
 from tests.integration import races
 
 _ANSWER_TIMEOUT_S = 0.4
@@ -136,7 +137,7 @@ def test_after_a_connection_was_terminated_the_next_call_works(server_url: str, 
     backend = _backend(engine)
     with scratch.begin() as connection:
         connection.exec_driver_sql(f"SELECT pg_terminate_backend({backend})")
-    races.until(lambda: _is_gone(scratch, backend), what="the backend has ended")
+    until(lambda: _is_gone(scratch, backend), what="the backend has ended")
     assert _backend(engine) != backend
     engine.dispose()
 
@@ -166,7 +167,7 @@ def test_a_server_that_ends_each_connection_at_once_is_away_like_any_other(serve
         backend = connection.info.backend_pid
         with scratch.begin() as another:
             another.exec_driver_sql(f"SELECT pg_terminate_backend({backend})")
-        races.until(lambda: _is_gone(scratch, backend), what="the backend has ended")
+        until(lambda: _is_gone(scratch, backend), what="the backend has ended")
 
     event.listen(engine, "connect", end)
     for _ in range(3):
@@ -183,13 +184,13 @@ def test_a_session_that_postgresql_has_ended_is_away_by_whatever_name(server_url
     def ends_under_a_name_of_its_own() -> bool:
         with pytest.raises(DBAPIError) as caught, engine.begin() as connection:  # noqa: PT012
             backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
-            races.until(lambda: _is_gone(scratch, backend), what="the session has ended")
+            until(lambda: _is_gone(scratch, backend), what="the session has ended")
             connection.exec_driver_sql("SELECT 1")
         assert is_away(caught.value)
         return not isinstance(caught.value, OperationalError)
 
     # A farewell that is read together with the answer before it is a notice to libpq: then the end has the usual name.
-    races.until(ends_under_a_name_of_its_own, what="PostgreSQL has said why, and psycopg has no name for an outage")
+    until(ends_under_a_name_of_its_own, what="PostgreSQL has said why, and psycopg has no name for an outage")
     engine.dispose()
 
 
@@ -229,10 +230,10 @@ def test_the_server_notices_that_a_process_which_waited_for_a_lock_was_killed(se
         waiting = text("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
         process = subprocess.Popen([sys.executable, "-c", _WAIT_FOR_A_LOCK, url])
         try:
-            races.until(lambda: holder.execute(waiting).first() is not None, what="the process waits for the lock")
+            until(lambda: holder.execute(waiting).first() is not None, what="the process waits for the lock")
         finally:
             process.kill()
             process.wait()
         killed_at = time.monotonic()
-        races.until(lambda: holder.execute(waiting).first() is None, what="the server lets go of the wait")
+        until(lambda: holder.execute(waiting).first() is None, what="the server lets go of the wait")
         assert time.monotonic() - killed_at < races.PATIENCE_S

@@ -9,6 +9,7 @@ from sqlalchemy.exc import ProgrammingError
 
 import migrations
 from app.models import Organization
+from tests.deadline import until
 from tests.integration import races
 
 # The key of the lock under which one deployment at a time migrates (migrations/env.py).
@@ -42,8 +43,8 @@ def test_of_two_upgrades_at_once_one_waits_and_both_succeed(server_url: str, scr
         # A table of the same name, not committed yet, holds up whichever upgrade comes to make its own.
         connection.exec_driver_sql("CREATE TABLE alembic_version ()")
         upgrades = [_upgrade_in_a_process(server_url) for _ in range(2)]
-        races.until(lambda: _asking(scratch) == 1, what="one of the upgrades waits for its turn")
-        races.until(lambda: _awaited(scratch) == ["transactionid"], what="the other waits for the table")
+        until(lambda: _asking(scratch) == 1, what="one of the upgrades waits for its turn")
+        until(lambda: _awaited(scratch) == ["transactionid"], what="the other waits for the table")
         connection.rollback()
     assert [upgrade.wait(races.PATIENCE_S) for upgrade in upgrades] == [0, 0]
     assert _is_migrated(scratch)
@@ -54,13 +55,13 @@ def test_an_upgrade_waits_for_one_that_takes_longer_than_any_lock_may(server_url
     with scratch.connect() as blocker, scratch.connect() as other:
         blocker.exec_driver_sql("CREATE TABLE alembic_version ()")
         first = _upgrade_in_a_process(server_url)
-        races.until(lambda: _awaited(scratch) == ["transactionid"], what="the upgrade waits")
+        until(lambda: _awaited(scratch) == ["transactionid"], what="the upgrade waits")
         lock = other.exec_driver_sql("SELECT classid, objid FROM pg_locks WHERE locktype = 'advisory'").one()
         blocker.rollback()
         assert first.wait(races.PATIENCE_S) == 0
         other.exec_driver_sql("SELECT pg_advisory_xact_lock((%s::bigint << 32) | %s)", tuple(lock))
         second = _upgrade_in_a_process(server_url)
-        races.until(lambda: _asking(scratch) == 1, what="the second upgrade waits")
+        until(lambda: _asking(scratch) == 1, what="the second upgrade waits")
         with pytest.raises(subprocess.TimeoutExpired):  # It ends within this time if it gives up.
             second.wait(timeout=6)
     assert second.wait(races.PATIENCE_S) == 0
@@ -74,7 +75,7 @@ def test_an_index_is_built_concurrently_while_another_upgrade_waits_for_its_turn
         building.exec_driver_sql("CREATE TABLE large (n bigint)")
         building.exec_driver_sql("SELECT pg_advisory_lock(%s)", (_LOCK,))
         waiting = _upgrade_in_a_process(server_url)
-        races.until(lambda: _asking(scratch) == 1, what="the other upgrade waits")
+        until(lambda: _asking(scratch) == 1, what="the other upgrade waits")
         building.exec_driver_sql("CREATE INDEX CONCURRENTLY ix_large_n ON large (n)")
         assert waiting.poll() is None, "it still waits"
         building.exec_driver_sql("SELECT pg_advisory_unlock(%s)", (_LOCK,))
@@ -90,6 +91,6 @@ def test_an_upgrade_that_failed_lets_the_next_one_in(server_url: str, scratch: E
         connection.exec_driver_sql("DROP TABLE organizations")
         # PostgreSQL lets go of it when it sees that the connection is closed.
         held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
-        races.until(lambda: connection.exec_driver_sql(held).scalar_one() == 0, what="the lock is let go of")
+        until(lambda: connection.exec_driver_sql(held).scalar_one() == 0, what="the lock is let go of")
     migrations.upgrade(server_url)
     assert _is_migrated(scratch)

@@ -9,6 +9,7 @@ from celery import Celery
 
 from app import queue
 from app.connections import engine
+from tests.deadline import until
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
@@ -26,8 +27,8 @@ def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: ps
         for child in worker.children():
             os.kill(child.pid, signal.SIGKILL)
         # A drain is one message to PostgreSQL, its COMMIT included: let go too soon, and it ends without its worker.
-        races.until(lambda: not orphans & races.waiting(), what="PostgreSQL has given the drain up")
+        until(lambda: not orphans & races.waiting(), what="PostgreSQL has given the drain up")
         connection.rollback()
-    races.until(lambda: books.read_batch(organization_id, batch_id)[0].status == "issued", what="it is issued")
+    until(lambda: books.read_batch(organization_id, batch_id)[0].status == "issued", what="it is issued")
     assert books.balance_of(organization_id) == 90
     assert books.breaches() == []

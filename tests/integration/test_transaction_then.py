@@ -8,6 +8,7 @@ from app.database import transaction, transaction_then
 from app.exchange import Statement
 from app.ledger.issue import drain_lock
 from tests.crash.proxy import Proxy
+from tests.deadline import until
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -95,7 +96,7 @@ def test_a_commit_that_is_lost_is_none_and_one_whose_answer_is_lost_is_one(
         exchange.ask(_OWN, drain=_DRAIN)
         exchange.ask(_RENAME, name="Other")
     assert postgresql_proxy.tell("forward") == 1
-    races.until(lambda: _names() == [name] and _is_free(), what=f"it is {name}")
+    until(lambda: _names() == [name] and _is_free(), what=f"it is {name}")
 
 
 def _is_free() -> bool:

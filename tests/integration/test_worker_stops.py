@@ -9,6 +9,7 @@ import pytest
 from celery import Celery
 
 from app import queue
+from tests.deadline import until
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
@@ -34,13 +35,13 @@ def test_a_worker_stops_though_its_parent_never_heard_of_the_last_task(worker: p
     with _frozen(worker.children()), sender.connection_for_read() as connection:
         sender.send_task(queue.ISSUE, kwargs={"organization_id": organization_id}, queue=queue.QUEUE)
         redis = connection.default_channel.client
-        races.until(lambda: redis.hlen("unacked") == 1, what="the parent has the message")
+        until(lambda: redis.hlen("unacked") == 1, what="the parent has the message")
         for _ in range(2):  # The parent's loop goes round: now the task stands in a child's pipe.
             assert sender.control.ping(timeout=races.PATIENCE_S, limit=1)
         threads = worker.num_threads()
         worker.send_signal(signal.SIGTERM)
         # One more keeps its timers going while it waits for its children.
-        races.until(lambda: worker.num_threads() > threads, what="the parent waits for its children")
+        until(lambda: worker.num_threads() > threads, what="the parent waits for its children")
     assert worker.wait(_STOPS_WITHIN_S) == 0
     # The task was a child's already. Its message has come back all the same, and will find nothing to do.
     assert books.read_batch(organization_id, batch_id)[0].status == "issued"

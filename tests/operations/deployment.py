@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from app.local import ports
-from tests.crash.parts import Part, Supervisor, until
+from tests.crash.parts import Part, Supervisor
+from tests.deadline import comes_true
 from tests.unit.deployment.files import SHELL, procfile
 
 # A part starts in seconds; a machine that many share takes its time.
@@ -39,7 +40,7 @@ class Deployment:
     def web(self, port: int) -> Part:
         """Start a web process and wait until it may be sent calls."""
         web = self._start(f"web{port}", procfile()["web"], PORT=str(port))
-        assert until(lambda: is_ready(port), within_s=STARTED_IN_S), self.log(web)
+        assert comes_true(lambda: is_ready(port), within_s=STARTED_IN_S), self.log(web)
         return web
 
     def worker(self, name: str) -> Part:

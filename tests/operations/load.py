@@ -12,7 +12,7 @@ import httpx
 from app import api_keys
 from app.database import transaction
 from app.local import ports
-from tests.crash.parts import until
+from tests.deadline import comes_true
 from tests.integration import books
 
 _CALLERS = 6
@@ -48,7 +48,7 @@ class Load:
     def goes_on(self, *, calls: int = 20) -> None:
         """Wait until so many more calls were answered."""
         before = self.answers.total()
-        assert until(lambda: self.answers.total() >= before + calls, within_s=_ANSWERED_IN_S), self.answers
+        assert comes_true(lambda: self.answers.total() >= before + calls, within_s=_ANSWERED_IN_S), self.answers
 
     def _call(self) -> None:
         with httpx.Client(headers={"Authorization": f"Bearer {self._key}"}, timeout=_ANSWERED_IN_S) as client:

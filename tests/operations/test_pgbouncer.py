@@ -21,7 +21,8 @@ from app.errors import Refused
 from app.local import ports
 from app.settings import settings
 from tests.conftest import Servers
-from tests.crash.parts import Part, until
+from tests.crash.parts import Part
+from tests.deadline import comes_true
 from tests.integration import books
 from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
@@ -83,7 +84,9 @@ def pooler(servers: Servers, database: None, tmp_path: Path) -> Iterator[Pooler]
     part.start()
     try:
         url = urlunsplit(server._replace(netloc=f"{server.username}:{server.password}@{ports.HOST}:{port}"))
-        assert until(lambda: not ports.is_free(port), within_s=STARTED_IN_S), (tmp_path / "pgbouncer.log").read_text()
+        assert comes_true(lambda: not ports.is_free(port), within_s=STARTED_IN_S), (
+            tmp_path / "pgbouncer.log"
+        ).read_text()
         yield Pooler(url=url)
     finally:
         part.hold_down(signal.SIGKILL)

@@ -12,7 +12,8 @@ import pytest
 
 from app import process_redis
 from app.local import ports
-from tests.crash.parts import Part, until
+from tests.crash.parts import Part
+from tests.deadline import comes_true
 from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
 
@@ -59,7 +60,7 @@ def rabbitmq(tmp_path: Path) -> Iterator[str]:
         _running("rabbitmq", [str(_PROGRAM)], environment, folder),
     ):
         log = folder / "rabbitmq.log"
-        assert until(lambda: not ports.is_free(port), within_s=STARTED_IN_S), log.read_text()
+        assert comes_true(lambda: not ports.is_free(port), within_s=STARTED_IN_S), log.read_text()
         yield f"amqp://points:hush@{ports.HOST}:{port}/points"
 
 
@@ -85,7 +86,7 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: s
         parts.web(port)
         with load(port) as callers:
             callers.goes_on(calls=100)
-        assert until(lambda: parts.points("status")["queued_messages"] == 0, within_s=STARTED_IN_S)
+        assert comes_true(lambda: parts.points("status")["queued_messages"] == 0, within_s=STARTED_IN_S)
         found = parts.points("status")
         assert [name.partition("@")[0] for name in found["workers"]] == ["worker1"]
         assert found["beat"] is True

@@ -12,7 +12,7 @@ import pytest
 import migrations
 from app.batches import find
 from app.database import transaction
-from tests.crash.parts import until
+from tests.deadline import comes_true
 from tests.integration import books
 from tests.operations.server import Server
 from tests.unit.deployment.files import ROOT
@@ -57,7 +57,7 @@ def test_a_restore_has_exactly_what_was_there_at_its_moment_and_its_books_balanc
         too_late = books.issue_now(acme, ["ada@example.com", "late@example.com"], 40)
         last = server.ask("SELECT pg_walfile_name(pg_switch_wal())")
         archived = f"SELECT coalesce(last_archived_wal >= '{last}', false) FROM pg_stat_archiver"
-        assert until(lambda: server.ask(archived) == "True", within_s=_PATIENCE_S)
+        assert comes_true(lambda: server.ask(archived) == "True", within_s=_PATIENCE_S)
 
     restored = Server(tmp_path / "restored")
     shutil.copy(server.data.path / "secrets.json", restored.data.path)
@@ -70,7 +70,7 @@ def test_a_restore_has_exactly_what_was_there_at_its_moment_and_its_books_balanc
     )
     (restored.cluster / "recovery.signal").touch()
     with restored.running(monkeypatch):
-        assert until(lambda: restored.ask("SELECT pg_is_in_recovery()") == "False", within_s=_PATIENCE_S)
+        assert comes_true(lambda: restored.ask("SELECT pg_is_in_recovery()") == "False", within_s=_PATIENCE_S)
         batches = (before_the_backup, after_the_backup, accepted, too_late)
         assert [_status_of(acme, batch) for batch in batches] == ["issued", "issued", "queued", None]
         assert (books.balance_of(acme), books.balance_of_user("ada@example.com")) == (960, 30)

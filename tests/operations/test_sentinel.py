@@ -16,7 +16,8 @@ from app.local import ports
 from app.local.datadir import DataDir
 from app.local.valkey import Valkey
 from tests.conftest import forget_everything
-from tests.crash.parts import Part, until
+from tests.crash.parts import Part
+from tests.deadline import comes_true
 from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
 
@@ -67,7 +68,7 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched
             stack.enter_context(_valkey(tmp_path, port, _SENTINEL, "--sentinel", master=first))
         hosts = ",".join(f"{ports.HOST}:{port}" for port in sentinels)
         url = f"sentinel://:hush@{hosts}/0?master=points&sentinel_password=quiet"
-        assert until(lambda: all(_knows_the_others(port) for port in sentinels), within_s=STARTED_IN_S)
+        assert comes_true(lambda: all(_knows_the_others(port) for port in sentinels), within_s=STARTED_IN_S)
         monkeypatch.setenv("REDIS_URL", url)
         forget_everything()
         yield Watched(url=url, servers=servers)
@@ -121,9 +122,9 @@ def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(watched: 
         assert _master() == first
         with load(port) as callers:
             watched.servers[first].hold_down(signal.SIGKILL)
-            assert until(lambda: _master() == second, within_s=STARTED_IN_S, every_s=0.2)
+            assert comes_true(lambda: _master() == second, within_s=STARTED_IN_S, every_s=0.2)
             # A worker that gives messages back while it loses its master may end (Kombu finds no client any more),
             # and is started again, as every worker is that dies.
             callers.goes_on(calls=50)
-        assert until(lambda: parts.points("status")["workers"] != [], within_s=STARTED_IN_S)
+        assert comes_true(lambda: parts.points("status")["workers"] != [], within_s=STARTED_IN_S)
     issued_exactly(callers.answers)

@@ -17,7 +17,7 @@ import pytest
 
 from app.local import ports
 from app.queue import TASK_TIME_LIMIT_S
-from tests.crash.parts import until
+from tests.deadline import comes_true
 from tests.operations.deployment import STARTED_IN_S, STOPPED_IN_S, deployment, is_ready
 from tests.operations.load import issued_exactly, load
 from tests.unit.deployment.files import ROOT, seconds, service
@@ -94,7 +94,7 @@ def test_web_is_restarted_behind_its_socket_under_load_and_no_call_fails(tmp_pat
         port = listening.getsockname()[1]
         parts.worker("worker1")
         with _activated(listening, tmp_path) as first:
-            assert until(lambda: is_ready(port), within_s=STARTED_IN_S)
+            assert comes_true(lambda: is_ready(port), within_s=STARTED_IN_S)
             with load(port) as callers:
                 first.send_signal(signal.SIGTERM)
                 assert first.wait(STOPPED_IN_S) == 0

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from app.acceptance import Acceptance, IssueRequest, Send
 from app.api.sending import Sending
 from app.api.waiting import Rows
-from tests.unit.deadline import TIMEOUT_S, until
+from tests.deadline import TIMEOUT_S, until
 from tests.unit.house import acceptance
 from tests.unit.pending import Pending
 

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 
 from app.local.supervisor import Part, Supervisor
-from tests.unit.deadline import until
+from tests.deadline import until
 
 _BEGIN = """
 import os, signal, subprocess, sys, time
@@ -73,7 +73,7 @@ def start(supervisor: Supervisor, folder: Path, *started: Part) -> None:
     """Start parts and wait until each is ready for a signal."""
     for one in started:
         supervisor.start(one)
-        until(lambda name=one.name: name in notes(folder, "ready"), f"{one.name} is ready")  # type: ignore[misc]
+        until(lambda name=one.name: name in notes(folder, "ready"), f"{one.name} is ready")
 
 
 def process_of(one: Part) -> subprocess.Popen[bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.local.datadir import DataDir
-from tests.unit.deadline import TIMEOUT_S
+from tests.deadline import TIMEOUT_S
 
 
 @pytest.fixture

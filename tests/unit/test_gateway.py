@@ -26,7 +26,7 @@ from gunicorn.http.errors import (
 
 from app.local import parts
 from app.log_output import Output
-from tests.unit.deadline import TIMEOUT_S
+from tests.deadline import TIMEOUT_S
 
 
 @pytest.fixture

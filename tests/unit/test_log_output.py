@@ -6,7 +6,7 @@ import pytest
 
 from app import log_output
 from app.log_output import Output
-from tests.unit.deadline import until
+from tests.deadline import until
 
 
 @pytest.fixture

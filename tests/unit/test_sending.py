@@ -10,7 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.api import gathering
 from app.api.waiting import Waiter
 from app.errors import InvalidKey, OrganizationDisabled
-from tests.unit.deadline import TIMEOUT_S, until
+from tests.deadline import TIMEOUT_S, until
 from tests.unit.groups import World, broken
 from tests.unit.house import acceptance
 

@@ -8,7 +8,7 @@ import pytest
 from app.api.places import Places
 from app.api.waiting import Waiter
 from app.batches import ISSUED, QUEUED
-from tests.unit.deadline import TIMEOUT_S, until
+from tests.deadline import TIMEOUT_S, until
 from tests.unit.groups import World, broken
 from tests.unit.house import acceptance
 
@@ -193,7 +193,7 @@ def test_who_finds_no_place_to_wait_at_is_told_at_once_that_its_batch_is_queued(
     world.outcomes[2] = [acceptance(2, organization_id=8)]
     for number in (1, 2):
         world.call(number, wait_s=_LONG_S)
-        until(lambda number=number: number in world.waiting._waiters, "a place is taken")  # type: ignore[misc]
+        until(lambda number=number: number in world.waiting._waiters, "a place is taken")
     outcome, rows = world.send(3, wait_s=_LONG_S)  # Of the first's organization.
     assert (outcome.batch_id, outcome.status, rows) == (3, QUEUED, None)
     world.issue(1, 2)

@@ -14,8 +14,8 @@ import pytest
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.supervisor import Part, Supervisor
+from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
-from tests.unit.deadline import TIMEOUT_S, until
 from tests.unit.parts import process_of, start
 
 
@@ -93,7 +93,7 @@ def test_what_a_dead_part_had_started_is_ended_before_it_is_started_again(
     supervisor.start(part)
     deaths(supervisor, part, 2)
     for child in parts.notes(tmp_path, "child"):
-        until(lambda pid=int(child): parts.is_gone(pid), "the child of a dead part ends")  # type: ignore[misc]
+        until(lambda pid=int(child): parts.is_gone(pid), "the child of a dead part ends")
 
 
 def test_the_output_of_a_part_is_shown_at_once_under_its_name_and_hidden_lines_are_not(

@@ -13,8 +13,8 @@ import pytest
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.supervisor import Supervisor
+from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
-from tests.unit.deadline import TIMEOUT_S, until
 from tests.unit.parts import process_of, start
 
 
@@ -70,7 +70,7 @@ def test_what_leftovers_had_started_is_ended_with_them(
     start(supervisor, tmp_path, parts.part(tmp_path, parts.HAS_A_CHILD))
     [child] = map(int, parts.notes(tmp_path, "child"))
     next_one.end_leftovers()
-    until(lambda: parts.is_gone(child), "the grandchild ends", timeout_s=5)
+    until(lambda: parts.is_gone(child), "the grandchild ends", within_s=5)
 
 
 def test_a_process_that_only_has_the_number_of_a_leftover_is_left_alone(

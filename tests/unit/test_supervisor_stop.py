@@ -11,8 +11,8 @@ import pytest
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.supervisor import Supervisor
+from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
-from tests.unit.deadline import TIMEOUT_S, until
 from tests.unit.parts import process_of, start
 
 

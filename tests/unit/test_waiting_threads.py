@@ -10,7 +10,7 @@ from app.api import waiting as module
 from app.api.submitting import Submitting
 from app.api.waiting import Waiter, Waiting
 from app.hints import Hint
-from tests.unit.deadline import TIMEOUT_S
+from tests.deadline import TIMEOUT_S
 from tests.unit.pending import Pending
 
 

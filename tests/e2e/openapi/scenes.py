@@ -3,7 +3,7 @@
 import httpx
 from sqlalchemy import text
 
-from tests.e2e.conftest import until
+from tests.deadline import until
 from tests.e2e.openapi.scene import Play, Scene
 
 _SUSPEND = text("UPDATE organizations SET is_suspended = true WHERE id = :id")
