@@ -24,6 +24,7 @@ CLIENT_CHECK_INTERVAL_MS = 2_000
 
 _engine: Engine | None = None
 _answer_timeout_s: float | None = None
+_serves = False
 _engine_lock = threading.Lock()
 
 
@@ -36,14 +37,22 @@ def engine() -> Engine:
                 settings().database_url,
                 pool_size=settings().database_connections_max,
                 pooler=settings().database_pooler,
+                must_write=_serves,
             )
         return _engine
 
 
-def answer_callers() -> None:
-    """Call in a process that answers callers: it gives up on a silent server sooner than a worker does."""
-    global _answer_timeout_s  # noqa: PLW0603
-    _answer_timeout_s = FRONT_ANSWER_TIMEOUT_S
+def serve(*, answer_timeout_s: float | None = None) -> None:
+    """Call in a process that answers callers or issues, before it connects: a server must take what it writes.
+
+    While a name leads to a standby, as it may for a moment after a failover, PostgreSQL is out of reach for it. Else it
+    would keep that connection, which answers well and refuses every write, long after the name leads elsewhere.
+
+    Args:
+        answer_timeout_s: how long a silent server is waited for, if not as long as usual: callers wait for the front.
+    """
+    global _answer_timeout_s, _serves
+    _answer_timeout_s, _serves = answer_timeout_s, True
 
 
 def connections_in_use() -> int:
@@ -52,18 +61,21 @@ def connections_in_use() -> int:
     return pool.checkedout() if isinstance(pool, QueuePool) else 0
 
 
-def new_engine(url: str, *, pool_size: int, pooler: bool = False) -> Engine:
+def new_engine(url: str, *, pool_size: int, pooler: bool = False, must_write: bool = False) -> Engine:
     """Make an engine whose connections give up in time and whose errors repeat no values.
 
     Args:
         url: a `postgresql://` address, with SQLAlchemy's word for the driver in it or without.
         pool_size: connections held at the most.
         pooler: whether a server's connection is given to each transaction anew, as PgBouncer does it.
+        must_write: whether a server that only reads is none; the address may say otherwise (`target_session_attrs`).
     """
     address = make_url(url).set(drivername="postgresql+psycopg")
+    says_which = "target_session_attrs" in address.query
     options = (
         f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS}"
         f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c timezone=UTC"
+        r" -c default_transaction_isolation=read\ committed"  # Whatever the database has for others.
         f" -c client_connection_check_interval={CLIENT_CHECK_INTERVAL_MS}"
         f" {address.query.get('options', '')}"  # What the address itself asks for comes last, and wins.
     )
@@ -81,6 +93,7 @@ def new_engine(url: str, *, pool_size: int, pooler: bool = False) -> Engine:
             "keepalives_interval": 10,
             "keepalives_count": 3,
             "application_name": "points",
+            **({"target_session_attrs": "read-write"} if must_write and not says_which else {}),
             # What a session keeps, a pooler would give to the next one: there the limits stand in its own
             # configuration (deploy/pgbouncer.ini), and no statement is prepared.
             **({"prepare_threshold": None} if pooler else {"options": options}),
@@ -113,9 +126,9 @@ def wait_without_end(connection: Connection) -> None:
 
 
 def wait_at_most(connection: Connection, seconds: float) -> None:
-    """Give up sooner than usual, until the connection is back in the pool: the server's limit and ours."""
-    connection.execute(text(f"SET LOCAL statement_timeout = {int(seconds * 1_000)}"))
+    """Set the limits of what is asked on a connection, the server's for its transaction, ours until it is back."""
     _timed(connection).patience_s = seconds + 1
+    connection.execute(text(f"SET LOCAL statement_timeout = {int(seconds * 1_000)}"))
 
 
 def _timed(connection: Connection) -> TimedConnection:

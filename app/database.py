@@ -18,13 +18,23 @@ from app.timed_connection import TimedConnection
 AnyConnection = Connection | PoolProxiedConnection
 
 
+# What psycopg has in no family of outages: a pooler that leads to a standby, which refuses what is to be written, and
+# the last words of a session that PostgreSQL has ended, where they are read before the end of its connection is.
+_OUTAGES = (
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    psycopg.errors.TransactionTimeout,
+)
+
+
 def is_away(error: Exception) -> bool:
     """Tell whether PostgreSQL could not be reached, was lost on the way, or had no connection for us.
 
     How it was lost has many names: an error without a code of PostgreSQL's is none of psycopg's operational ones.
     """
     if isinstance(error, DBAPIError):
-        return isinstance(error, OperationalError) or error.connection_invalidated
+        is_outage = isinstance(error, OperationalError) or isinstance(error.orig, _OUTAGES)
+        return is_outage or error.connection_invalidated
     return isinstance(error, PoolTimeout)
 
 

@@ -15,6 +15,7 @@ import migrations
 from app import connections, process_redis
 from app.connections import forget_connections_of_the_parent
 from app.database import transaction
+from app.ledger.drain import _left_alone_until
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
@@ -40,6 +41,7 @@ def forget_everything() -> None:
     if process_redis.redis.cache_info().currsize:
         process_redis.redis().close()
     process_redis.redis.cache_clear()
+    _left_alone_until.clear()
     tally.take()
     clear_contextvars()
 

@@ -60,7 +60,7 @@ MUTANTS = (
     Mutant(
         name="the guard on the batch's state is removed",
         edits=[
-            ("app/ledger/queued.py", "IS_DUE = \"status = 'queued' AND (retry_at", 'IS_DUE = "(retry_at'),
+            ("app/ledger/queued.py", 'IS_DUE = f"""status = \'queued\' AND (retry_at', 'IS_DUE = f"""(retry_at'),
             (
                 "app/ledger/issue.py",
                 "AND b.organization_id = %(organization_id)s::bigint AND b.status = 'queued'",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from celery.beat import ScheduleEntry, Scheduler
+from celery.beat import ScheduleEntry, Scheduler, SchedulingError
 
 from app import logs
 from app.queue import SCHEDULED_QUEUE
@@ -21,15 +21,36 @@ class SteadyScheduler(Scheduler):  # type: ignore[misc]  # Celery ships no types
     would wait that hour for the next sweep.
     """
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self._left_out: dict[str, ScheduleEntry] = {}
+        super().__init__(*arguments, **named)
+
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
-        """Send what is due, or leave it out: it will be due again."""
-        try:
-            waiting = self._waiting()
-        except Exception as error:  # noqa: BLE001  # Whatever the broker's driver raises, beat must go on.
-            _log.warning("not_scheduled", task=entry.task, **logs.kind_of(error))
+        """Send what is due, and then what was left out: that is not due again until its time has passed anew.
+
+        So the first that can be sent, seconds after the broker or a worker is back, brings the others along, also
+        those of once an hour.
+        """
+        if not self._send(entry, producer):
+            self._left_out[entry.name] = entry
             return
-        if waiting < SCHEDULED_WAITING_MAX:
-            super().apply_entry(entry, producer)
+        self._left_out.pop(entry.name, None)
+        for other in list(self._left_out.values()):
+            if not self._send(other, producer):
+                return
+            del self._left_out[other.name]
+
+    def _send(self, entry: ScheduleEntry, producer: Any) -> bool:
+        """Send one message, unless many wait already; tell whether it was sent."""
+        try:
+            if self._waiting() >= SCHEDULED_WAITING_MAX:
+                return False
+            self.apply_async(entry, producer=producer, advance=False)
+        except Exception as error:  # noqa: BLE001  # Whatever the broker's driver raises, beat must go on.
+            cause = error.__context__ if isinstance(error, SchedulingError) and error.__context__ else error
+            _log.warning("not_scheduled", task=entry.task, **logs.kind_of(cause))
+            return False
+        return True
 
     def _waiting(self) -> int:
         """Return how many scheduled messages no worker has taken."""

@@ -30,6 +30,7 @@ from app.tally import AUDITS, CLAIMED, RESUBMITTED, SWEEPS, tally
 _FORGET_STEP = 1_000
 _FORGET_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20
+_CLAIM_STEPS_MAX = 100
 
 # An audit reads every row there is. The task's is given up after this time, `points audit` is not: where
 # there is one worker process only, a send waits for this task, and shall still be answered with 201.
@@ -68,8 +69,13 @@ def sweep() -> None:
 @celery.task(name=CLAIM_CROSSED, send_events=False)
 def claim_crossed(*, registered_within_s: float | None) -> None:
     """Claim what is held for users whose registration crossed an issue: those registered lately, or (None) all."""
-    with transaction() as connection:
-        claimed = claim.claim_crossed(connection, registered_within_s=registered_within_s)
+    claimed = 0
+    for _ in range(_CLAIM_STEPS_MAX):
+        with transaction() as connection:
+            step = claim.claim_crossed(connection, registered_within_s=registered_within_s)
+        claimed += step
+        if not step:
+            break
     if claimed:
         _log.info("claimed_crossed", transactions=claimed)
         tally.count(CLAIMED, claimed)

@@ -14,7 +14,7 @@ from app import logs
 from app.api import create_app
 from app.api.gateway_worker import GatewayLogger, GatewayWorker
 from app.api.places import THREADS
-from app.connections import answer_callers, forget_connections_of_the_parent
+from app.connections import FRONT_ANSWER_TIMEOUT_S, forget_connections_of_the_parent, serve
 from app.errors import SettingsError
 from app.metrics import processes
 from app.metrics.requests import watch_connections
@@ -97,7 +97,7 @@ def _core_beside(server: Any) -> int | None:
 
 def post_fork(server: Any, worker: Any) -> None:
     forget_connections_of_the_parent()
-    answer_callers()
+    serve(answer_timeout_s=FRONT_ANSWER_TIMEOUT_S)
     if worker.core is not None:
         os.sched_setaffinity(0, {worker.core})
     processes.take_slot()

@@ -13,9 +13,10 @@ _ALL_WITHIN_S = 0.02
 
 
 class Member(Protocol):
-    """A send that may lead: `leads` is set when it shall, and then it is woken."""
+    """A send that may lead: `leads` is set when it shall, and then it is woken. It came at a `time.monotonic`."""
 
     leads: bool
+    came_at: float
 
     @property
     def recipients(self) -> int: ...
@@ -73,6 +74,13 @@ class Gathering(Generic[Each]):
             group, self._queue = self._queue[:count], self._queue[count:]
         return group
 
+    def take_who_came_before(self, moment: float) -> list[Each]:
+        """Take out of the queue who came before a moment (`time.monotonic`), but for one that leads already."""
+        with self._lock:
+            taken = [member for member in self._queue if member.came_at < moment and not member.leads]
+            self._queue = [member for member in self._queue if member not in taken]
+        return taken
+
     def hand_over(self) -> None:
         """Let the next in the queue lead, once a group is accepted."""
         with self._lock:
@@ -80,7 +88,7 @@ class Gathering(Generic[Each]):
                 self._is_led = False
                 return
             next_leader = self._queue[0]
-        next_leader.leads = True
+            next_leader.leads = True
         next_leader.wake()
 
     def _wait_for_others(self, leader: Each) -> None:

@@ -21,10 +21,12 @@ from app.api.places import Places
 from app.api.submitting import Job, Submitting
 from app.api.waiting import Rows, Waiter, Waiting
 from app.batches import QUEUED
-from app.database import transaction
+from app.database import is_away, transaction
 
 # How often somebody who is not accepted yet looks up from its sleep; it is woken when there is something to see.
 _ACCEPTED_WITHIN_S = 0.1
+# Whoever waited so long for its turn to be accepted has waited for a PostgreSQL that does not answer.
+_OVERDUE_S = 1.0
 # More of them take PostgreSQL longer to commit than a message takes to a worker.
 _ASKED_AHEAD_RECIPIENTS_MAX = 1_000
 
@@ -34,12 +36,13 @@ _log = logs.logger()
 class _Member(Waiter):
     """A send in a group. Woken when it is its turn to lead, when it has failed, and when its batch is final."""
 
-    __slots__ = ("accepted_at", "leads", "outcome", "place_of", "request_id", "send", "waits")
+    __slots__ = ("accepted_at", "came_at", "leads", "outcome", "place_of", "request_id", "send", "waits")
 
     def __init__(self, send: Send, *, waits: bool, request_id: str) -> None:
         super().__init__(len(send.request.emails))
-        self.send = send
+        self.send: Send | None = send  # Until there is an outcome: it may be thousands of addresses.
         self.request_id = request_id
+        self.came_at = time.monotonic()
         self.accepted_at = 0.0
         self.waits = waits
         self.place_of: int | None = None  # The organization that it has taken a place of.
@@ -74,7 +77,8 @@ class Sending:
             SQLAlchemyError: PostgreSQL is away. Whether the send was accepted may then be unknown.
         """
         member = _Member(send, waits=wait_s > 0, request_id=request_id)
-        deadline = time.monotonic() + wait_s
+        del send
+        deadline = member.came_at + wait_s
         self._gathering.join(member)
         try:
             return self._follow(member, deadline)
@@ -105,7 +109,9 @@ class Sending:
         try:
             with ExitStack() as leading:
                 leading.callback(self._gathering.hand_over)
-                outcomes = accept_group([member.send for member in group], partial(self._ask_ahead, group, leading))
+                sends = [member.send for member in group if member.send is not None]
+                outcomes = accept_group(sends, partial(self._ask_ahead, group, leading))
+                self._spare_the_others(outcomes)  # Before one of them leads.
             self._tell(group, outcomes)
         finally:
             for member in group:
@@ -130,11 +136,22 @@ class Sending:
                 member.waits = self._take_place(member, outcome.organization_id)
                 if member.waits and self._waiting.expect(batch_id, member):
                     heard_of.append(batch_id)
-            member.outcome = outcome
+            member.outcome, member.send = outcome, None
             # It may be final before it was known to be accepted.
             if not member.waits or batch_id is None or member.is_final:
                 member.wake()
         self._waiting.wake(heard_of)
+
+    def _spare_the_others(self, outcomes: Sequence[Acceptance | Exception]) -> None:
+        """Give those who have long waited for their turn the error of a group that found PostgreSQL away.
+
+        One that is frozen lets each group find that out for itself, for seconds, one after the other.
+        """
+        error = outcomes[0]
+        if isinstance(error, Exception) and is_away(error):
+            for member in self._gathering.take_who_came_before(time.monotonic() - _OVERDUE_S):
+                member.outcome, member.send = error, None
+                member.wake()
 
     def _take_place(self, member: _Member, organization_id: int) -> bool:
         if not self._places.take(organization_id):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.connections import wait_without_end
+from app.connections import wait_at_most, wait_without_end
 
 BREACHES_SHOWN_MAX = 100
 
@@ -43,7 +43,6 @@ def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit
     Raises:
         OperationalError: it took longer than `time_limit_s`.
     """
-    wait_without_end(connection)
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
     _limit_statement(connection, deadline)
     counts = connection.execute(_COUNTS).one()
@@ -57,8 +56,11 @@ def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit
 
 def _limit_statement(connection: Connection, deadline: float | None) -> None:
     """Give the next statement what is left of the time. The limit of a request does not fit: it reads every row."""
-    left_ms = 0 if deadline is None else max(1, int((deadline - time.monotonic()) * 1_000))
-    connection.execute(text(f"SET LOCAL statement_timeout = {left_ms}"))
+    if deadline is None:
+        wait_without_end(connection)
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+    else:
+        wait_at_most(connection, max(0.001, deadline - time.monotonic()))
 
 
 _COUNTS = text("""

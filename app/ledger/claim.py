@@ -59,7 +59,7 @@ _CLAIM = text("""
 
 
 def claim_crossed(connection: Connection, *, registered_within_s: float | None) -> int:
-    """Claim what is held for users whose registration crossed an issue; return how many transactions.
+    """Claim what is held for some users whose registration crossed an issue; return how many transactions.
 
     Each ran before the other had committed, so neither saw the other's row, and points are held for a user who
     exists. A second look of the same kind at the same time leaves it to the first.
@@ -67,15 +67,15 @@ def claim_crossed(connection: Connection, *, registered_within_s: float | None) 
     lock = _CROSSED_LOCK | int(registered_within_s or 0)
     if not connection.execute(_OWN_LOOK, {"lock": lock}).scalar_one():
         return 0
-    user_ids = users_with_held(connection, registered_within_s=registered_within_s)
+    user_ids = users_with_held(connection, registered_within_s=registered_within_s, limit=CLAIM_STEP)
     return claim(connection, user_ids) if user_ids else 0
 
 
 _OWN_LOOK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
 
-def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = 1_000) -> list[int]:
-    """Return users for whom points are still held, because their registration crossed an issue.
+def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = CLAIM_STEP) -> list[int]:
+    """Return users, `limit` at the most, for whom points are still held, because their registration crossed an issue.
 
     With `registered_within_s`, only users registered in that time are looked at, which costs the same however
     much is held for people without an account; with None, all of them.

@@ -12,14 +12,20 @@ from app.ledger.queued import HAS_DUE, due_batches, postpone
 from app.ledger.report import report
 from app.tally import DRAINS, POSTPONED_BATCHES, tally
 
-# After this many rounds a busy organization makes room for the others: its owner asks for a fresh task.
+# After so many rounds, or so long, a busy organization makes room for the others: its owner asks for a fresh task.
 ROUNDS_MAX = 10
+_TURN_S = 0.5
+# So long an organization is left alone whose row somebody else holds; the sweep asks for it again. Each message for it
+# would else keep a process of the worker waiting, and they keep coming.
+_LEFT_ALONE_S = 2.0
 
 # Given the ids of the batches that a round has committed, and whether it was the last one: whoever accepts a batch
 # after that must ask for a drain again.
 Announce = Callable[[Sequence[int], bool], None]
 
 _log = logs.logger()
+# Until when (`time.monotonic`), by organization, as far as this process knows.
+_left_alone_until: dict[int, float] = {}
 
 
 def drain(organization_id: int, *, announce: Announce) -> bool:
@@ -32,8 +38,13 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
     Raises:
         DBAPIError: PostgreSQL went away. What was not committed is still queued.
     """
-    for _ in range(ROUNDS_MAX):
+    if _left_alone_until.get(organization_id, 0.0) > time.monotonic():
+        return False
+    turn_ends = time.perf_counter() + _TURN_S
+    for rounds in range(ROUNDS_MAX):
         began = time.perf_counter()
+        if rounds and began > turn_ends:
+            return True
         try:
             with transaction_then(HAS_DUE, organization_id=organization_id) as (exchange, due):
                 asked = issue(exchange, organization_id)
@@ -41,8 +52,9 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
-            if is_locked_out(error):  # Nothing is wrong with the batches. The sweep asks for them again.
+            if is_locked_out(error):  # Nothing is wrong with the batches.
                 _log.warning("organization_locked", organization_id=organization_id, **logs.kind_of(error))
+                _leave_alone(organization_id)
                 return False
             _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
             tally.count(DRAINS, 1, "failed")
@@ -54,6 +66,13 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
         if is_done:
             return False
     return True
+
+
+def _leave_alone(organization_id: int) -> None:
+    now = time.monotonic()
+    for other in [other for other, until in _left_alone_until.items() if until <= now]:
+        del _left_alone_until[other]
+    _left_alone_until[organization_id] = now + _LEFT_ALONE_S
 
 
 def _one_at_a_time(organization_id: int, announce: Announce) -> None:

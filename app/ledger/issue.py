@@ -69,6 +69,9 @@ def _decide_and_write(exchange: Exchange, organization_id: int, only: int | None
     )
 
 
+# Who holds the organization row for longer than this is no drain, refill or suspension of ours.
+_LOCK_TIMEOUT_MS = 1_000
+
 # Two locks in one statement. First the drain's: until this transaction ends, this is the only worker that
 # drains the organization. It is tried and not waited for: whoever finds the drain owned leaves, and the
 # owner looks at the queue again after it has released. (SKIP LOCKED on the row would not do: a refill that
@@ -77,11 +80,16 @@ def _decide_and_write(exchange: Exchange, organization_id: int, only: int | None
 # suspension waits for us or we for it. NO KEY, because a plain FOR UPDATE would also hold up every INSERT
 # whose foreign key points at this row: a new key's, a refill's.
 #
+# The row is not waited for as long as a connection of ours waits for a lock, because a worker's process has other
+# organizations to serve. The limit is set before the row is locked: rows are locked once they are found.
+#
 # `points.drain` is a note for the next statement, which is sent before this one is answered: it names the
 # organization that this transaction owns, and is gone when the transaction ends.
-_OWN_AND_LOCK = Statement("""
+_OWN_AND_LOCK = Statement(f"""
     SELECT set_config('points.drain', id::text, true) FROM organizations
-    WHERE id = %(organization_id)s::bigint AND pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE
+    WHERE id = %(organization_id)s::bigint AND pg_try_advisory_xact_lock(%(drain)s)
+      AND set_config('lock_timeout', '{_LOCK_TIMEOUT_MS}', true) <> ''
+    FOR NO KEY UPDATE
 """)
 
 # What was decided for a batch `b`, which is still queued. The upper bound keeps whoever looks for these few

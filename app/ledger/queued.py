@@ -6,8 +6,13 @@ from sqlalchemy import Connection, text
 
 from app.exchange import Statement
 
-# What makes a batch one that a drain would take now.
-IS_DUE = "status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp())"
+# How long a batch that failed is put aside at the most.
+_POSTPONED_MAX_S = 10
+
+# What makes a batch one that a drain would take now. One put aside for longer than any ever is was put aside before
+# PostgreSQL's clock was set back.
+IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp()
+    OR retry_at > clock_timestamp() + interval '{_POSTPONED_MAX_S} s')"""
 
 # Finds a row when an organization has such a batch.
 # In an order that the index of what is queued has: else a plan made while the table is small reads all of it.
@@ -42,19 +47,23 @@ def count_queued(connection: Connection) -> Queued:
 
 _COUNT = text("""
     SELECT count(*) AS batches,
-           CAST(extract(epoch FROM clock_timestamp() - min(created_at)) AS float) AS oldest_s
+           CAST(greatest(0, extract(epoch FROM clock_timestamp() - min(created_at))) AS float) AS oldest_s
     FROM batches WHERE status = 'queued'
 """)
 
 
 def organizations_waiting(connection: Connection, *, longer_than_s: float) -> list[int]:
-    """Return the organizations with a batch that is due and has been queued for longer than it should."""
+    """Return the organizations with a batch that is due and has been queued for longer than it should.
+
+    For how long is unknown of one that was queued before PostgreSQL's clock was set back: it counts as long.
+    """
     return list(connection.execute(_ORGANIZATIONS_WAITING, {"longer_than_s": longer_than_s}).scalars())
 
 
 _ORGANIZATIONS_WAITING = text(f"""
     SELECT DISTINCT organization_id FROM batches
-    WHERE {IS_DUE} AND created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
+    WHERE {IS_DUE} AND (created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
+                        OR created_at > clock_timestamp())
     ORDER BY organization_id
 """)
 
@@ -64,8 +73,8 @@ def postpone(connection: Connection, batch_id: int) -> None:
     connection.execute(_POSTPONE, {"id": batch_id})
 
 
-_POSTPONE = text("""
+_POSTPONE = text(f"""
     UPDATE batches SET failures = failures + 1,
-        retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 10), 10))
+        retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 10), {_POSTPONED_MAX_S}))
     WHERE id = :id AND status = 'queued'
 """)

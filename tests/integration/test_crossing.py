@@ -4,6 +4,7 @@ import pytest
 
 from app import users
 from app.database import transaction
+from app.ledger import claim
 from app.ledger.claim import claim_crossed, register, users_with_held
 from app.ledger.fold import fold
 from tests.integration import books, races
@@ -62,6 +63,19 @@ def test_new_users_are_looked_at_often_and_old_ones_only_with_all() -> None:
     assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (0, 10)
     books.claim_crossed(registered_within_s=None)
     assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 10)
+
+
+def test_however_many_registrations_have_crossed_one_task_claims_for_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(claim, "CLAIM_STEP", 2)
+    emails = [f"{number}@example.com" for number in range(5)]
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        register(connection, [users.new_user(email, "First", "Last") for email in emails])
+        books.issue_now(organization_id, emails, 10)
+    books.claim_crossed(registered_within_s=None)
+    assert [books.balance_of_user(email) for email in emails] == [10] * 5
 
 
 def test_a_second_look_of_a_kind_leaves_it_to_the_first_and_one_of_another_kind_does_not() -> None:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from app import connections
 from app.connections import new_engine, wait_without_end
 from app.database import is_away
+from app.ledger.audit import audit
 from app.local import ports
 from app.local.postgresql import PostgreSQL
 from app.timed_connection import TimedConnection
@@ -114,12 +115,66 @@ def test_one_that_fell_silent_is_enough_to_replace_every_connection_that_leads_t
 
 def test_a_process_that_answers_callers_gives_up_sooner(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_answer_timeout_s", None)
-    connections.answer_callers()
+    monkeypatch.setattr(connections, "_serves", False)
+    connections.serve(answer_timeout_s=connections.FRONT_ANSWER_TIMEOUT_S)
     engine = new_engine(server_url, pool_size=1)
     with engine.connect() as connection:
         timed = connection.connection.driver_connection
         assert isinstance(timed, TimedConnection)
         assert timed.patience_s == connections.FRONT_ANSWER_TIMEOUT_S < connections.ANSWER_TIMEOUT_S
+    engine.dispose()
+
+
+def test_an_audit_with_a_time_of_its_own_gives_up_on_a_server_that_falls_silent_in_it(
+    proxied: tuple[str, Proxy],
+) -> None:
+    url, proxy = proxied
+    engine = new_engine(url, pool_size=1)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("SELECT 1")
+        proxy.tell("silence")
+        began = time.monotonic()
+        with pytest.raises(OperationalError, match="not answered"):
+            audit(connection, time_limit_s=0.5)
+        assert time.monotonic() - began < connections.ANSWER_TIMEOUT_S
+    engine.dispose()
+
+
+def test_a_server_that_only_reads_is_none_for_a_process_that_serves_until_it_writes(
+    unmigrated: PostgreSQL, server_url: str
+) -> None:
+    name = server_url.rpartition("/")[2]
+    serving, looking = new_engine(server_url, pool_size=1, must_write=True), new_engine(server_url, pool_size=1)
+    with unmigrated._connect_as_superuser() as superuser:
+        superuser.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        try:
+            for _ in range(2):
+                with pytest.raises(OperationalError, match="read-only"):
+                    _backend(serving)
+            with looking.begin() as connection, pytest.raises(DBAPIError) as refused:  # As through a pooler.
+                connection.exec_driver_sql("CREATE TABLE written (number int)")
+            assert is_away(refused.value)
+        finally:
+            superuser.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    assert _backend(serving) > 0
+    serving.dispose()
+    looking.dispose()
+
+
+def test_an_address_may_say_itself_which_server_it_wants(unmigrated: PostgreSQL, server_url: str) -> None:
+    engine = new_engine(f"{server_url}?target_session_attrs=read-only", pool_size=1, must_write=True)
+    with pytest.raises(OperationalError, match="not read-only"):
+        _backend(engine)
+    engine.dispose()
+
+
+def test_transactions_are_read_committed_whatever_the_database_has_for_others(server_url: str) -> None:
+    engine = new_engine(f"{server_url}?options=-c%20default_transaction_deferrable=on", pool_size=1)
+    with engine.begin() as connection:
+        shown = connection.exec_driver_sql(
+            "SELECT setting, source FROM pg_settings WHERE name = 'default_transaction_isolation'"
+        )
+        assert tuple(shown.one()) == ("read committed", "client")
     engine.dispose()
 
 

@@ -1,14 +1,15 @@
 """Draining on a real PostgreSQL: what one worker takes from an organization's queue, and how often."""
 
+import time
 from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
 
 from app import batches
+from app.connections import LOCK_TIMEOUT_MS
 from app.database import transaction
 from app.ledger import drain, issue
-from tests.conftest import forget_everything
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -138,16 +139,31 @@ def test_batches_are_announced_only_when_everybody_can_see_them_issued() -> None
     assert seen == [queued]
 
 
-def test_a_row_that_somebody_else_holds_is_no_fault_of_the_batches(
+def test_a_row_that_somebody_else_holds_is_no_fault_of_the_batches_and_holds_up_no_other_organization(
     events: list[MutableMapping[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 10) for _ in range(3)]
-    monkeypatch.setattr("app.connections.LOCK_TIMEOUT_MS", 50)
-    forget_everything()  # The next connections are made with it.
     with transaction() as somebody:
         somebody.exec_driver_sql(f"SELECT FROM organizations WHERE id = {organization_id} FOR UPDATE")
-        assert books.rounds_of(organization_id) == []
+        began = time.monotonic()
+        assert [books.rounds_of(organization_id) for _ in range(10)] == [[]] * 10
+        assert time.monotonic() - began < LOCK_TIMEOUT_MS / 1_000, "not one of them waits as long as a refill would"
         assert [event["event"] for event in events] == ["organization_locked"]
         assert events[0]["sqlstate"] == "55P03"
+    later = time.monotonic() + 10
+    monkeypatch.setattr("time.monotonic", lambda: later)
     assert books.rounds_of(organization_id) == [queued]
+
+
+def test_a_drain_that_has_lasted_long_enough_makes_room_for_other_organizations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(issue, "BATCHES_MAX", 1)
+    monkeypatch.setattr(drain, "_TURN_S", 0.0)
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
+    announced: list[int] = []
+    more = [drain.drain(organization_id, announce=lambda batch_ids, _: announced.extend(batch_ids)) for _ in queued]
+    assert more == [True, True, False]
+    assert announced == queued

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from app import batches
 from app.database import transaction
-from app.ledger.queued import organizations_waiting, postpone
+from app.ledger.queued import Queued, count_queued, organizations_waiting, postpone
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -28,6 +28,19 @@ def test_a_queued_batch_is_due_until_it_is_issued() -> None:
     assert not books.has_due(other)
     books.drain_all(mine)
     assert not books.has_due(mine)
+
+
+def test_a_clock_that_was_set_back_hides_no_batch_from_drain_or_sweep() -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
+    with transaction() as connection:
+        postpone(connection, queued[1])
+    later = "created_at = created_at + interval '1 hour', retry_at = retry_at + interval '1 hour'"
+    books.execute(f"UPDATE batches SET {later}")
+    assert _waiting(longer_than_s=3) == [organization_id]
+    with transaction() as connection:
+        assert count_queued(connection) == Queued(batches=2, oldest_s=0.0)
+    assert books.drain_all(organization_id) == queued
 
 
 def test_issued_and_refused_batches_are_final_and_queued_ones_are_not() -> None:

@@ -17,6 +17,7 @@ class Caller:
     def __init__(self, name: str = "", meanwhile: Callable[[], None] = lambda: None) -> None:
         self.name = name
         self.leads = False
+        self.came_at = 0.0
         self.slept: list[float] = []
         self.woken = 0
         self._meanwhile = meanwhile
@@ -133,3 +134,13 @@ def test_who_has_left_is_not_woken_by_later_arrivals(gathering: Gathering[Caller
     for _ in range(5):
         gathering.join(Caller())
     assert leader.woken == 0
+
+
+def test_who_came_before_a_moment_can_be_taken_out_but_not_whoever_leads_already() -> None:
+    gathering = Gathering[Caller]()
+    first, *behind = callers = [Caller(str(number)) for number in range(5)]
+    for came_at, caller in enumerate(callers):
+        caller.came_at = float(came_at)
+        gathering.join(caller)
+    assert gathering.take_who_came_before(3.0) == behind[:2]
+    assert gathering.next_group(first) == [first, *behind[2:]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from celery import Celery
-from celery.beat import ScheduleEntry
+from celery.beat import ScheduleEntry, SchedulingError
 
 from app import queue
 
@@ -118,6 +118,37 @@ def test_nothing_is_sent_while_scheduled_messages_wait_for_a_worker(
     assert beat.run(60) == Counter()
     monkeypatch.setattr(beat.scheduler, "_waiting", lambda: most - 1)
     assert beat.run(60)["sweep"] >= 29
+
+
+@pytest.mark.parametrize("away_at_s", [0, 3_598])
+def test_what_was_due_while_the_broker_was_away_is_sent_as_soon_as_it_is_back(
+    beat: Beat, monkeypatch: pytest.MonkeyPatch, away_at_s: int
+) -> None:
+    before = beat.run(away_at_s) if away_at_s else Counter()
+
+    def out_of_reach() -> int:
+        raise OSError
+
+    monkeypatch.setattr(beat.scheduler, "_waiting", out_of_reach)
+    assert beat.run(5) == Counter()
+    monkeypatch.setattr(beat.scheduler, "_waiting", lambda: 0)
+    after = beat.run(10)
+    assert before["claim-crossed-3600"] + after["claim-crossed-3600"] == (2 if away_at_s else 1)
+    assert after["sweep"] <= 6  # What was left out is sent once, however often.
+
+
+def test_a_message_that_the_broker_does_not_take_is_left_out_like_one_that_nobody_asked_it_for(
+    beat: Beat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = beat.scheduler.apply_async
+
+    def refuse(entry: ScheduleEntry, **_: object) -> None:
+        raise SchedulingError(entry.name)
+
+    monkeypatch.setattr(beat.scheduler, "apply_async", refuse)
+    assert beat.run(5) == Counter()
+    monkeypatch.setattr(beat.scheduler, "apply_async", taken)
+    assert beat.run(10)["claim-crossed-3600"] == 1
 
 
 def test_a_broker_that_is_away_stops_nothing(

@@ -95,6 +95,30 @@ def test_postgresql_away_is_everybodys_error_at_once(world: World, error: Except
     assert world.groups == [[1], [2, 3, 4]]
 
 
+def test_who_has_long_waited_behind_a_group_that_finds_postgresql_away_need_not_find_that_out_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.api.sending._OVERDUE_S", 0.0)
+    world.errors[1] = away()
+    world.call_behind_a_held_group(2, 3, 4)
+    assert [world.error_of(number) for number in (1, 2, 3, 4)] == [world.errors[1]] * 4
+    assert world.groups == [[1]]
+    assert world.send(5, wait_s=0)[0].batch_id == 5  # Whoever comes then leads, and finds it back.
+
+
+@pytest.mark.parametrize(
+    ("error", "overdue_s"), [(away(), 3_600.0), (broken(), 0.0)], ids=["they came just now", "a fault of its own"]
+)
+def test_nobody_else_is_given_the_error_of_a_group_that_may_not_be_theirs(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, overdue_s: float
+) -> None:
+    monkeypatch.setattr("app.api.sending._OVERDUE_S", overdue_s)
+    world.errors[1] = error
+    world.call_behind_a_held_group(2, 3, 4)
+    assert world.accepted() == [2, 3, 4]
+    assert world.error_of(1) is error
+
+
 def test_postgresql_that_goes_away_while_sends_are_tried_alone_is_not_asked_for_the_rest(world: World) -> None:
     world.errors = {4: broken(), 3: away()}
     world.call_behind_a_held_group(4, 2, 3, 5, 6)

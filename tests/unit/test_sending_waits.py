@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.api.places import Places
+from app.api.sending import _Member
 from app.api.waiting import Waiter
 from app.batches import ISSUED, QUEUED
 from tests.deadline import TIMEOUT_S, until
@@ -102,6 +103,16 @@ def test_a_batch_that_is_final_already_is_not_waited_for(world: World) -> None:
     world.call_behind_a_held_group(2, 3, wait_s=_LONG_S)
     world.end()
     assert [world.results[number] for number in (2, 3)] == [(known, None)] * 2
+
+
+def test_who_waits_for_its_batch_keeps_none_of_its_addresses(world: World) -> None:
+    world.call(1, wait_s=_LONG_S, recipients=1_000)
+    until(lambda: world.waiting._waiters, "somebody who waits")
+    [[waiter]] = world.waiting._waiters.values()
+    assert isinstance(waiter, _Member)
+    assert (waiter.recipients, waiter.send) == (1_000, None)
+    world.issue(1)
+    assert world.accepted() == [1]
 
 
 def test_many_who_wait_for_one_batch_are_all_woken(world: World) -> None:

@@ -1,0 +1,78 @@
+"""A failover of PostgreSQL behind a name that leads to the standby for a moment, while it still only reads."""
+
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+import migrations
+from app import api_keys
+from app.database import transaction
+from app.local import ports
+from tests.deadline import comes_true, until
+from tests.integration import books
+from tests.operations.balancer import balancer
+from tests.operations.deployment import deployment, is_ready
+from tests.operations.server import Server
+
+pytestmark = pytest.mark.usefixtures("broker")
+
+_PATIENCE_S = 60
+
+
+def test_web_and_worker_leave_a_standby_as_soon_as_the_name_leads_to_the_primary_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    primary, standby = Server(tmp_path / "primary"), Server(tmp_path / "standby")
+    primary.postgresql.prepare()
+    with primary.running(monkeypatch), balancer() as name:
+        url = primary.postgresql.url()
+        migrations.upgrade(url)
+        copy = primary.folder(tmp_path / "copy")
+        primary.tool(
+            "pg_basebackup", f"--pgdata={copy}", "--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"
+        )
+        shutil.copy(primary.data.path / "secrets.json", standby.data.path)
+        copy.rename(standby.cluster)
+        key = _key()
+        with standby.running(monkeypatch):
+            there, other = _port(primary), _port(standby)
+            name.targets = [there]
+            with deployment(tmp_path, DATABASE_URL=url.replace(f":{there}/", f":{name.port}/")) as parts:
+                port = ports.any_free()
+                parts.web(port)
+                parts.worker("worker1")
+                assert _send(port, key) == 201
+
+                name.targets = [other]
+                primary.ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'points'")
+                until(lambda: not is_ready(port), "web says that it cannot write", within_s=_PATIENCE_S)
+                assert {_send(port, key) for _ in range(5)} == {503}
+
+                name.targets = [there]
+                assert comes_true(lambda: is_ready(port), within_s=_PATIENCE_S)
+                assert _send(port, key) == 201
+                assert parts.deaths() == {}
+
+
+def _port(server: Server) -> int:
+    found = urlsplit(server.postgresql.url()).port
+    assert found is not None
+    return found
+
+
+def _key() -> str:
+    organization_id = books.make_organization(1_000)
+    with transaction() as connection:
+        return api_keys.create(connection, organization_id, sandbox=False)[1]
+
+
+def _send(port: int, key: str) -> int:
+    return httpx.post(
+        f"http://{ports.HOST}:{port}/v1/points/send",
+        json={"recipient": "ada@example.com", "amount": 1},
+        headers={"Authorization": f"Bearer {key}"},
+        timeout=_PATIENCE_S,
+    ).status_code
