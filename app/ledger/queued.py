@@ -9,10 +9,10 @@ from app.exchange import Statement
 # How long a batch that failed is put aside at the most.
 _POSTPONED_MAX_S = 10
 
-# What makes a batch one that a drain would take now. One put aside for longer than any ever is was put aside before
-# PostgreSQL's clock was set back.
+# What makes a batch one that a drain would take now. One put aside for much longer than any ever is was put aside
+# before PostgreSQL's clock was set back.
 IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp()
-    OR retry_at > clock_timestamp() + interval '{_POSTPONED_MAX_S} s')"""
+    OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
 # Finds a row when an organization has such a batch.
 # In an order that the index of what is queued has: else a plan made while the table is small reads all of it.

@@ -103,7 +103,7 @@ def organization(database: None) -> int:
     books.execute(f"SELECT setval('batches_id_seq', {_ERA - 2})")  # The next is the last of its era.
     late = books.queue_batch(organization_id, [DAN, ANN], 3)
     assert late == _ERA - 1
-    books.execute(f"UPDATE batches SET retry_at = clock_timestamp() + interval '1 day' WHERE id = {late}")
+    books.execute(f"UPDATE batches SET retry_at = clock_timestamp() + interval '50 s' WHERE id = {late}")
     books.issue_now(organization_id, [CEM, BOB], 500)
     books.execute(f"SELECT setval('batches_id_seq', {7 * _ERA})")  # There are eras in which nobody was paid.
     books.issue_now(organization_id, [DAN], 1)

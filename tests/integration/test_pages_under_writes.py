@@ -52,7 +52,7 @@ class Writer:
     def postpone(self) -> None:
         """Leave a batch in the queue: those that come after it are issued before it."""
         batch_id = books.queue_batch(self._organization_id, [ANN, "late@example.com"], 2)
-        books.execute(f"UPDATE batches SET retry_at = clock_timestamp() + interval '1 day' WHERE id = {batch_id}")
+        books.execute(f"UPDATE batches SET retry_at = clock_timestamp() + interval '50 s' WHERE id = {batch_id}")
 
     def resume(self) -> None:
         """Issue what was postponed, below rows that are listed already."""

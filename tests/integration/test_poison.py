@@ -75,7 +75,7 @@ def test_a_postponed_batch_is_left_alone_until_its_time_and_nobody_is_asked_to_c
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [MALLORY], 10)
     books.drain_all(organization_id)
-    books.execute("UPDATE batches SET retry_at = clock_timestamp() + interval '10 s'")
+    books.execute("UPDATE batches SET retry_at = clock_timestamp() + interval '50 s'")
     assert not books.has_due(organization_id)
     with transaction() as connection:
         assert organizations_waiting(connection, longer_than_s=0) == []
