@@ -36,8 +36,16 @@ def _redis(url: str) -> str:
         Sentinels.of(url)
     else:
         _require_host_and_port(url)
+        _require_number_of_database(url)
         require_known_options(url)
     return url
+
+
+def _require_number_of_database(url: str) -> None:
+    """Raise for a database of Redis that is no number: one library would take the first, another none."""
+    parts = urlsplit(url)
+    if parts.scheme != "unix" and not re.fullmatch(r"(/[0-9]*)?", parts.path):
+        raise ValueError("what stands behind its host must be the number of a database, as in redis://host:6379/0")
 
 
 def _broker(url: str) -> str:

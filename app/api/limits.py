@@ -1,6 +1,7 @@
 """The rate limit: per key, counted in Redis, checked before the body is read. It fails open."""
 
 import logging
+import math
 import time
 from typing import Any
 
@@ -42,7 +43,10 @@ def limit_rate(app: Flask) -> Limiter:
 def retry_after_s(limiter: Limiter) -> int:
     """Return the whole seconds until the limit that this request hit admits the next one."""
     hit = limiter.current_limit
-    return 1 if hit is None else max(1, hit.reset_at - int(time.time()))
+    if hit is None:
+        return 1
+    # Its own `reset_at` is up to a second later than that.
+    return max(1, min(math.ceil(hit.window.reset_time - time.time()), hit.limit.get_expiry()))
 
 
 def _is_exempt() -> bool:

@@ -1,11 +1,11 @@
 """What a command says: one JSON document, or a sentence or a table for a person; and the options for it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
-import orjson
 
 from app.local.datadir import DEFAULT
 from app.timestamps import timestamp
@@ -25,15 +25,11 @@ data_dir_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
 
-# Moments go through `_plain`: orjson itself writes them in a form of its own.
-_JSON = orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATETIME
-
-
 class Answer:
     """What a command says: a document for `--json`, and a sentence or a table for a person.
 
     `rows` are shown as a table under the given columns (heading to key of the row). `faults` are sentences about what
-    was given to the command: for a person they go to standard error, and the document holds them in its own form.
+    was given to the command, which go to standard error; the document holds them in its own form.
     """
 
     def __init__(
@@ -52,11 +48,12 @@ class Answer:
         self.exit_status = exit_status
 
     def print(self, *, as_json: bool) -> None:
-        if as_json:
-            click.echo(orjson.dumps(_writable(self._document), default=_plain, option=_JSON).decode())
-            return
         for fault in self._faults:
             click.echo(fault, err=True)
+        if as_json:
+            # Not with orjson: a user may hold more points than 64 bits count.
+            click.echo(json.dumps(_writable(self._document), default=_plain, indent=2, ensure_ascii=False))
+            return
         if self._columns is not None:
             rows = [self._document] if isinstance(self._document, Mapping) else self._document
             from app.cli.tables import print_table  # noqa: PLC0415  # Most answers are a sentence and need no table.

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -30,6 +31,8 @@ def operator_command(function: Callable[..., Answer], *, makes_data: bool = True
     @data_dir_option
     @functools.wraps(function)
     def command(*, as_json: bool, data_dir: str, **arguments: Any) -> None:
+        for ending in (signal.SIGTERM, signal.SIGHUP):  # As with Ctrl-C, no server of ours is left behind.
+            signal.signal(ending, signal.default_int_handler)
         with _database(DataDir(data_dir), makes_data=makes_data):
             answer = function(**arguments)
         answer.print(as_json=as_json)

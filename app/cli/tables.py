@@ -32,7 +32,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> None:
     for heading, source in columns.items():
         numbers = bool(rows) and all(_is_number(_value(row, source)) for row in rows)
         table.add_column(heading, justify="right" if numbers else "left", no_wrap=True)
-    cells = [[_cell(_value(row, source)) for source in columns.values()] for row in rows]
+    cells = [[_cell(_value(row, source), is_id=_is_id(source)) for source in columns.values()] for row in rows]
     for row in cells:
         table.add_row(*map(Text, row))
     if out.measure(table, options=out.options.update_width(_WIDTH_OF_A_PIPE)).maximum <= out.width:
@@ -73,13 +73,18 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _cell(value: object) -> str:
+def _is_id(source: object) -> bool:
+    """Tell whether a column holds ids: they are copied into commands, and nobody counts them."""
+    return isinstance(source, str) and (source == "id" or source.endswith("_id"))
+
+
+def _cell(value: object, *, is_id: bool = False) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return points(value) if abs(value) >= 10_000 else str(value)
+        return points(value) if abs(value) >= 10_000 and not is_id else str(value)
     if isinstance(value, datetime):
         # PostgreSQL answers in the time zone of the connection, which a pooler may have set.
         return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"

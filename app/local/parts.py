@@ -1,6 +1,5 @@
 """The parts of the service as `points up` runs them: how each is started, and how it is asked to stop."""
 
-import os
 import signal
 import sys
 from pathlib import Path
@@ -14,9 +13,6 @@ from app.settings import settings
 # Drains wait for PostgreSQL most of the time: a few processes a core keep it busy.
 WORKER_PROCESSES = 4
 FLOWER_USER = "points"
-
-# Their output goes through the supervisor, to a person most of the time.
-_LOGS = {"POINTS_LOG_FORMAT": os.environ.get("POINTS_LOG_FORMAT", "text")}
 
 
 def postgresql(server: PostgreSQL) -> Part:
@@ -38,7 +34,7 @@ def web(port: int) -> Part:
     """The front end; a SIGTERM lets the calls that wait have their answers, however long they may wait."""
     return Part(
         name="web",
-        environment=_LOGS,
+        environment=_logs(),
         stop_timeout_s=settings().wait_s + 15,
         command=[
             sys.executable,
@@ -57,7 +53,7 @@ def worker(number: int) -> Part:
     name = f"worker{number}"
     return Part(
         name=name,
-        environment=_LOGS,
+        environment=_logs(),
         # Without mingle and gossip: what workers tell each other at start and after is of no use to us.
         command=[
             *_celery(),
@@ -68,7 +64,7 @@ def worker(number: int) -> Part:
 
 
 def beat() -> Part:
-    return Part(name="beat", environment=_LOGS, command=[*_celery(), "beat", "--pidfile="])
+    return Part(name="beat", environment=_logs(), command=[*_celery(), "beat", "--pidfile="])
 
 
 def flower(port: int, password: str, memory: Path) -> Part:
@@ -77,12 +73,18 @@ def flower(port: int, password: str, memory: Path) -> Part:
         name="flower",
         command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=error"],
         environment={
-            **_LOGS,
+            **_logs(),
             "FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}",
             "FLOWER_DB": str(memory),
         },
         stop_timeout_s=10,
     )
+
+
+def _logs() -> dict[str, str]:
+    """Have a part write for people: its output goes through the supervisor, to a person most of the time."""
+    log_format = settings().log_format
+    return {"POINTS_LOG_FORMAT": "text" if log_format == "auto" else log_format}
 
 
 def _celery() -> list[str]:

@@ -75,20 +75,22 @@ class PostgreSQL:
         return [*self._as_owner(), str(_binary("postgres")), "-D", str(self._folder), *self._options()]
 
     def start_detached(self) -> None:
-        """Start the server in the background, to outlive this process if another comes to need it."""
+        """Start the server in the background, to outlive this process if another comes to need it.
+
+        Its folder is told by the environment: a shell would read the option, whatever stands in the folder's name.
+        """
         options = shlex.join(self._options())
         with (self._datadir.path / "postgresql.log").open("ab") as log:
             subprocess.run(
                 [
                     *self._as_owner(),
                     str(_binary("pg_ctl")),
-                    "-D",
-                    str(self._folder),
                     "-W",
                     "-o",
                     options,
                     "start",
                 ],
+                env={**os.environ, "PGDATA": str(self._folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

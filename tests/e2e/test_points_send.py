@@ -46,8 +46,8 @@ def _send(service: Service, path: Path, caller: Organization, *more: str, url: s
     return json.loads(done.stdout) if done.stdout else done.stderr
 
 
-def _results(path: Path) -> list[dict[str, str]]:
-    with path.with_name("people.result.csv").open(newline="") as file:
+def _results(path: Path, name: str = "people.result.csv") -> list[dict[str, str]]:
+    with path.with_name(name).open(newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -99,6 +99,38 @@ def test_a_file_given_again_is_not_paid_again_unless_that_is_what_is_wanted(
     assert _send(service, path, caller, "--again", "May")["replayed_batches"] == 0
     assert _send(service, path, caller, "--again", "May")["replayed_batches"] == 1
     assert service.balance(caller.live) == 940
+
+
+@pytest.mark.parametrize("empty", ["--label", "--again"])
+def test_a_variable_that_is_not_set_makes_no_other_campaign(
+    service: Service, path: Path, caller: Organization, tmp_path: Path, empty: str
+) -> None:
+    _write(path, 3)
+    _send(service, path, caller)
+    more = (empty, "", "--result", str(tmp_path / "other.csv"))
+    if empty == "--label":
+        assert _send(service, path, caller, *more)["replayed_batches"] == 1
+    else:
+        assert "needs a name" in service.run(_arguments(path, caller, service.url, "--yes", *more)).stderr
+    assert service.balance(caller.live) == 970
+
+
+def test_what_became_of_another_campaign_or_another_file_is_not_overwritten(
+    service: Service, path: Path, caller: Organization
+) -> None:
+    _write(path, 2)
+    assert _send(service, path, caller)["debited"] == 2
+    first = _results(path)
+    assert _send(service, path, caller, "--label", "May")["debited"] == 2
+    assert {row["label"] for row in _results(path)} == {"May"}
+    assert _results(path, "people.result.1.csv") == first
+    assert _send(service, path, caller, "--label", "May")["replayed_batches"] == 1
+    assert not path.with_name("people.result.2.csv").exists()
+    # What is kept still tells who was paid.
+    path.write_text(path.read_text() + "new@example.com\n")
+    assert "2 of its recipients were paid then" in _send(service, path, caller, status=1)
+    other = path.rename(path.with_suffix(".txt"))
+    assert Path(_send(service, other, caller, "--label", "other")["result"]).name == "people.txt.result.csv"
 
 
 def test_a_file_that_was_changed_since_it_was_sent_is_not_paid_a_second_time(

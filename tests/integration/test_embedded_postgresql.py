@@ -55,6 +55,19 @@ def test_as_root_it_runs_as_somebody_else_below_a_folder_that_is_closed_to_them(
     assert (after.st_mode, after.st_uid) == (before.st_mode, before.st_uid)
 
 
+@pytest.mark.parametrize("name", ["do$HOME lar", "a `date` b", 'a "quoted" one', "it's", "$(touch run)"])
+def test_it_starts_in_a_folder_of_any_name_and_runs_nothing_that_stands_in_it(private_folder: Path, name: str) -> None:
+    server = PostgreSQL(DataDir(private_folder / name))
+    server._datadir.create()
+    server.prepare()
+    server.start_detached()
+    try:
+        server.wait_until_ready()
+        assert server.process() is not None
+    finally:
+        server.stop()
+
+
 def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(private_folder: Path) -> None:
     datadir = DataDir(private_folder / "data")
     datadir.create()

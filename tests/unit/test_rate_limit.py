@@ -32,7 +32,22 @@ def test_who_calls_too_often_is_told_when_to_come_again(client: FlaskClient) -> 
     response = client.get(_PATH, headers=AUTHORIZED)
     [sentence] = errors_of(response, 429)["rate_limit"]
     assert "3/day" in sentence
-    assert 1 <= int(response.headers["Retry-After"]) <= 86_401  # A day, rounded up to whole seconds.
+    assert 1 <= int(response.headers["Retry-After"]) <= 86_400
+
+
+@pytest.mark.usefixtures("redis")
+@pytest.mark.parametrize(("limit", "window_s"), [("3/second", 1), ("3/minute", 60), ("3/hour", 3_600)])
+@pytest.mark.parametrize("second", [1_000_000.0, 1_000_000.001, 1_000_000.999])
+def test_nobody_is_told_to_wait_longer_than_the_limit_lasts(
+    monkeypatch: pytest.MonkeyPatch, limit: str, window_s: int, second: float
+) -> None:
+    monkeypatch.setenv("POINTS_RATE_LIMIT", limit)
+    monkeypatch.setattr("time.time", lambda: second)
+    client = create_app().test_client()
+    use_up(client)
+    response = client.get(_PATH, headers=AUTHORIZED)
+    assert response.status_code == 429
+    assert 1 <= int(response.headers["Retry-After"]) <= window_s
 
 
 @pytest.mark.usefixtures("redis")

@@ -8,7 +8,7 @@ from app.cli.tables import print_table
 
 _COLUMNS = {"ID": "id", "Name": "name", "Balance": "balance", "On": "on", "Created": "created_at"}
 _ROWS = [
-    {"id": 1, "name": "[bold]Acme[/bold]", "balance": 1_234_567, "on": True, "created_at": None},
+    {"id": 12_345, "name": "[bold]Acme[/bold]", "balance": 1_234_567, "on": True, "created_at": None},
     {
         "id": 20,
         "name": "Globex of the long name",
@@ -36,9 +36,9 @@ def test_a_pipe_gets_a_row_a_line_however_wide_without_colour_or_control(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     assert _printed(capsys) == [
-        "ID  Name                       Balance  On   Created",
-        " 1  [bold]Acme[/bold]        1 234 567  yes  –",
-        "20  Globex of the long name          5  no   2026-01-31 09:30Z",
+        "   ID  Name                       Balance  On   Created",
+        "12345  [bold]Acme[/bold]        1 234 567  yes  –",
+        "   20  Globex of the long name          5  no   2026-01-31 09:30Z",
     ]
 
 
@@ -47,7 +47,7 @@ def test_what_a_terminal_would_obey_is_shown_and_not_sent(capsys: pytest.Capture
     assert capsys.readouterr().out.splitlines()[1].rstrip() == r"a\x0ab\x1b[31m\x9b31m\x09c"
 
 
-@pytest.mark.parametrize(("width", "lines"), [("62", 3), ("61", 11), ("30", 12)])
+@pytest.mark.parametrize(("width", "lines"), [("65", 3), ("64", 11), ("30", 12)])
 def test_a_terminal_too_narrow_for_the_table_gets_a_block_for_each_row(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: str, lines: int
 ) -> None:

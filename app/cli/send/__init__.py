@@ -25,6 +25,18 @@ def _in_utf8(_context: click.Context, _parameter: click.Parameter, text: str | N
     return text
 
 
+def _label(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """An empty label is none, as in the interface: it must not make another campaign of one that was paid."""
+    return _in_utf8(context, parameter, text) or None
+
+
+def _campaign(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Refuse a name that somebody has forgotten to give, as with a variable that is not set: it would pay again."""
+    if text is not None and not text.strip():
+        raise click.BadParameter("the new campaign needs a name.")
+    return _in_utf8(context, parameter, text)
+
+
 def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
     """Take the blanks and line ends away that come along when a key is copied, and never repeat it."""
     key = text.strip()
@@ -40,19 +52,20 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
     "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=_key, help="The API key to send with."
 )
 @click.option("--url", help="Where the service is [default: the one that runs from the data directory].")
-@click.option("--label", callback=_in_utf8, help="Kept on every transaction.")
+@click.option("--label", callback=_label, help="Kept on every transaction.")
 @click.option("--atomic", is_flag=True, help="Debit nobody of a batch that the balance cannot pay whole.")
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
 @click.option(
     "--again",
     metavar="NAME",
-    callback=_in_utf8,
+    callback=_campaign,
     help="Pay a file once more, on purpose, as a new campaign of this name.",
 )
 @click.option(
     "--result",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where what became of each line is written [default: people.result.csv for people.csv].",
+    help="Where what became of each line is written [default: people.result.csv for people.csv]. What it holds of"
+    " another campaign is kept as people.result.1.csv.",
 )
 @click.option(
     "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."

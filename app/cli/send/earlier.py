@@ -48,6 +48,12 @@ def read_rows(path: Path) -> Iterator[Mapping[str, str]]:
             yield from csv.DictReader(file, restval="")
 
 
+def holds_another(path: Path, campaign: str) -> bool:
+    """Tell whether a result file says what became of another campaign: it is the only one that does."""
+    keys = (row.get("idempotency_key", "") for row in read_rows(path))
+    return any(is_idempotency_key(key) and f"-{campaign}-" not in key for key in keys)
+
+
 class KnownRows:
     """The rows of an earlier result file of the same campaign, asked for in the order of their lines."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from app.cli.send.earlier import KnownRows, read_rows
+from app.cli.send.earlier import KnownRows, holds_another, read_rows
 from app.cli.send.recipients import BadLine, Part
 from app.cli.send.service import Issued
 from app.errors import Refused
@@ -119,7 +119,19 @@ class ResultFile:
                 self._rows.writerow(known.row(line, email) or _blank(line, email, reason))
         self._write_bad(before=None)
         self._file.flush()
+        if holds_another(self.path, campaign):
+            self.path.rename(self._kept_as(1 + sum(1 for _ in self.kept())))
         self.draft.replace(self.path)
+
+    def kept(self) -> Iterator[Path]:
+        """Yield the result files of other campaigns that had this name before, oldest first."""
+        number = 1
+        while (path := self._kept_as(number)).exists():
+            yield path
+            number += 1
+
+    def _kept_as(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.stem}.{number}{self.path.suffix}")
 
     def __exit__(self, *_: object) -> None:
         # Nothing of this run is in it unless it was begun: an empty one is no result.

@@ -42,7 +42,8 @@ class Choices:
 
     @property
     def result_path(self) -> Path:
-        return self.result or self.file.with_name(f"{self.file.stem}.result.csv")
+        name = self.file.stem if self.file.suffix.lower() == ".csv" else self.file.name
+        return self.result or self.file.with_name(f"{name}.result.csv")
 
     def body(self, part: Part) -> dict[str, Any]:
         body = {"recipients": part.emails, "amount": self.amount, "atomic": self.atomic, "label": self.label}
@@ -104,7 +105,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
             sandbox=choices.key.startswith("pts_dev_"),
             organization_id=organization["id"],
         )
-        earlier = read_earlier((results.path, results.draft), intent, recipients)
+        earlier = read_earlier((results.path, results.draft, *results.kept()), intent, recipients)
         if choices.again is None:
             require_no_second_payment(earlier, name=choices.file.name, result=results.path)
         yield Run(
