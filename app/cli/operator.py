@@ -2,7 +2,6 @@
 
 import functools
 import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -18,6 +17,7 @@ from app.connections import engine, forget_connections_of_the_parent
 from app.errors import Refused
 from app.local import servers
 from app.local.datadir import DataDir
+from app.local.interrupts import end_gently
 from app.settings import settings
 
 
@@ -31,8 +31,7 @@ def operator_command(function: Callable[..., Answer], *, makes_data: bool = True
     @data_dir_option
     @functools.wraps(function)
     def command(*, as_json: bool, data_dir: str, **arguments: Any) -> None:
-        for ending in (signal.SIGTERM, signal.SIGHUP):  # As with Ctrl-C, no server of ours is left behind.
-            signal.signal(ending, signal.default_int_handler)
+        end_gently()  # However it is ended, no server of ours is left behind.
         with _database(DataDir(data_dir), makes_data=makes_data):
             answer = function(**arguments)
         answer.print(as_json=as_json)

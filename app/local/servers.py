@@ -1,15 +1,20 @@
 """Finding the servers: those the environment names, else the embedded ones of the data directory."""
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 from app.local.datadir import DataDir
+from app.local.interrupts import undisturbed
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 
 # Notes the server that a command has started.
 _STARTED_FILE = "started.json"
+# So long it may take to note itself where `PostgreSQL.process` finds it.
+_APPEARS_WITHIN_S = 5.0
 
 
 def name_servers(datadir: DataDir) -> None:
@@ -36,28 +41,42 @@ def database(datadir: DataDir) -> Iterator[bool]:
     with datadir.locked("start.lock"):
         in_use = datadir.try_lock("use.lock", shared=True)
         assert in_use is not None, "the exclusive form is only ever held under start.lock"
-        is_ours = False
-        if server.process() is None:
-            server.prepare()
-            server.start_detached()
-            is_ours = True
-        server.wait_until_ready()
-        if is_ours:
-            datadir.update(_STARTED_FILE, postgresql=_identity(server))
+        try:
+            _start(datadir, server)
+        except BaseException:  # Ctrl-C as well: what was begun is ended.
+            _leave(datadir, server, in_use)
+            raise
     os.environ["DATABASE_URL"] = server.url()
     try:
         yield True
     finally:
         del os.environ["DATABASE_URL"]
         with datadir.locked("start.lock"):
-            in_use.close()
-            if (alone := datadir.try_lock("use.lock")) is not None:
-                if _identity(server) == datadir.read(_STARTED_FILE).get("postgresql"):
-                    server.stop()
-                alone.close()
+            _leave(datadir, server, in_use)
 
 
-def _identity(server: PostgreSQL) -> list[float] | None:
-    """Return what tells the server that runs from every other one, or None when none runs."""
-    process = server.process()
+def _start(datadir: DataDir, server: PostgreSQL) -> None:
+    """Start the server if it does not run, and wait until it answers."""
+    if server.process() is None:
+        server.prepare()
+        with undisturbed():  # Else it would run, and nobody would know who has started it.
+            server.start_detached()
+            datadir.update(_STARTED_FILE, postgresql=_identity(server, within_s=_APPEARS_WITHIN_S))
+    server.wait_until_ready()
+
+
+def _leave(datadir: DataDir, server: PostgreSQL, in_use: IO[str]) -> None:
+    """Stop the server if nobody else uses it, and if a command has started it."""
+    in_use.close()
+    if (alone := datadir.try_lock("use.lock")) is not None:
+        if (identity := _identity(server)) and identity == datadir.read(_STARTED_FILE).get("postgresql"):
+            server.stop()
+        alone.close()
+
+
+def _identity(server: PostgreSQL, *, within_s: float = 0.0) -> list[float] | None:
+    """Return what tells the server that runs, or does so in time, from every other one; None when there is none."""
+    deadline = time.monotonic() + within_s
+    while (process := server.process()) is None and time.monotonic() < deadline:
+        time.sleep(0.01)
     return None if process is None else [process.pid, process.create_time()]

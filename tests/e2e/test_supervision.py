@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL
 from tests.deadline import until
 from tests.e2e.conftest import STARTED_IN_S, Service
 
@@ -119,6 +121,22 @@ def test_a_start_waits_for_a_command_that_uses_the_database(own_service: Service
     own_service.points("audit")
 
 
+def test_a_command_that_is_ended_leaves_no_server_behind(own_service: Service, tmp_path: Path) -> None:
+    own_service.points("organizations", "create", "Acme")
+    server = PostgreSQL(DataDir(own_service.data_dir))
+    assert server.process() is None
+    people = tmp_path / "people.csv"
+    rows = "".join(f"{number}@example.com,First,Last\n" for number in range(300_000))  # It takes seconds.
+    people.write_text(f"email,first_name,last_name\n{rows}")
+    command = own_service.command("users", "import", str(people))
+    with subprocess.Popen(command, env=own_service.environment, stderr=subprocess.PIPE) as importing:
+        until(lambda: server.process() is not None, "it uses the database")
+        importing.terminate()
+        until(lambda: importing.poll() is not None, "it has ended")
+        assert importing.returncode == 1
+    assert server.process() is None
+
+
 def _send_until_nobody_listens(service: Service, key: str) -> list[int]:
     """Send without pause; return the statuses, and 0 for each call that was cut off unanswered."""
     statuses = []
@@ -189,6 +207,10 @@ def test_a_supervisor_that_was_killed_is_cleaned_up_after_by_the_next_start(own_
     family = _family(own_service)
     own_service.process.kill()
     own_service.process.wait()
+    # Its parts still serve, and a command leaves them the PostgreSQL that it has not started.
+    key = json.loads((own_service.data_dir / "demo.json").read_text())["live"]
+    own_service.points("organizations", "list")
+    assert own_service.send(key, {"recipient": "ada@example.com", "amount": 1}).status_code == 201
     own_service.output.clear()
     own_service.start()
     gone, _ = psutil.wait_procs(family, timeout=5)

@@ -1,7 +1,6 @@
 """`points send`: a person's way to issue points to the recipients of a CSV file, from anywhere."""
 
 import re
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from app.cli.send.report import report
 from app.cli.send.run import Choices, prepared
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.interrupts import end_gently
 from app.settings import INT64_MAX
 from app.utf8 import is_utf8
 
@@ -83,8 +83,7 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
     Giving the command again never pays twice, and carries on what was interrupted: each batch goes
     under an idempotency key made from the addresses, the amount, the label and the batch's number.
     """
-    # So that the scheduler of a machine stops it as gently as a person does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_gently()  # The scheduler of a machine stops it as gently as a person does.
     chosen = Choices(as_json=as_json, url=url or _running(DataDir(data_dir)), key=key, **choices)
     with prepared(chosen) as run:
         stages.verify(run)

@@ -1,9 +1,7 @@
 """The three stages of a run that speak to the service: verify all of it, ask, send it part by part."""
 
-import signal
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -16,6 +14,7 @@ from app.cli.send.results import write_undebited
 from app.cli.send.run import Run
 from app.cli.send.service import GaveUp
 from app.errors import PointsError, Refused
+from app.local.interrupts import undisturbed
 
 
 def verify(run: Run) -> None:
@@ -84,7 +83,7 @@ def send(run: Run) -> None:
         run.stopped, run.part_under_way = error.sentence, None  # It was answered, with a refusal.
     except OSError as error:
         run.stopped = _unwritable(run, error)
-    with _undisturbed():
+    with undisturbed():
         unsent = (part for part in run.recipients.parts(run.size) if part.number > run.parts_sent)
         try:
             run.results.finish(unsent, run.intent.campaign, unanswered=run.part_under_way)
@@ -119,7 +118,7 @@ def _settle(run: Run, part: Part) -> None:
     key = idempotency_key(run.intent.campaign, part.number)
     run.part_under_way = part.number
     issued = run.service.send(run.choices.body(part), key)
-    with _undisturbed():
+    with undisturbed():
         run.results.write(part, issued, key)
         run.tally.add(issued)
         run.parts_sent, run.sent = part.number, run.sent + len(part.emails)
@@ -146,14 +145,3 @@ def _agrees(*, err: bool) -> bool:
                 raise
             click.echo(err=err)  # The question's line has no end yet.
     raise Refused("Nothing was sent: nobody has answered. Say --yes to send without being asked.")
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block, so that what is written is written whole."""
-    signals = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
