@@ -19,6 +19,7 @@ data_dir_option = click.option(
     envvar="POINTS_DATA_DIR",
     default=DEFAULT,
     show_default=True,
+    show_envvar=True,
     type=click.Path(file_okay=False),
     help="Where the embedded servers keep their data.",
 )

@@ -58,7 +58,7 @@ def import_file(file: Path) -> Answer:
     Rows are committed by the twenty thousand. Importing a file again is harmless: who is
     registered already stays as it is, so an interrupted import is simply given again. Bad rows are
     named with their lines, and written with the reasons to a file beside it: people.errors.csv
-    for people.csv.
+    for people.csv. Exit status 1 when there are any; the others are registered all the same.
     """
     from app.cli.users_import import import_users  # noqa: PLC0415  # Its bar is not needed to show a user.
 
