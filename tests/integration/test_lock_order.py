@@ -6,7 +6,9 @@ import pytest
 
 from app.database import transaction
 from app.ledger.claim import claim
+from tests.conftest import Servers
 from tests.integration import books, races
+from tests.integration.plans import use_no_index
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -44,9 +46,12 @@ either = pytest.mark.parametrize("prepare", WRITES, ids=["fold", "claim"])
 
 
 @either
+@pytest.mark.parametrize("plans", ["any plan", "no index"])
 def test_users_are_locked_in_the_order_of_their_ids_whatever_the_order_of_the_addresses(
-    prepare: Callable[[], Callable[[], object]],
+    prepare: Callable[[], Callable[[], object]], plans: str, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if plans == "no index":
+        use_no_index(servers, monkeypatch)
     books.make_users(*EMAILS)
     run = prepare()
     # An updated row moves to another place in its page, so that reading the table is not reading by id.
