@@ -25,10 +25,11 @@ def test_a_drain_is_owned_until_the_owners_transaction_ends() -> None:
         assert races.own_drain(other, organization_id) is True
 
 
-def test_each_organizations_drain_is_owned_for_itself() -> None:
+@pytest.mark.parametrize("other_id", [2, 1 + 2**8, 1 + 2**16, 1 + 2**32, 1 + 2**47])
+def test_each_organizations_drain_is_owned_for_itself(other_id: int) -> None:
     with transaction() as owner, transaction() as other:
         assert races.own_drain(owner, 1) is True
-        assert races.own_drain(other, 2) is True
+        assert races.own_drain(other, other_id) is True
 
 
 def test_a_worker_that_finds_the_drain_owned_leaves_at_once_and_leaves_the_batch_to_the_owner() -> None:
