@@ -70,6 +70,21 @@ def test_the_sweep_asks_for_each_organization_whose_batches_have_waited_too_long
     assert none not in _waiting(0)
 
 
+def test_who_watches_is_told_how_many_batches_are_queued_and_for_how_long_the_oldest_of_them() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    books.issue_now(mine, [ANN], 1)
+    books.execute("UPDATE batches SET created_at = now() - interval '1 day'")  # It is issued, and waits no more.
+    with transaction() as connection:
+        assert (count_queued(connection).batches, count_queued(connection).oldest_s) == (0, None)
+    oldest = books.queue_batch(other, [ANN], 1)
+    books.queue_batch(mine, [ANN], 1)
+    books.execute(f"UPDATE batches SET created_at = now() - interval '1 hour' WHERE id = {oldest}")
+    with transaction() as connection:
+        queued = count_queued(connection)
+    assert queued.batches == 2
+    assert queued.oldest_s == pytest.approx(3_600, abs=60)
+
+
 def test_a_batch_that_is_final_cannot_be_postponed() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.issue_now(organization_id, [ANN], 1)
@@ -79,13 +94,14 @@ def test_a_batch_that_is_final_cannot_be_postponed() -> None:
         assert connection.execute(statement).one() == (0, None)
 
 
-def test_a_batch_that_failed_a_hundred_times_is_still_tried_every_ten_seconds() -> None:
+@pytest.mark.parametrize("times", [100, 10_000])  # The second is more than two to that power can be counted with.
+def test_a_batch_that_failed_very_often_is_still_tried_every_ten_seconds(times: int) -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 1)
-    books.execute("UPDATE batches SET failures = 100")
+    books.execute(f"UPDATE batches SET failures = {times}")
     with transaction() as connection:
         before = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
         postpone(connection, batch_id)
         failures, retry_at = connection.execute(text("SELECT failures, retry_at FROM batches")).one()
-    assert failures == 101
+    assert failures == times + 1
     assert timedelta(seconds=10) <= retry_at - before < timedelta(seconds=15)
