@@ -1,6 +1,6 @@
 """Poison: a batch that fails in the database harms only itself, waits a while, and is issued once it can be."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from app.ledger import issue
 from app.ledger.queued import organizations_waiting
 from app.settings import INT64_MAX
 from app.tally import tally
+from tests.conftest import forget_everything
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -151,6 +152,9 @@ def test_the_log_names_the_batch_and_the_cause_and_holds_no_address(events: list
         {"event": "drain_failed", "log_level": "error", "organization_id": 1, **cause},
         {"event": "batch_postponed", "log_level": "error", "organization_id": 1, "batch_id": 2, **cause},
     ]
+    # What was issued all the same is told as ever.
+    [drained] = [event for event in events if event["event"] == "drained"]
+    assert (drained["batch_ids"], drained["recipients"], drained["points"]) == ([1], 1, 10)
     # PostgreSQL's own words repeat the row that it refused.
     assert "@" not in str(events)
     assert "mallory" not in str(events)
@@ -175,3 +179,49 @@ def test_a_drain_whose_connection_is_cut_raises_and_leaves_its_batches_as_they_w
     assert _now_failures_and_retry_at(batch_id)[1:] == (0, None)
     assert books.drain_all(organization_id) == [batch_id]
     assert books.balance_of(organization_id) == 90
+
+
+def _fail_as_a_whole(monkeypatch: pytest.MonkeyPatch, then: Callable[[Exchange], object]) -> None:
+    """Let the next drain fail, so that batches are tried one at a time; of the first, do something once it is asked."""
+
+    def fail_and_go_on(exchange: Exchange, organization_id: int, *, only: int | None = None) -> issue.Issue:
+        if only is None:
+            raise RuntimeError
+        monkeypatch.undo()
+        asked = issue.issue(exchange, organization_id, only=only)
+        then(exchange)
+        return asked
+
+    monkeypatch.setattr("app.ledger.drain.issue", fail_and_go_on)
+
+
+def test_a_connection_that_is_cut_while_batches_are_tried_one_at_a_time_postpones_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 10) for _ in range(2)]
+
+    def cut(exchange: Exchange) -> None:
+        exchange.send()
+        books.execute(f"SELECT pg_terminate_backend({races.until_owned()})")
+
+    _fail_as_a_whole(monkeypatch, cut)
+    with pytest.raises(DBAPIError):
+        books.drain_all(organization_id)
+    assert [_now_failures_and_retry_at(batch_id)[1:] for batch_id in queued] == [(0, None)] * 2
+    assert books.rounds_of(organization_id) == [queued]
+
+
+def test_a_row_that_somebody_else_holds_while_batches_are_tried_one_at_a_time_postpones_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 10) for _ in range(2)]
+    monkeypatch.setattr("app.connections.LOCK_TIMEOUT_MS", 50)
+    forget_everything()  # The next connections are made with it.
+    with transaction() as somebody:
+        somebody.exec_driver_sql("SELECT FROM organizations FOR UPDATE")
+        _fail_as_a_whole(monkeypatch, lambda _: None)
+        assert books.rounds_of(organization_id) == []
+    assert [_now_failures_and_retry_at(batch_id)[1:] for batch_id in queued] == [(0, None)] * 2
+    assert books.rounds_of(organization_id) == [queued]
