@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from app import batches
 from app.database import transaction
-from app.ledger.queued import Queued, count_queued, organizations_waiting, postpone
+from app.ledger.queued import Queued, count_queued, due_batches, organizations_waiting, postpone
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -41,6 +41,15 @@ def test_a_clock_that_was_set_back_hides_no_batch_from_drain_or_sweep() -> None:
     with transaction() as connection:
         assert count_queued(connection) == Queued(batches=2, oldest_s=0.0)
     assert books.drain_all(organization_id) == queued
+
+
+def test_the_due_batches_of_an_organization_are_its_own_however_many_others_have() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    for _ in range(2):
+        books.queue_batch(other, [ANN], 1)
+    queued = [books.queue_batch(mine, [ANN], 1) for _ in range(3)]
+    with transaction() as connection:
+        assert due_batches(connection, mine, at_most=2) == queued[:2]
 
 
 def test_issued_and_refused_batches_are_final_and_queued_ones_are_not() -> None:
