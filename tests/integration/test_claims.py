@@ -89,6 +89,7 @@ def test_undebited_transactions_are_never_claimed() -> None:
     assert books.balance_of_user(ANN) == 0
     with transaction() as connection:
         assert users_with_held(connection, registered_within_s=None) == []
+        assert users_with_held(connection, registered_within_s=60) == []
 
 
 def test_a_claim_leaves_what_is_held_for_others() -> None:

@@ -30,12 +30,13 @@ def _assert_held_then_claimed_once(organization_id: int, batch_id: int) -> None:
     assert books.breaches() == []
 
 
-def test_points_issued_while_a_registration_was_uncommitted_are_claimed_once() -> None:
+@pytest.mark.parametrize("email", [ANN, "Ann@Example.COM"])
+def test_points_issued_while_a_registration_was_uncommitted_are_claimed_once(email: str) -> None:
     organization_id = books.make_organization(100)
     with transaction() as connection:
         register(connection, [users.new_user(ANN, "First", "Last")])
         # A drain that waited for the registration would hang here until its time limit.
-        batch_id = books.issue_now(organization_id, [ANN], 10)
+        batch_id = books.issue_now(organization_id, [email], 10)
     _assert_held_then_claimed_once(organization_id, batch_id)
 
 
@@ -76,6 +77,19 @@ def test_however_many_registrations_have_crossed_one_task_claims_for_all_of_them
         books.issue_now(organization_id, emails, 10)
     books.claim_crossed(registered_within_s=None)
     assert [books.balance_of_user(email) for email in emails] == [10] * 5
+
+
+def test_a_look_at_all_finds_users_under_every_spelling_and_each_of_them_once() -> None:
+    organization_id = books.make_organization(100)
+    for _ in range(3):
+        books.issue_now(organization_id, [ANN.upper()], 1)
+    books.issue_now(organization_id, [BOB], 1)
+    books.execute(
+        "INSERT INTO users (email, email_key, first_name, last_name)"
+        f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{ANN}', '{BOB}']) AS a"
+    )
+    with transaction() as connection:
+        assert sorted(users_with_held(connection, registered_within_s=None, limit=2)) == [1, 2]
 
 
 def test_a_second_look_of_a_kind_leaves_it_to_the_first_and_one_of_another_kind_does_not() -> None:
