@@ -40,6 +40,16 @@ def test_the_sandbox_leaves_nothing_to_fold() -> None:
     assert books.balance_of_user(ANN) == 0
 
 
+def test_what_the_balance_did_not_pay_is_counted_neither_before_the_fold_nor_after() -> None:
+    books.make_users(ANN, BOB)
+    books.issue_now(books.make_organization(10), [ANN, BOB], 10)
+    for folded in (0, 10):
+        assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 0)
+        assert (_folded_balance(ANN), _folded_balance(BOB)) == (folded, 0)
+        assert books.breaches() == []
+        books.fold()
+
+
 def test_what_was_claimed_before_the_fold_is_counted_once() -> None:
     books.issue_now(books.make_organization(100), [ANN], 10)
     books.make_users(ANN)
