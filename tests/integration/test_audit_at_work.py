@@ -3,12 +3,13 @@
 from functools import partial
 
 import pytest
-from sqlalchemy.exc import InternalError
+from sqlalchemy.exc import InternalError, OperationalError
 
 from app.connections import engine
 from app.database import snapshot, transaction
 from app.ledger.audit import BREACHES_SHOWN_MAX, Audit, audit
 from app.ledger.refill import refill
+from tests.conftest import forget_everything
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -51,10 +52,48 @@ def test_an_audit_shows_so_many_breaches_of_a_rule_and_no_more() -> None:
     assert [breach.subject for breach in books.breaches()] == [f"user {n}" for n in range(1, BREACHES_SHOWN_MAX + 1)]
 
 
-def test_points_held_by_a_crossing_that_the_sweep_has_yet_to_see_are_no_breach() -> None:
+@pytest.mark.parametrize("old", [[], ["users.created_at"], ["batches.issued_at"]], ids=["none", "user", "batch"])
+def test_points_held_by_a_crossing_that_the_sweep_has_yet_to_see_are_no_breach(old: list[str]) -> None:
     books.issue_now(books.make_organization(100), [ANN], 10)
     books.execute(f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')")
+    for table, column in (one.split(".") for one in old):
+        books.execute(
+            f"ALTER TABLE {table} DISABLE TRIGGER USER",
+            f"UPDATE {table} SET {column} = {column} - interval '1 hour'",
+            f"ALTER TABLE {table} ENABLE TRIGGER USER",
+        )
     assert books.breaches() == []
+
+
+def test_what_is_held_in_the_sandbox_stays_so_and_is_no_breach() -> None:
+    books.issue_now(books.make_organization(sandbox_balance=100), [ANN], 10, sandbox=True)
+    books.make_users(ANN)
+    books.execute(
+        "ALTER TABLE batches DISABLE TRIGGER USER",
+        "UPDATE batches SET issued_at = issued_at - interval '1 hour'",
+        "ALTER TABLE batches ENABLE TRIGGER USER",
+        "UPDATE users SET created_at = created_at - interval '1 hour'",
+    )
+    assert books.breaches() == []
+
+
+def _sleep_in_each_rule(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    slow = f"SELECT pg_sleep({seconds})::text AS subject, '' AS seen"
+    monkeypatch.setattr("app.ledger.audit._RULES", {"one": slow, "another": slow, "a third": slow})
+
+
+def test_the_time_of_an_audit_is_that_of_all_its_rules_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    _sleep_in_each_rule(monkeypatch, 0.4)
+    with pytest.raises(OperationalError, match="timeout"), snapshot() as connection:
+        audit(connection, time_limit_s=1)
+
+
+def test_an_audit_without_a_limit_takes_longer_than_any_request_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    _sleep_in_each_rule(monkeypatch, 0.4)
+    monkeypatch.setattr("app.connections.ANSWER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("app.connections.STATEMENT_TIMEOUT_MS", 300)
+    forget_everything()  # The next connections are made with it.
+    assert len(books.breaches()) == 3
 
 
 def test_an_audit_waits_for_no_lock_and_nothing_waits_for_it() -> None:
