@@ -1,0 +1,94 @@
+"""What every connection to PostgreSQL begins with: waits that end, UTC, and no more of them than the setting allows."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app import connections
+from app.connections import new_engine
+from app.database import is_away
+from app.timed_connection import TimedConnection
+
+_LIMITS = {
+    "statement_timeout": connections.STATEMENT_TIMEOUT_MS,
+    "lock_timeout": connections.LOCK_TIMEOUT_MS,
+    "idle_in_transaction_session_timeout": connections.IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    "client_connection_check_interval": connections.CLIENT_CHECK_INTERVAL_MS,
+}
+
+
+@pytest.fixture
+def another_mind(scratch: Engine) -> Iterator[None]:
+    """Let the database itself set no limit, and another time zone."""
+    with scratch.begin() as connection:
+        name = connection.exec_driver_sql("SELECT current_database()").scalar_one()
+        for setting, value in {**dict.fromkeys(_LIMITS, "0"), "timezone": "'Asia/Tokyo'"}.items():
+            connection.exec_driver_sql(f"ALTER DATABASE {name} SET {setting} = {value}")
+    yield
+    with scratch.begin() as connection:
+        connection.exec_driver_sql(f"ALTER DATABASE {name} RESET ALL")
+
+
+@pytest.mark.usefixtures("another_mind")
+def test_a_session_begins_with_our_limits_and_in_utc_whatever_the_database_has_set(server_url: str) -> None:
+    engine = new_engine(server_url, pool_size=1)
+    with engine.begin() as connection:
+        shown = connection.exec_driver_sql("SELECT name, setting FROM pg_settings").all()
+    engine.dispose()
+    settings = {row.name: row.setting for row in shown}
+    assert {name: int(settings[name]) for name in _LIMITS} == _LIMITS
+    assert settings["TimeZone"] == "UTC"
+
+
+def test_a_process_has_no_more_connections_than_it_may_and_who_finds_none_is_told_of_an_outage(
+    server_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = new_engine(server_url, pool_size=2)
+    monkeypatch.setattr(engine.pool, "_timeout", 0.05)
+    with engine.connect(), engine.connect(), pytest.raises(PoolTimeout) as caught:
+        engine.connect()
+    assert is_away(caught.value)
+    with engine.connect():
+        pass
+    engine.dispose()
+
+
+def test_behind_a_pooler_a_session_is_told_nothing_and_prepares_nothing(server_url: str) -> None:
+    engine = new_engine(server_url, pool_size=1, pooler=True)
+    with engine.begin() as connection:
+        limit = connection.exec_driver_sql("SHOW statement_timeout").scalar_one()
+        timed = connection.connection.driver_connection
+    engine.dispose()
+    assert limit == "0"
+    assert isinstance(timed, TimedConnection)
+    assert timed.prepare_threshold is None
+
+
+def test_who_wants_to_wait_less_leaves_the_next_user_of_the_connection_its_time(server_url: str) -> None:
+    engine = new_engine(server_url, pool_size=1)
+    patience = []
+    for seconds in (0.5, None):
+        with engine.begin() as connection:
+            if seconds is not None:
+                connections.wait_at_most(connection, seconds)
+            timed = connection.connection.driver_connection
+            assert isinstance(timed, TimedConnection)
+            patience.append((timed.patience_s, connection.exec_driver_sql("SHOW statement_timeout").scalar_one()))
+    engine.dispose()
+    assert patience == [(1.5, "500ms"), (connections.ANSWER_TIMEOUT_S, "20s")]
+
+
+@pytest.mark.usefixtures("database")
+def test_a_child_leaves_its_parents_connections_open_and_waits_for_no_lock_of_its_parent() -> None:
+    with connections.engine().connect() as connection:
+        parents = connection.connection.driver_connection
+    assert isinstance(parents, TimedConnection)
+    with connections._engine_lock:  # As another thread of the parent may have held it at the fork.
+        connections.forget_connections_of_the_parent()
+        assert not connections._engine_lock.locked()
+    with connections.engine().connect() as connection:
+        assert connection.connection.driver_connection is not parents
+    assert parents.execute("SELECT 1").fetchone() == (1,)
+    parents.close()
