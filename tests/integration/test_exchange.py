@@ -94,6 +94,15 @@ def test_statements_are_prepared_anew_when_psycopg_has_had_all_of_them_forgotten
     assert counted.rows == [(0,)]
 
 
+def test_a_statement_of_its_own_that_psycopg_has_forgotten_leaves_ours_prepared(connection: TimedConnection) -> None:
+    _ask(connection, _COUNT)
+    connection.prepare_threshold, connection.prepared_max = 0, 1
+    for number in range(3):  # Of two, it keeps one.
+        connection.execute(f"SELECT {number}".encode())
+    [counted] = _ask(connection, _COUNT)
+    assert counted.rows == [(0,)]
+
+
 def test_statements_that_somebody_else_has_had_forgotten_fail_once_and_are_prepared_anew(
     connection: TimedConnection,
 ) -> None:
@@ -162,6 +171,16 @@ def test_what_was_sent_before_its_end_is_run_meanwhile_and_answered_at_the_end(c
                 assert time.monotonic() < deadline, "it holds the lock, once it has been sent"
         counted = exchange.ask(_COUNT)
     assert (len(lock.rows), counted.rows) == (1, [(0,)])
+
+
+def test_what_was_sent_before_the_block_failed_is_run_and_what_was_not_is_not(connection: TimedConnection) -> None:
+    with pytest.raises(RuntimeError), Exchange(connection) as exchange:  # noqa: PT012
+        exchange.ask(_ADD, number=1)
+        exchange.send()
+        exchange.ask(_ADD, number=2)
+        raise RuntimeError
+    assert _is_as_before(connection)
+    assert connection.execute("SELECT number FROM counted").fetchall() == [(1,)]
 
 
 @pytest.fixture
