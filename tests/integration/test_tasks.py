@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 from redis import Redis
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from app import hints, last_runs, process_redis
 from app.database import transaction
-from app.ledger import drain, issue
+from app.ledger import drain, fold, issue
+from app.tally import tally
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
-ANN = "ann@example.com"
+ANN, BOB = "ann@example.com", "bob@example.com"
 
 
 @pytest.fixture
@@ -79,9 +80,50 @@ def test_the_sweep_asks_for_those_whose_message_was_lost_and_notes_that_it_ran(
     assert last_runs.swept_s_ago(process_redis.redis()) is None
     tasks.sweep()
     assert submitted == [lost]
+    counts = tally.take()
+    assert (counts["points_resubmitted_messages"], counts["points_sweeps"]) == (1, 1)
     seconds = last_runs.swept_s_ago(process_redis.redis())
     assert seconds is not None
     assert seconds < 10
+
+
+def test_a_beat_that_says_nothing_asks_for_crossings_among_the_users_of_15_minutes(tasks: ModuleType) -> None:
+    books.issue_now(books.make_organization(100), [ANN, BOB], 1)
+    books.execute(
+        "INSERT INTO users (email, email_key, first_name, last_name, created_at)"
+        f" VALUES ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '16 minutes'),"
+        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '14 minutes')"
+    )
+    tally.take()
+    tasks.claim_crossed(registered_within_s=900.0)
+    assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (0, 1)
+    assert tally.take() == {"points_claimed_crossed": 1}
+    tasks.claim_crossed(registered_within_s=900.0)
+    assert tally.take() == {}
+
+
+def test_the_fold_task_folds_step_by_step_up_to_a_number_of_steps_and_ends_where_nothing_is_left(
+    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: list[int] = []
+
+    def note(connection: Connection) -> int:
+        folded.append(fold_once(connection))
+        return folded[-1]
+
+    fold_once = fold.fold
+    monkeypatch.setattr(fold, "fold", note)
+    monkeypatch.setattr(fold, "BATCHES_MAX", 1)
+    monkeypatch.setattr(tasks, "_FOLD_STEPS_MAX", 3)
+    books.make_users(ANN)
+    organization_id = books.make_organization(100)
+    for _ in range(4):
+        books.issue_now(organization_id, [ANN], 1)
+    tasks.fold_credits()
+    assert folded == [1, 1, 1]
+    tasks.fold_credits()
+    assert folded == [1, 1, 1, 1, 0]
+    assert books.balance_of_user(ANN) == 4
 
 
 def _keys_known() -> int:
@@ -125,11 +167,13 @@ def test_the_audit_task_notes_what_it_found(tasks: ModuleType) -> None:
     noted = last_runs.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches == 0
+    assert tally.take()["points_audits|balanced"] == 1
     books.execute(f"UPDATE organizations SET balance = balance + 1 WHERE id = {organization_id}")
     tasks.audit()
     noted = last_runs.last_audit(process_redis.redis())
     assert noted is not None
     assert noted.breaches > 0
+    assert tally.take()["points_audits|not_balanced"] == 1
 
 
 def test_an_audit_that_redis_does_not_hear_of_is_told_in_the_log(
