@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.database import transaction
 from app.pages import batches as batch_pages
 from app.pages import transactions as transaction_pages
-from app.pages.filters import Filters, Page, Place
+from app.pages.filters import POSITIONS, Filters, Page, Place
 from app.settings import INT64_MAX
 from tests.integration import books
 
@@ -198,6 +198,25 @@ def test_lists_hold_nothing_of_another_organization_or_mode(organization: int) -
         lists = [set(walk(filters)) for filters in (*own, *others)]
         assert all(lists)
         assert sum(map(len, lists)) == len(set.union(*lists))
+
+
+@pytest.mark.usefixtures("database")
+def test_of_two_addresses_with_one_hash_each_has_a_list_of_its_own() -> None:
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        one, other = connection.execute(_WITH_ONE_HASH, {"organization_id": organization_id}).scalar_one()
+    first, second = (books.issue_now(organization_id, [email], 1) for email in (one, other))
+    for email, batch_id in ((one, first), (other, second)):
+        filters = Filters(organization_id=organization_id, sandbox=False, email_key=email)
+        assert walk_batches(filters) == [batch_id]
+        assert walk_transactions(filters) == [batch_id * POSITIONS]
+
+
+_WITH_ONE_HASH = text("""
+    SELECT (array_agg(email))[1:2]
+    FROM (SELECT format('u%s@example.com', n) AS email FROM generate_series(1, 400000) n) addresses
+    GROUP BY CAST(hashtextextended(email, :organization_id * 2) >> 32 AS int) HAVING count(*) > 1 LIMIT 1
+""")
 
 
 def test_flags_that_no_transaction_can_have_together_give_an_empty_list(organization: int) -> None:
