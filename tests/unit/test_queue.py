@@ -1,0 +1,36 @@
+"""The Celery app: what a worker takes at once, and how long it tries to reach a broker that is away."""
+
+from collections.abc import Iterator
+
+import pytest
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from app import queue
+
+
+@pytest.fixture
+def app() -> Iterator[Celery]:
+    """Make an app like the service's own, whose broker is where nothing listens."""
+    with Celery(set_as_current=False, amqp=queue._Protocol) as app:
+        app.add_defaults(queue._configuration)
+        yield app
+
+
+def test_a_process_takes_no_message_that_it_does_not_work_on(app: Celery) -> None:
+    assert app.conf.worker_prefetch_multiplier == 1
+
+
+def test_a_worker_never_gives_up_on_a_broker_that_is_away(app: Celery) -> None:
+    assert app.conf.broker_connection_retry_on_startup is True
+    assert app.conf.broker_connection_max_retries is None
+
+
+def test_a_broker_that_is_away_is_asked_again_soon_and_every_two_seconds_in_the_end(
+    app: Celery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kombu.utils.functional.sleep", lambda _: None)
+    waits_s: list[float] = []
+    with app.connection_for_read() as connection, pytest.raises(OperationalError):
+        connection.ensure_connection(lambda _error, wait_s: waits_s.append(wait_s), max_retries=8)
+    assert waits_s == [0.5, 1, 1.5, 2, 2, 2, 2, 2]
