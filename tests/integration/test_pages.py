@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.connections import engine
 from app.database import transaction
 from app.pages import batches as batch_pages
 from app.pages import transactions as transaction_pages
@@ -198,6 +199,18 @@ def test_lists_hold_nothing_of_another_organization_or_mode(organization: int) -
         lists = [set(walk(filters)) for filters in (*own, *others)]
         assert all(lists)
         assert sum(map(len, lists)) == len(set.union(*lists))
+
+
+def test_how_a_page_is_planned_is_forgotten_with_its_transaction(organization: int) -> None:
+    settings = text("SELECT name, setting FROM pg_settings WHERE name LIKE 'enable_%' OR name = 'jit' ORDER BY name")
+    with engine().connect() as connection:
+        with connection.begin():
+            before = connection.execute(settings).all()
+        with connection.begin():
+            batch_pages.page(connection, Filters(organization_id=organization, sandbox=False), place=None, limit=1)
+            assert connection.execute(settings).all() != before
+        with connection.begin():
+            assert connection.execute(settings).all() == before
 
 
 @pytest.mark.usefixtures("database")

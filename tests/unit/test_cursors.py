@@ -74,3 +74,9 @@ def test_any_other_bytes_are_no_cursor(content: bytes) -> None:
 def test_a_forged_time_that_no_calendar_has_is_none(moment: int) -> None:
     digest = cursors._digest("batches", FILTERS, moment, 1)
     assert cursors.decode("batches", FILTERS, cursors._written(cursors._FORM.pack(moment, 1, digest))) is None
+
+
+def test_a_forged_place_that_no_row_has_is_none() -> None:
+    moment = cursors._NO_MOMENT
+    digest = cursors._digest("batches", FILTERS, moment, -1)
+    assert cursors.decode("batches", FILTERS, cursors._written(cursors._FORM.pack(moment, -1, digest))) is None
