@@ -23,6 +23,13 @@ def test_a_place_given_back_is_free_for_anybody() -> None:
     assert not places.take(2)
 
 
+def test_who_goes_gives_back_one_place_and_not_those_of_others() -> None:
+    places = Places(at_most=5, of_an_organization=3)
+    assert [places.take(1) for _ in range(3)] == [True, True, True]
+    places.give_back(1)
+    assert [places.take(1) for _ in range(2)] == [True, False]
+
+
 def test_threads_are_left_for_what_does_not_wait() -> None:
     assert THREADS - PLACES >= 64
     assert PLACES - PLACES_OF_AN_ORGANIZATION >= 64

@@ -224,6 +224,14 @@ def test_the_use_of_a_key_is_noted_once_for_a_group(world: World) -> None:
     assert world.noted == [1]
 
 
+def test_the_use_of_each_key_of_a_group_is_noted_if_its_last_is_old(world: World) -> None:
+    for number, api_key_id, is_old in ((2, 11, True), (3, 12, False), (4, 13, True)):
+        world.outcomes[number] = [acceptance(number)._replace(api_key_id=api_key_id, key_use_is_old=is_old)]
+    world.call_behind_a_held_group(2, 3, 4)
+    world.accepted()
+    assert sorted(world.noted) == [11, 13]
+
+
 @pytest.mark.parametrize("error", [away(), broken()], ids=["away", "broken"])
 def test_a_use_that_cannot_be_noted_neither_undoes_an_acceptance_nor_accepts_it_again(
     world: World, error: Exception

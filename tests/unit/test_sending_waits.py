@@ -1,6 +1,7 @@
 """Sending, and the wait for a batch: nobody misses it, nobody outstays a deadline, and nobody is left behind."""
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -205,7 +206,9 @@ def test_who_finds_no_place_to_wait_at_is_told_at_once_that_its_batch_is_queued(
     for number in (1, 2):
         world.call(number, wait_s=_LONG_S)
         until(lambda number=number: number in world.waiting._waiters, "a place is taken")
+    began = time.monotonic()
     outcome, rows = world.send(3, wait_s=_LONG_S)  # Of the first's organization.
+    assert time.monotonic() - began < _LONG_S / 2
     assert (outcome.batch_id, outcome.status, rows) == (3, QUEUED, None)
     world.issue(1, 2)
     until(lambda: {1, 2} <= world.results.keys(), "both are answered")
