@@ -1,10 +1,13 @@
 """The key of a request: whatever is wrong with it, the answer is the same 401."""
 
+from collections.abc import MutableMapping
+from typing import Any
+
 import pytest
 from flask.testing import FlaskClient
 
 from app.keys import new_key
-from tests.unit.answers import KEY, envelope_of, errors_of
+from tests.unit.answers import AUTHORIZED, KEY, data_of, envelope_of, errors_of
 
 _WORDS = {"authorization": ["A valid API key is required, sent as `Authorization: Bearer <key>`."]}
 
@@ -71,3 +74,11 @@ def test_the_key_is_asked_for_before_the_body_is_looked_at(
 def test_the_scheme_is_read_in_any_case_and_blanks_do_not_matter(client: FlaskClient, authorization: str) -> None:
     headers = {"Authorization": authorization.format(**_SPELLINGS)}
     envelope_of(client.get("/v1/organization", headers=headers), 200)
+
+
+@pytest.mark.usefixtures("calling")
+def test_the_line_of_a_read_names_the_organization_that_asked(
+    client: FlaskClient, events: list[MutableMapping[str, Any]]
+) -> None:
+    data_of(client.get("/v1/organization", headers=AUTHORIZED), 200)
+    assert [event["organization_id"] for event in events if event["event"] == "request"] == [7]

@@ -1,10 +1,15 @@
 """The rate limit: per key, before the body is read, and open when Redis is away."""
 
+import time
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
 from app.api import create_app
+from app.api.limits import retry_after_s
 from app.keys import hash_key, new_key
 from tests.unit.answers import AUTHORIZED, KEY, data_of, errors_of
 from tests.unit.bodies import body_with
@@ -48,6 +53,11 @@ def test_nobody_is_told_to_wait_longer_than_the_limit_lasts(
     response = client.get(_PATH, headers=AUTHORIZED)
     assert response.status_code == 429
     assert 1 <= int(response.headers["Retry-After"]) <= window_s
+
+
+def test_nobody_is_told_to_come_again_at_once_though_the_limit_has_just_let_go() -> None:
+    limiter: Any = SimpleNamespace(current_limit=SimpleNamespace(reset_at=int(time.time()) - 1))
+    assert retry_after_s(limiter) == 1
 
 
 @pytest.mark.usefixtures("redis")

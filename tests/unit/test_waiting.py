@@ -200,6 +200,19 @@ def test_hints_that_stop_coming_are_listened_for_again(
     assert heard == [hint]  # That a drain has left is heard whether or not the rows can be read.
 
 
+def test_a_redis_that_is_away_is_left_alone_for_a_while(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
+    def listen() -> Iterator[Hint | None]:
+        yield None
+        raise RedisAway
+
+    pauses_s: list[float] = []
+    monkeypatch.setattr("app.hints.listen", listen)
+    monkeypatch.setattr("app.api.waiting._LISTEN_AGAIN_AFTER_S", 7.0)
+    monkeypatch.setattr("time.sleep", pauses_s.append)
+    waiting._listen()
+    assert pauses_s == [7]
+
+
 @pytest.mark.usefixtures("pending")
 def test_an_error_nobody_thought_of_does_not_end_a_thread() -> None:
     calls: list[int] = []
