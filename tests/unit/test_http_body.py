@@ -10,6 +10,7 @@ from gunicorn.http.errors import InvalidHeader
 from werkzeug.test import TestResponse
 
 from app.api import create_app
+from app.settings import settings
 from tests.unit.answers import AUTHORIZED, data_of, errors_of
 from tests.unit.bodies import body_with
 
@@ -88,6 +89,13 @@ def test_a_body_may_have_as_many_bytes_as_the_limit_and_no_more(
     assert data_of(post(2_000), 200)["validated"]
     for too_long in (2_001, 2_002, 100_000):
         assert errors_of(post(too_long), 413) == {"body": ["The body must have at most 2000 bytes, but has more."]}
+
+
+@pytest.mark.usefixtures("calling")
+def test_a_body_that_nobody_reads_may_be_no_longer_than_any_other(client: FlaskClient) -> None:
+    length = settings().body_bytes_max + 1
+    response = client.post("/v1/sandbox/reset", headers=AUTHORIZED, environ_overrides={"CONTENT_LENGTH": str(length)})
+    assert list(errors_of(response, 413)) == ["body"]
 
 
 class _Broken(io.RawIOBase):

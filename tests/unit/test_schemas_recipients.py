@@ -26,6 +26,11 @@ def test_recipients_may_be_as_many_as_the_limit_and_no_more(monkeypatch: pytest.
     assert faults == {"recipients": ["The recipients must be at most 3, but there are 4."]}
 
 
+def test_what_is_over_the_limit_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
+    assert set(faults_of(body_with(recipients=["a@example.com", "bad", "bad", 7]))) == {"recipients", "recipients.1"}
+
+
 def test_ten_thousand_recipients_are_not_too_many() -> None:
     emails = [f"{number}@example.com" for number in range(10_000)]
     assert accepted(body_with(recipients=emails)).emails == emails
@@ -61,6 +66,11 @@ def test_a_repeat_of_an_address_names_the_earlier_place() -> None:
         "recipients.2": ["The entry is the same address as recipients.0."],
         "recipients.3": ["The entry is the same address as recipients.0."],
     }
+
+
+def test_repeats_are_counted_behind_a_hundred_bad_entries_too() -> None:
+    faults = faults_of(body_with(recipients=["a@example.com", *["bad"] * 100, "a@example.com", "A@example.com"]))
+    assert faults["recipients"] == ["2 more entries are at fault."]
 
 
 def test_addresses_that_differ_in_a_dot_or_a_plus_are_no_repeat() -> None:
