@@ -130,12 +130,20 @@ def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
 def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(status: str) -> None:
     refusal = "organization_disabled" if status == REFUSED else None
     batch = rows.queued_batch(status=status, refusal=refusal)
-    assert sent(envelope.batch_body(batch, [])) == {
+    listed = {
         "batch_id": 42,
         "status": status,
         "created_at": "2026-01-31T09:30:00.000000Z",
         "issued_at": None,
-        "transactions": None,
         "amount": None,
         "current_balance": None,
     }
+    assert sent(envelope.listed_batch_body(batch)) == listed
+    assert sent(envelope.batch_body(batch, [])) == listed | {"transactions": None}
+
+
+def test_each_transaction_of_a_list_shows_the_batch_that_it_comes_with() -> None:
+    batches = [rows.issued_batch(id=number, amount=amount) for number, amount in ((3, 30), (2, 20), (1, 10))]
+    listed = [(batch, rows.transaction(id=number)) for number, batch in enumerate([*batches, batches[2]])]
+    bodies = envelope.listed_transaction_bodies(listed)
+    assert [(body["id"], body["amount"]) for body in bodies] == [(0, 30), (1, 20), (2, 10), (3, 10)]

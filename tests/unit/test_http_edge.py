@@ -87,6 +87,15 @@ def test_readyz_is_503_and_names_what_is_away(client: FlaskClient) -> None:
     assert set(errors_of(client.get("/readyz"), 503)) == {"postgresql", "redis"}
 
 
+def test_of_what_machines_ask_every_few_seconds_only_what_goes_wrong_has_a_line(
+    client: FlaskClient, events: list[MutableMapping[str, Any]]
+) -> None:
+    for path in ("/healthz", "/readyz"):
+        client.get(path)
+    lines = [(event["route"], event["status"]) for event in events if event["event"] == "request"]
+    assert lines == [("/readyz", 503)]
+
+
 def test_healthz_is_200_while_everything_else_is_away(client: FlaskClient) -> None:
     assert data_of(client.get("/healthz"), 200) == {"status": "ok"}
 
