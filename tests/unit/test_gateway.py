@@ -328,3 +328,13 @@ def test_an_idempotency_key_sent_twice_is_refused_because_wsgi_would_make_anothe
     first, _, body = answer_to(gateway, caught.value)
     assert first == "HTTP/1.1 400 Bad Request"
     assert b'"idempotency_key":["The Idempotency-Key must be sent once, but came several times."]' in body
+
+
+def test_behind_a_body_that_cannot_be_read_no_other_request_is_looked_for(gateway: ModuleType) -> None:
+    def finish_body(**_: object) -> bool:
+        raise ParseException
+
+    worker = gateway.GatewayWorker.__new__(gateway.GatewayWorker)
+    assert not worker._keepalive_after(SimpleNamespace(parser=SimpleNamespace(finish_body=finish_body)), True)
+    whole = SimpleNamespace(parser=SimpleNamespace(finish_body=lambda **_: True))
+    assert worker._keepalive_after(whole, True)
