@@ -35,8 +35,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/issue.py",
-                "pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE",
-                "pg_try_advisory_xact_lock(%(drain)s)",
+                "true) <> ''\n    FOR NO KEY UPDATE",
+                "true) <> ''",
             )
         ],
         tests=["tests/integration/test_locks.py", "tests/integration/test_concurrency.py"],
@@ -46,8 +46,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/issue.py",
-                "pg_try_advisory_xact_lock(%(drain)s) FOR NO KEY UPDATE",
-                "pg_try_advisory_xact_lock(%(drain)s) FOR UPDATE",
+                "true) <> ''\n    FOR NO KEY UPDATE",
+                "true) <> ''\n    FOR UPDATE",
             )
         ],
         tests=["tests/integration/test_locks.py"],

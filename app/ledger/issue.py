@@ -53,7 +53,8 @@ def issue(exchange: Exchange, organization_id: int, *, only: int | None = None) 
 
 
 def _own_and_lock(exchange: Exchange, organization_id: int) -> Answer:
-    return exchange.ask(_OWN_AND_LOCK, organization_id=organization_id, drain=drain_lock(organization_id))
+    drain = drain_lock(organization_id)
+    return exchange.ask(_OWN_AND_LOCK, organization_id=organization_id, drain=drain, lock_timeout_ms=_LOCK_TIMEOUT_MS)
 
 
 def _decide_and_write(exchange: Exchange, organization_id: int, only: int | None) -> Answer:
@@ -85,10 +86,10 @@ _LOCK_TIMEOUT_MS = 1_000
 #
 # `points.drain` is a note for the next statement, which is sent before this one is answered: it names the
 # organization that this transaction owns, and is gone when the transaction ends.
-_OWN_AND_LOCK = Statement(f"""
+_OWN_AND_LOCK = Statement("""
     SELECT set_config('points.drain', id::text, true) FROM organizations
     WHERE id = %(organization_id)s::bigint AND pg_try_advisory_xact_lock(%(drain)s)
-      AND set_config('lock_timeout', '{_LOCK_TIMEOUT_MS}', true) <> ''
+      AND set_config('lock_timeout', %(lock_timeout_ms)s::text, true) <> ''
     FOR NO KEY UPDATE
 """)
 

@@ -47,7 +47,8 @@ def count_queued(connection: Connection) -> Queued:
 
 _COUNT = text("""
     SELECT count(*) AS batches,
-           CAST(greatest(0, extract(epoch FROM clock_timestamp() - min(created_at))) AS float) AS oldest_s
+           CASE WHEN count(*) > 0
+                THEN CAST(greatest(0, extract(epoch FROM clock_timestamp() - min(created_at))) AS float) END AS oldest_s
     FROM batches WHERE status = 'queued'
 """)
 

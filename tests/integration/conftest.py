@@ -11,7 +11,7 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from app.connections import engine, new_engine
+from app.connections import LOCK_TIMEOUT_MS, engine, new_engine
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
@@ -19,6 +19,12 @@ from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 from tests.deadline import until
 from tests.integration import races
+
+
+@pytest.fixture(autouse=True)
+def _patient_drains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have drains wait for a held row as long as it takes to see that they do, on a crowded machine."""
+    monkeypatch.setattr("app.ledger.issue._LOCK_TIMEOUT_MS", LOCK_TIMEOUT_MS)
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def test_the_oldest_batches_are_paid_first_also_one_at_a_time() -> None:
     books.execute(f"ALTER TABLE transactions ADD CONSTRAINT poison CHECK (email <> '{MALLORY}')")
     try:
         books.queue_batch(organization_id, [MALLORY], 10)
-        assert books.rounds_of(organization_id) == [ids]
+        assert books.rounds_of(organization_id) == [[batch_id] for batch_id in ids]
     finally:
         books.execute("ALTER TABLE transactions DROP CONSTRAINT poison")
     assert _debited(organization_id, ids) == [1, 1, 0]
@@ -64,7 +64,7 @@ def test_the_transactions_of_a_batch_are_read_in_request_order() -> None:
     books.make_users(BOB)
     books.make_users(ANN)  # A claimed row moves, too.
     with bare_connection() as connection:
-        together = batches.find_issued(connection, ids)
+        together = batches.find_final(connection, ids)
         for batch_id in ids:
             rows = batches.transactions_of(connection, batch_id)
             assert [row.email for row in rows] == emails

@@ -43,9 +43,12 @@ def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
             refill(connection, organization_id, 50)
             drained = start(lambda: books.drain_all(organization_id))
             races.until_waiting()
+            refilled_at = connection.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
         assert drained.result(races.PATIENCE_S) == [batch_id]
     batch, _ = books.read_batch(organization_id, batch_id)
     assert (batch.debited_count, batch.current_balance, batch.last_refill) == (1, 30, 60)
+    assert batch.issued_at is not None
+    assert batch.issued_at > refilled_at, "it is issued when it is paid, and not when its drain began to wait"
     assert books.breaches() == []
 
 

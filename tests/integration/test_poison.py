@@ -217,11 +217,11 @@ def test_a_row_that_somebody_else_holds_while_batches_are_tried_one_at_a_time_po
 ) -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 10) for _ in range(2)]
-    monkeypatch.setattr("app.connections.LOCK_TIMEOUT_MS", 50)
-    forget_everything()  # The next connections are made with it.
+    monkeypatch.setattr(issue, "_LOCK_TIMEOUT_MS", 50)
     with transaction() as somebody:
         somebody.exec_driver_sql("SELECT FROM organizations FOR UPDATE")
         _fail_as_a_whole(monkeypatch, lambda _: None)
         assert books.rounds_of(organization_id) == []
     assert [_now_failures_and_retry_at(batch_id)[1:] for batch_id in queued] == [(0, None)] * 2
+    forget_everything()  # Also that this organization is left alone for a while.
     assert books.rounds_of(organization_id) == [queued]

@@ -87,7 +87,7 @@ def test_the_sweep_asks_for_those_whose_message_was_lost_and_notes_that_it_ran(
     assert seconds < 10
 
 
-def test_a_beat_that_says_nothing_asks_for_crossings_among_the_users_of_15_minutes(tasks: ModuleType) -> None:
+def test_crossings_are_looked_for_among_the_users_of_the_time_that_beat_says_and_counted(tasks: ModuleType) -> None:
     books.issue_now(books.make_organization(100), [ANN, BOB], 1)
     books.execute(
         "INSERT INTO users (email, email_key, first_name, last_name, created_at)"

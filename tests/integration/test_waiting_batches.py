@@ -63,7 +63,7 @@ def test_issued_and_refused_batches_are_final_and_queued_ones_are_not() -> None:
         assert sorted(batches.final_among(connection, [issued, refused, queued, 99])) == [issued, refused]
         assert batches.final_among(connection, [queued]) == []
         assert batches.final_among(connection, []) == []
-        assert list(batches.find_issued(connection, [issued, refused, queued, 99])) == [issued, refused]
+        assert list(batches.find_final(connection, [issued, refused, queued, 99])) == [issued, refused]
     assert _waiting(0) == [organization_id] != [unasked]
 
 
