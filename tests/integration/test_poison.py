@@ -11,10 +11,10 @@ from sqlalchemy.exc import DBAPIError
 from app.database import transaction
 from app.exchange import Exchange
 from app.ledger import issue
+from app.ledger.drain import _left_alone_until
 from app.ledger.queued import organizations_waiting
 from app.settings import INT64_MAX
 from app.tally import tally
-from tests.conftest import forget_everything
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -223,5 +223,5 @@ def test_a_row_that_somebody_else_holds_while_batches_are_tried_one_at_a_time_po
         _fail_as_a_whole(monkeypatch, lambda _: None)
         assert books.rounds_of(organization_id) == []
     assert [_now_failures_and_retry_at(batch_id)[1:] for batch_id in queued] == [(0, None)] * 2
-    forget_everything()  # Also that this organization is left alone for a while.
+    _left_alone_until.clear()
     assert books.rounds_of(organization_id) == [queued]
