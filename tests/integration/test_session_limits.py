@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app import connections
@@ -40,6 +41,22 @@ def test_a_session_begins_with_our_limits_and_in_utc_whatever_the_database_has_s
     settings = {row.name: row.setting for row in shown}
     assert {name: int(settings[name]) for name in _LIMITS} == _LIMITS
     assert settings["TimeZone"] == "UTC"
+
+
+def test_what_the_address_itself_asks_for_wins(server_url: str) -> None:
+    engine = new_engine(f"{server_url}?options=-c%20statement_timeout%3D7s", pool_size=1)
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql("SHOW statement_timeout").scalar_one() == "7s"
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar_one() == "10s"
+    engine.dispose()
+
+
+def test_an_error_repeats_no_value_of_its_statement(server_url: str) -> None:
+    engine = new_engine(server_url, pool_size=1)
+    with engine.begin() as connection, pytest.raises(DBAPIError) as caught:
+        connection.execute(text("SELECT nothing WHERE :word = ''"), {"word": "ann@example.com"})
+    engine.dispose()
+    assert "ann@" not in str(caught.value)
 
 
 def test_a_process_has_no_more_connections_than_it_may_and_who_finds_none_is_told_of_an_outage(
