@@ -44,7 +44,7 @@ def _connections_max() -> int:
         wanted = min(wanted, at_most)
     if admitted != resource.RLIM_INFINITY and admitted < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, at_most))
-    return wanted - _OTHER_FILES_MAX
+    return max(1, wanted - _OTHER_FILES_MAX)
 
 
 # gunicorn's settings, under the names it gives them.

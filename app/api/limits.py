@@ -1,7 +1,6 @@
 """The rate limit: per key, counted in Redis, checked before the body is read. It fails open."""
 
 import logging
-import math
 import time
 from typing import Any
 
@@ -45,8 +44,8 @@ def retry_after_s(limiter: Limiter) -> int:
     hit = limiter.current_limit
     if hit is None:
         return 1
-    # Its own `reset_at` is up to a second later than that.
-    return max(1, min(math.ceil(hit.window.reset_time - time.time()), hit.limit.get_expiry()))
+    # Redis says it in whole seconds, so `reset_at` is up to two later than that, but never later than a whole window.
+    return max(1, min(hit.reset_at - int(time.time()), hit.limit.get_expiry()))
 
 
 def _is_exempt() -> bool:

@@ -183,6 +183,7 @@ def test_points_up_lets_web_answer_whoever_waits_before_it_kills_it(
         ((256, -1), [(1_150, -1)], 1_000),
         ((256, 1_024), [(1_024, 1_024)], 874),
         ((1_024, 1_024), [], 874),
+        ((100, 100), [], 1),
     ],
 )
 def test_a_process_is_admitted_the_files_it_needs_or_takes_fewer_connections(

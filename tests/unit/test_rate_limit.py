@@ -56,8 +56,8 @@ def test_nobody_is_told_to_wait_longer_than_the_limit_lasts(
 
 
 def test_nobody_is_told_to_come_again_at_once_though_the_limit_has_just_let_go() -> None:
-    window, limit = SimpleNamespace(reset_time=time.time() - 1), SimpleNamespace(get_expiry=lambda: 60)
-    limiter: Any = SimpleNamespace(current_limit=SimpleNamespace(window=window, limit=limit))
+    minute = SimpleNamespace(get_expiry=lambda: 60)
+    limiter: Any = SimpleNamespace(current_limit=SimpleNamespace(reset_at=int(time.time()) - 1, limit=minute))
     assert retry_after_s(limiter) == 1
 
 
