@@ -48,9 +48,7 @@ def test_a_connection_that_says_nothing_gets_no_thread_and_ends_with_the_process
 class Ended:
     """A connection whose request is answered and which is not kept, in a worker of its own; `peer` is its caller."""
 
-    def __init__(
-        self,
-    ) -> None:
+    def __init__(self) -> None:
         self.worker = ConnectionWorker.__new__(ConnectionWorker)
         self.worker.pending_conns, self.worker.lingering_conns = deque(), deque()
         self.worker.poller = selectors.DefaultSelector()
