@@ -1,6 +1,8 @@
 """`points`: the commands of the people who run the service. One file a group, one answer a command."""
 
+import contextlib
 import io
+import os
 import sys
 
 import click
@@ -52,4 +54,11 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:  # The disk is full, say, or a file is not ours to read.
         write_error(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}.")
+        _give_output_up()
         sys.exit(1)
+
+
+def _give_output_up() -> None:
+    """Let what could not be written go nowhere: some versions of Python try once more at the end, and show a trace."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
