@@ -111,15 +111,17 @@ def find_final(connection: AnyConnection, batch_ids: Sequence[int]) -> dict[int,
 
 _BATCH_WIDTH = len(BatchRow._fields)
 
-# The ids come out of a SELECT, so that PostgreSQL keeps one plan: for ids that it sees, it would make a new one
-# for each call, which takes longer than to read a few small batches.
+# Its plan is kept: to make one for each call takes longer than to read a few small batches. It may be made while the
+# tables are small, and so each row is looked up by itself (LIMIT and OFFSET keep PostgreSQL from joining). Joined, the
+# transactions were read whole for every send until they were first analysed: behind ten batches of 10,000 a send took
+# PostgreSQL 8 ms instead of 1.6, and half as many went through.
 _FIND_FINAL = Statement(f"""
     SELECT {_BATCH}, {_TRANSACTION}
-    FROM batches b
-    JOIN organizations o ON o.id = b.organization_id
-    LEFT JOIN transactions t ON t.batch_id = b.id
-    LEFT JOIN users u ON u.id = t.user_id
-    WHERE b.id = ANY((SELECT %(ids)s::bigint[])::bigint[]) AND b.status <> 'queued'
+    FROM unnest(%(ids)s::bigint[]) AS asked (id)
+    CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = asked.id AND status <> 'queued' LIMIT 1) b
+    CROSS JOIN LATERAL (SELECT created_at FROM organizations WHERE organizations.id = b.organization_id LIMIT 1) o
+    LEFT JOIN LATERAL (SELECT * FROM transactions WHERE batch_id = b.id OFFSET 0) t ON true
+    LEFT JOIN LATERAL (SELECT id, first_name, last_name FROM users WHERE users.id = t.user_id LIMIT 1) u ON true
     ORDER BY b.id, t.position
 """)
 

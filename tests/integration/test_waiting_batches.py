@@ -52,6 +52,20 @@ def test_the_due_batches_of_an_organization_are_its_own_however_many_others_have
         assert due_batches(connection, mine, at_most=2) == queued[:2]
 
 
+def test_small_batches_are_read_by_index_though_their_plan_was_made_when_all_tables_were_empty() -> None:
+    organization_id = books.make_organization(10**6)
+    small = [books.issue_now(organization_id, [ANN], 1) for _ in range(3)]
+    seen = "SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'transactions'"
+    with transaction() as connection:
+        for _ in range(20):  # Until its plan is one that is kept.
+            batches.find_final(connection, small)
+    books.issue_now(organization_id, [f"{number}@example.com" for number in range(5_000)], 1)
+    with transaction() as connection:
+        found = batches.find_final(connection, small)
+        assert {len(transactions) for _, transactions in found.values()} == {1}
+        assert connection.exec_driver_sql(seen).scalar_one() < 100
+
+
 def test_issued_and_refused_batches_are_final_and_queued_ones_are_not() -> None:
     organization_id = books.make_organization(100)
     issued = books.issue_now(organization_id, [ANN], 1)
