@@ -50,8 +50,8 @@ def read_rows(path: Path) -> Iterator[Mapping[str, str]]:
 
 def holds_another(path: Path, campaign: str) -> bool:
     """Tell whether a result file says what became of another campaign: it is the only one that does."""
-    keys = (row.get("idempotency_key", "") for row in read_rows(path))
-    return any(is_idempotency_key(key) and f"-{campaign}-" not in key for key in keys)
+    rows = read_rows(path)
+    return any(is_idempotency_key(row.get("idempotency_key", "")) and not _is_of(row, campaign) for row in rows)
 
 
 class KnownRows:
