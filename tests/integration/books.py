@@ -106,6 +106,12 @@ def key_of(connection: Connection, organization_id: int, sandbox: bool = False) 
     return hash_key(key)
 
 
+def make_live_key(organization_id: int) -> str:
+    """Make an API key of an organization, as a caller has it."""
+    with transaction() as connection:
+        return api_keys.create(connection, organization_id, sandbox=False)[1]
+
+
 def rounds_of(organization_id: int) -> list[list[int]]:
     """Drain an organization as a worker does and return the batch ids that each round announced."""
     rounds: list[list[int]] = []

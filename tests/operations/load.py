@@ -9,8 +9,6 @@ from contextlib import contextmanager
 
 import httpx
 
-from app import api_keys
-from app.database import transaction
 from app.local import ports
 from tests.deadline import comes_true
 from tests.integration import books
@@ -30,9 +28,7 @@ class Load:
         self.answers: Counter[str] = Counter()
         self._numbers = itertools.count()
         self._url = f"http://{ports.HOST}:{port}/v1/points/send"
-        organization = books.make_organization(10**12)
-        with transaction() as connection:
-            self._key = api_keys.create(connection, organization, sandbox=False)[1]
+        self._key = books.make_live_key(books.make_organization(10**12))
         self._over = threading.Event()
         self._callers = [threading.Thread(target=self._call, daemon=True) for _ in range(_CALLERS)]
 

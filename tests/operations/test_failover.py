@@ -8,8 +8,6 @@ import httpx
 import pytest
 
 import migrations
-from app import api_keys
-from app.database import transaction
 from app.local import ports
 from tests.deadline import comes_true, until
 from tests.integration import books
@@ -36,7 +34,7 @@ def test_web_and_worker_leave_a_standby_as_soon_as_the_name_leads_to_the_primary
         )
         shutil.copy(primary.data.path / "secrets.json", standby.data.path)
         copy.rename(standby.cluster)
-        key = _key()
+        key = books.make_live_key(books.make_organization(1_000))
         with standby.running(monkeypatch):
             there, other = _port(primary), _port(standby)
             name.targets = [there]
@@ -61,12 +59,6 @@ def _port(server: Server) -> int:
     found = urlsplit(server.postgresql.url()).port
     assert found is not None
     return found
-
-
-def _key() -> str:
-    organization_id = books.make_organization(1_000)
-    with transaction() as connection:
-        return api_keys.create(connection, organization_id, sandbox=False)[1]
 
 
 def _send(port: int, key: str) -> int:

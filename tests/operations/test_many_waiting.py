@@ -12,9 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app import api_keys
 from app.api.places import PLACES, PLACES_OF_AN_ORGANIZATION, THREADS
-from app.database import transaction
 from app.local import ports
 from tests.integration import books
 from tests.operations.deployment import deployment
@@ -33,7 +31,7 @@ def test_an_organization_whose_sends_nobody_issues_leaves_threads_to_everybody_e
     with deployment(tmp_path, **waiting_long) as parts, ExitStack() as connections:
         port = ports.any_free()
         parts.web(port)
-        keys = [_key(), _key()]
+        keys = [books.make_live_key(books.make_organization(10**6)) for _ in range(2)]
         of_one = [connections.enter_context(_sent(port, keys[0])) for _ in range(_SENDS)]
         answers = _statuses(of_one, _SENDS - PLACES_OF_AN_ORGANIZATION)
         of_another = [connections.enter_context(_sent(port, keys[1])) for _ in range(_SENDS)]
@@ -52,12 +50,6 @@ def test_an_organization_whose_sends_nobody_issues_leaves_threads_to_everybody_e
         assert _statuses(of_one + of_another, PLACES) == Counter({201: PLACES})
     assert books.counts() == (0, 2 * _SENDS)
     assert books.breaches() == []
-
-
-def _key() -> str:
-    organization_id = books.make_organization(10**6)
-    with transaction() as connection:
-        return api_keys.create(connection, organization_id, sandbox=False)[1]
 
 
 @contextmanager
