@@ -1,5 +1,6 @@
 """Bare connections: statements that each commit, errors of one family, and a pool that finds them as they were."""
 
+import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -86,6 +87,12 @@ def test_a_connection_that_is_lost_is_replaced_each_time() -> None:
         with bare_connection() as connection:
             _run(connection, "UPDATE organizations SET name = 'Acme'")
         assert _name() == "Acme"
+
+
+@pytest.mark.parametrize("code", ["25006", "25P03", "25P04"])
+def test_what_psycopg_counts_to_no_outages_is_one_all_the_same(code: str) -> None:
+    error = psycopg.errors.lookup(code)("its last words")
+    assert is_away(DBAPIError.instance(None, None, error, psycopg.Error))
 
 
 def test_a_server_that_nobody_answers_for_is_away(monkeypatch: pytest.MonkeyPatch) -> None:

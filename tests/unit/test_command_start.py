@@ -15,6 +15,7 @@ import migrations
 from app.cli import points
 from app.cli.answer import Answer
 from app.cli.sentence import write_error
+from app.settings import INT64_MAX
 
 # Each of them takes longer to import than `points --help` takes.
 _HEAVY = ("alembic", "celery", "flask", "httpx", "pydantic", "redis", "sqlalchemy", "rich")
@@ -126,6 +127,22 @@ def test_a_terminal_that_knows_few_characters_gets_the_rest_spelled_out() -> Non
 def test_a_document_is_json_whatever_a_file_is_called(capsys: pytest.CaptureFixture[str]) -> None:
     Answer({"file": "f\udcfcr.csv", "bad": [{"email": "j\udcfcr@b.de", "line": 2}]}).print(as_json=True)
     assert json.loads(capsys.readouterr().out) == {"file": "f�r.csv", "bad": [{"email": "j�r@b.de", "line": 2}]}
+
+
+def test_a_document_holds_more_points_than_64_bits_count(capsys: pytest.CaptureFixture[str]) -> None:
+    balance = 3 * INT64_MAX
+    Answer({"balance": balance}).print(as_json=True)
+    assert json.loads(capsys.readouterr().out) == {"balance": balance}
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_was_wrong_with_what_was_given_is_said_on_standard_error(
+    capsys: pytest.CaptureFixture[str], *, as_json: bool
+) -> None:
+    Answer({"bad": 1}, sentence="0 registered.", faults=["line 2: no address."]).print(as_json=as_json)
+    said = capsys.readouterr()
+    assert said.err == "line 2: no address.\n"
+    assert "line 2" not in said.out
 
 
 def test_web_and_flower_need_a_port_each() -> None:

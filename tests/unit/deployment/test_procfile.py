@@ -28,6 +28,16 @@ def test_web_listens_on_port_8000_of_every_address_unless_told_otherwise(tmp_pat
     assert words_of_line("web", tmp_path, PORT="9", WEB_ADDRESS="127.0.0.1")[-1] == "127.0.0.1:9"
 
 
+@pytest.mark.parametrize(("said", "form"), [(None, "text"), ("auto", "text"), ("text", "text"), ("json", "json")])
+def test_points_up_has_its_parts_write_for_people_unless_it_is_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str | None, form: str
+) -> None:
+    if said is not None:
+        monkeypatch.setenv("POINTS_LOG_FORMAT", said)
+    made = (parts.web(8000), parts.worker(1), parts.beat(), parts.flower(5555, "password", tmp_path))
+    assert [part.environment["POINTS_LOG_FORMAT"] for part in made] == [form] * 4
+
+
 def test_web_is_what_points_up_runs(tmp_path: Path) -> None:
     assert words_of_line("web", tmp_path, WEB_ADDRESS="127.0.0.1") == _words_of(parts.web(8000))
 

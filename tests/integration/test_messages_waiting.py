@@ -1,0 +1,18 @@
+"""The messages that wait in the broker, for the people who watch: those for sends and the scheduled ones."""
+
+import pytest
+from celery import Celery
+
+from app import queue
+
+
+@pytest.mark.usefixtures("broker")
+def test_messages_for_sends_and_scheduled_ones_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Celery(set_as_current=False) as app:  # The service's own keeps the broker that it was first used with.
+        app.add_defaults(queue._configuration)
+        monkeypatch.setattr(queue, "celery", app)
+        assert queue.messages_waiting() == 0
+        assert queue.submit(1)
+        assert queue.messages_waiting() == 1
+        app.send_task(queue.SWEEP, queue=queue.SCHEDULED_QUEUE)
+        assert queue.messages_waiting() == 2
