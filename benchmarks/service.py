@@ -28,6 +28,7 @@ ROOT = Path(__file__).parent.parent
 _STARTED_IN_S = 180.0
 _FOLDED_IN_S = 120.0
 _BALANCE = 10**15
+_PARTS = {"web", "worker1", "postgresql", "valkey", "beat", "flower"}
 # The servers are the bench's own. Settings are passed on, to be tried, but for where other servers are.
 _NOT_PASSED_ON = ("DATABASE_URL", "REDIS_URL", "POINTS_")
 _ELSEWHERE = ("_URL", "_DIR", "_POOLER")
@@ -51,8 +52,15 @@ class Service:
         self.redis_url = Valkey(self._datadir).url()
 
     def parts(self) -> dict[str, int]:
-        """Return the process id of each part by its name: web, worker1, postgresql, valkey, beat, flower."""
-        return {name: int(part["pid"]) for name, part in self._datadir.read(RUNNING_FILE)["parts"].items()}
+        """Return the process id of each part by its name.
+
+        Raises:
+            NotMeasured: one of them is not running.
+        """
+        running = {name: int(part["pid"]) for name, part in self._datadir.read(RUNNING_FILE)["parts"].items()}
+        if missing := _PARTS - running.keys():
+            raise NotMeasured(f"Not running: {', '.join(sorted(missing))}.")
+        return running
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.database_url, autocommit=True)
@@ -128,6 +136,8 @@ def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[S
         environment |= given_settings() | {
             "POINTS_RATE_LIMIT": "off",
             "POINTS_WORKER_EVENTS": str(worker_events).lower(),
+            # In whichever environment it runs, all of its parts shall be this checkout's.
+            "PYTHONPATH": str(checkout),
         }
         with (folder / "output").open("wb") as output:
             process = subprocess.Popen(
@@ -139,7 +149,7 @@ def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[S
                     *options,
                 ],
                 env=environment,
-                cwd=checkout,  # Python looks here first.
+                cwd=folder,  # Python looks there first, and shall find nothing.
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -32,16 +32,21 @@ def test_a_load_that_is_refused_measures_nothing(service: Service) -> None:
         load(Plan(port=service.port, requests=[post_send("pts_live_no", ["ann@example.com"])], callers=1), seconds=0.1)
 
 
-def test_two_checkouts_are_compared(tmp_path: Path) -> None:
+def test_two_checkouts_are_compared_each_with_its_own_code_in_all_parts(tmp_path: Path) -> None:
     before = _checkout(tmp_path)
+    modules = ["app/cli/up.py", "app/api/gateway.py", "worker/tasks.py", "worker/schedule.py", "worker/flower.py"]
+    for module in modules:
+        with (before / module).open("a") as code:
+            code.write("\nopen(__file__ + '.was_run', 'w').close()\n")
     done = _compare(before, "--only", "/healthz", "--rounds", "1", "--seconds", "0.2")
     assert done.returncode == 0, done.stdout + done.stderr
     [line] = [line for line in done.stdout.splitlines() if "/healthz, callers 32" in line]
     assert "rate per s" in line
     assert "×" in line
+    assert [module for module in modules if not (before / f"{module}.was_run").exists()] == []
 
 
-def test_it_is_the_other_checkouts_own_code_that_is_compared(tmp_path: Path) -> None:
+def test_a_checkout_that_does_not_come_up_is_not_measured(tmp_path: Path) -> None:
     before = _checkout(tmp_path)
     (before / "app/__init__.py").write_text("raise SystemExit('It is the code from before.')")
     done = _compare(before, "--only", "/healthz")
