@@ -1,6 +1,6 @@
 """Batches: reading back what became of them, and forgetting idempotency keys that are past their time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -82,8 +82,13 @@ _FIND = text(f"{_BY_ID} AND b.organization_id = :organization_id AND b.sandbox =
 
 def transactions_of(connection: AnyConnection, batch_id: int) -> list[TransactionRow]:
     """Return the transactions of a batch in request order."""
-    with driver(connection) as postgresql, postgresql.cursor(binary=True) as cursor:
-        return [TransactionRow._make(row) for row in cursor.execute(_TRANSACTIONS, {"batch_id": batch_id})]
+    # All at once, each made where psycopg reads it: one by one, ten thousand take half as long again.
+    with driver(connection) as postgresql, postgresql.cursor(binary=True, row_factory=_transaction_rows) as cursor:
+        return cursor.execute(_TRANSACTIONS, {"batch_id": batch_id}).fetchall()
+
+
+def _transaction_rows(_: object) -> Callable[[Sequence[Any]], TransactionRow]:
+    return TransactionRow._make
 
 
 _TRANSACTIONS = f"""
