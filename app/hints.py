@@ -13,27 +13,31 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from app import logs, process_redis
 
-_CHANNEL = "points:final"
+_CHANNEL = "points:drains"
 _UNANSWERED_MAX = 3
 
 _log = logs.logger()
 
 
 class Hint(NamedTuple):
-    """What a worker says of an organization's drain: which batches are final, and whether it has left.
+    """What a worker says of an organization's drain: which batches are final, and whether its message is done with.
 
-    A worker that has left found nothing more to issue, at a moment when it owned the drain no more.
+    A worker that has left found nothing more to issue, at a moment when it owned the drain no more. One that found an
+    owner has issued nothing: the owner looks again before it leaves. `asked_for` is the batch that the message names,
+    by which the front knows it that has sent it; None of a message that no front has sent.
     """
 
     organization_id: int
     batch_ids: list[int]
     has_left: bool
+    found_owner: bool = False
+    asked_for: int | None = None
 
 
 def publish(hint: Hint) -> None:
     """Tell every front. Never fails: an unheard hint is only a delay."""
     try:
-        words = (hint.organization_id, int(hint.has_left), *hint.batch_ids)
+        words = (hint.organization_id, int(hint.has_left), int(hint.found_owner), hint.asked_for or 0, *hint.batch_ids)
         process_redis.redis().publish(_CHANNEL, " ".join(map(str, words)))
     except RedisError as error:
         _log.warning("hint_lost", batch_ids=hint.batch_ids, **logs.kind_of(error))
@@ -68,5 +72,5 @@ def listen() -> Iterator[Hint | None]:
 
 
 def _read(words: str) -> Hint:
-    organization_id, has_left, *batch_ids = map(int, words.split())
-    return Hint(organization_id=organization_id, batch_ids=batch_ids, has_left=bool(has_left))
+    organization_id, has_left, found_owner, asked_for, *batch_ids = map(int, words.split())
+    return Hint(organization_id, batch_ids, bool(has_left), bool(found_owner), asked_for or None)

@@ -9,6 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from app import batches, hints, last_runs, logs
 from app.database import snapshot, transaction
+from app.hints import Hint
 from app.ledger import audit as ledger_audit
 from app.ledger import claim, fold
 from app.ledger.drain import drain
@@ -43,13 +44,16 @@ _log = logs.logger()
 def issue(
     organization_id: int, batch_id: int | None = None, recipients: int | None = None, request_id: str | None = None
 ) -> None:
-    """Drain an organization's queue. The other arguments are there for those who watch the jobs and read the logs."""
-    if drain(organization_id, announce=partial(_announce, organization_id)):
-        submit(organization_id)
+    """Drain an organization's queue. The other arguments are there for those who watch the jobs and read the logs.
 
+    By the batch that a message names, the front that has sent it knows it when the hints speak of it.
+    """
 
-def _announce(organization_id: int, batch_ids: Sequence[int], has_left: bool) -> None:
-    hints.publish(hints.Hint(organization_id=organization_id, batch_ids=list(batch_ids), has_left=has_left))
+    def tell(batch_ids: Sequence[int], has_left: bool, *, found_owner: bool = False) -> None:
+        hints.publish(Hint(organization_id, list(batch_ids), has_left, found_owner, asked_for=batch_id))
+
+    if drain(organization_id, announce=tell, found_owner=partial(tell, [], False, found_owner=True)):
+        submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
 
 
 @celery.task(name=SWEEP, send_events=False)  # Every two seconds: they would bury the jobs that Flower shows.

@@ -1,9 +1,13 @@
 """Asking for drains: one message for all the sends of an organization that come while its drain runs.
 
 A drain takes whatever is queued, and looks again before it leaves. So while a message is on its way, or
-its drain at work, another one would find nothing to do: it is held back until the drain says that it has
-left, and then sent only for batches that it has not issued. A hint that is lost costs the time of
+its drain at work, another one would find nothing to do: it is held back until that message is done with,
+and then sent only for batches that no drain has issued. A hint that is lost costs the time of
 `_HELD_BACK_S`. So does a message, if sends have come after it; else the sweep brings the batches.
+
+Drains that others have asked for issue our batches as well. Our message is on its way all the same, and no
+other is sent before it is done with: else messages would wait in the broker in ever greater numbers, each
+behind the others, as soon as workers are slower than fronts (decision 11).
 
 A message takes a worker longer to begin with than PostgreSQL takes to commit. So the first one goes ahead
 of the commit; should its drain be too early, another is asked for after it (decision 12).
@@ -17,8 +21,9 @@ from typing import Any, NamedTuple
 from app import logs, queue
 from app.hints import Hint
 
-# Far longer than a drain of small batches takes; a longer one is asked once more, and finds its owner.
-_HELD_BACK_S = 0.1
+# Far longer than a message waits and its drain takes, unless one of them is lost or there is far too much to do:
+# and then more messages would make it worse.
+_HELD_BACK_S = 1.0
 # A broker that did not take a message is left alone for a while, by all organizations: each attempt costs its
 # time limit, and the thread that makes it has others to serve.
 _BROKER_AWAY_S = 1.0
@@ -39,14 +44,35 @@ class Job(NamedTuple):
 
 
 class _Asked:
-    """An organization whose drain was asked for: how long that counts, and the batches that have come since, by id."""
+    """An organization whose drain was asked for, by a message that may be on its way.
 
-    __slots__ = ("held", "is_ahead", "until")
+    `message` is the batch that it names, None once it is known to have found an owner, or not sent; `until` is for how
+    long that counts; `held` are the batches that have come since, by id.
+    """
 
-    def __init__(self, until: float) -> None:
+    __slots__ = ("another_has_left", "held", "is_ahead", "message", "until")
+
+    def __init__(self, message: int | None, until: float) -> None:
+        self.message = message
         self.until = until
         self.held: dict[int, Job] = {}
         self.is_ahead = False  # Its batch is not known to be committed yet.
+        self.another_has_left = False
+
+    def is_over(self, hint: Hint) -> bool:
+        """Take note of a hint; tell whether what was asked for is over: then whatever comes needs a message.
+
+        A message that has found an owner relies on it, and the owner says when it leaves. Should another drain have
+        left since the message was sent, it may have been that owner, heard of first: then nobody is relied on.
+        """
+        is_ours = self.message is not None and hint.asked_for == self.message
+        if hint.has_left:
+            self.another_has_left = True
+            return is_ours or self.message is None
+        if hint.found_owner and is_ours:
+            self.message = None
+            return self.another_has_left
+        return False
 
     def hold(self, batches: Mapping[int, Job]) -> None:
         """Hold batches back. Of very many the newest: a drain takes all there are, oldest first."""
@@ -78,7 +104,7 @@ class Submitting:
                 if time.monotonic() < asked.until:
                     return
                 batches = asked.held
-            self._note(organization_id)
+            self._note(organization_id, batches)
         self._send(organization_id, batches)
 
     def ask_ahead(self, organization_id: int, batches: Mapping[int, Job]) -> None:
@@ -91,25 +117,25 @@ class Submitting:
             # A broker that did not take the last message may keep us waiting, and all who are accepted with this.
             if organization_id in self._asked or now < self._not_ahead_until or self._broker_away_until:
                 return
-            self._note(organization_id).is_ahead = True
+            self._note(organization_id, batches).is_ahead = True
         self._send(organization_id, batches)
 
     def hear(self, hint: Hint) -> None:
-        """Take note of what a drain has issued, and ask again if it has left something of ours behind."""
+        """Take note of what a drain has issued, and ask again if our message is done with and has left some behind."""
         with self._lock:
             asked = self._asked.get(hint.organization_id)
             if asked is None:
                 return
             for batch_id in hint.batch_ids:
                 asked.held.pop(batch_id, None)
-            if not hint.has_left:
+            if not asked.is_over(hint):
                 return
             del self._asked[hint.organization_id]
             if asked.is_ahead:
                 self._not_ahead_until = time.monotonic() + _NOT_AHEAD_FOR_S
             if not asked.held:
                 return
-            self._note(hint.organization_id)
+            self._note(hint.organization_id, asked.held)
         self._send(hint.organization_id, asked.held)
 
     def tick(self) -> None:
@@ -120,13 +146,13 @@ class Submitting:
             for organization_id, held in late.items():
                 del self._asked[organization_id]
                 if held:
-                    self._note(organization_id)
+                    self._note(organization_id, held)
         for organization_id, held in late.items():
             if held:
                 self._send(organization_id, held)
 
-    def _note(self, organization_id: int) -> _Asked:
-        noted = self._asked[organization_id] = _Asked(time.monotonic() + _HELD_BACK_S)
+    def _note(self, organization_id: int, batches: Mapping[int, Job]) -> _Asked:
+        noted = self._asked[organization_id] = _Asked(next(iter(batches)), time.monotonic() + _HELD_BACK_S)
         return noted
 
     def _send(self, organization_id: int, batches: Mapping[int, Job]) -> None:
@@ -141,8 +167,8 @@ class Submitting:
             now = time.monotonic()
             self._broker_away_until = now + _BROKER_AWAY_S
         with self._lock:
-            asked = self._asked.setdefault(organization_id, _Asked(0))
-            asked.until = max(now, self._broker_away_until)
+            asked = self._asked.setdefault(organization_id, _Asked(None, 0))
+            asked.message, asked.until = None, max(now, self._broker_away_until)
             asked.hold(batches)
 
 

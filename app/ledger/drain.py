@@ -23,13 +23,20 @@ _LEFT_ALONE_S = 2.0
 # after that must ask for a drain again.
 Announce = Callable[[Sequence[int], bool], None]
 
+
+def _nothing() -> None:
+    """Tell nobody."""
+
+
 _log = logs.logger()
 # Until when (`time.monotonic`), by organization, as far as this process knows.
 _left_alone_until: dict[int, float] = {}
 
 
-def drain(organization_id: int, *, announce: Announce) -> bool:
+def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[], None] = _nothing) -> bool:
     """Issue an organization's queued batches until none is left; tell whether more may be waiting.
+
+    `found_owner` is called when this worker has left to another one that owns the drain.
 
     The look that ends a drain is made while *not* owning it, after the commit. Whoever found it owned has
     left, and counts on the owner to look again after releasing; a last look from inside would miss a
@@ -61,6 +68,7 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
             _one_at_a_time(organization_id, announce)
             continue
         if outcomes is None:
+            found_owner()
             return False
         _tell(organization_id, outcomes, announce, is_done=is_done, began=began)
         if is_done:

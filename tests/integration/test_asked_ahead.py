@@ -38,7 +38,8 @@ class Front:
 
     def submit(self, organization_id: int, *, batch_id: int | None = None, **_: Any) -> bool:
         self.messages.append((organization_id, batch_id))
-        self._sender.send_task(queue.ISSUE, kwargs={"organization_id": organization_id}, queue=queue.QUEUE)
+        job = {"organization_id": organization_id, "batch_id": batch_id}
+        self._sender.send_task(queue.ISSUE, kwargs=job, queue=queue.QUEUE)
         return True
 
     @contextmanager
@@ -136,7 +137,9 @@ def test_after_a_drain_that_left_before_the_commit_another_is_asked_for(front: F
     with front.hears(), races.started() as start, _held_commits() as holder:
         sent = start(lambda: front.send(organization_id))
         until(lambda: bool(front.hints), what="a drain has left")
-        assert front.hints == [Hint(organization_id=organization_id, batch_ids=[], has_left=True)]
+        [(_, asked_for)] = front.messages
+        said = Hint(organization_id=organization_id, batch_ids=[], has_left=True, asked_for=asked_for)
+        assert front.hints == [said]
         holder.rollback()
         assert _is_issued(sent.result())
     assert len(front.messages) == 2

@@ -26,7 +26,8 @@ def test_a_hint_reaches_every_front_that_listens() -> None:
     said = [
         Hint(organization_id=7, batch_ids=[3, 1, 2], has_left=False),
         Hint(organization_id=2**62, batch_ids=[2**63 - 1], has_left=True),
-        Hint(organization_id=8, batch_ids=[], has_left=True),  # A drain that found nothing has left as well.
+        Hint(organization_id=8, batch_ids=[], has_left=True, asked_for=2**63 - 1),  # Found nothing, and has left too.
+        Hint(organization_id=8, batch_ids=[], has_left=False, found_owner=True, asked_for=1),
     ]
     for hint in said:
         hints.publish(hint)

@@ -13,7 +13,7 @@ from app import hints, last_runs, process_redis
 from app.database import transaction
 from app.ledger import drain, fold, issue
 from app.tally import tally
-from tests.integration import books
+from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
@@ -30,7 +30,7 @@ def tasks(database: None, broker: None) -> ModuleType:
 def submitted(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Collect the organizations for which a task asks for a drain, in place of the broker."""
     asked: list[int] = []
-    monkeypatch.setattr(tasks, "submit", asked.append)
+    monkeypatch.setattr(tasks, "submit", lambda organization_id, **_: asked.append(organization_id))
     return asked
 
 
@@ -40,9 +40,21 @@ def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, s
     hint = hints.listen()
     assert next(hint) is None  # It listens from here on.
     tasks.issue(organization_id=organization_id, batch_id=queued[0], recipients=1)
-    assert next(heard for heard in hint if heard) == hints.Hint(organization_id, queued, has_left=True)
+    said = hints.Hint(organization_id, queued, has_left=True, asked_for=queued[0])
+    assert next(heard for heard in hint if heard) == said
     assert books.counts() == (0, 2)
     assert submitted == []
+
+
+def test_an_issue_task_that_finds_an_owner_tells_the_front_that_has_asked_for_it(tasks: ModuleType) -> None:
+    organization_id = books.make_organization(100)
+    hint = hints.listen()
+    assert next(hint) is None
+    with transaction() as owner:
+        assert races.own_drain(owner, organization_id)
+        tasks.issue(organization_id, batch_id=3)
+    said = hints.Hint(organization_id, [], has_left=False, found_owner=True, asked_for=3)
+    assert next(heard for heard in hint if heard) == said
 
 
 def test_the_issue_task_asks_for_a_fresh_one_when_others_shall_have_their_turn(
@@ -58,6 +70,17 @@ def test_the_issue_task_asks_for_a_fresh_one_when_others_shall_have_their_turn(
     tasks.issue(organization_id)
     assert submitted == [organization_id]
     assert books.counts() == (0, 3)
+
+
+def test_the_fresh_task_is_known_to_the_front_and_the_people_who_watch_as_the_one_before(
+    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drain, "ROUNDS_MAX", 0)
+    asked: list[tuple[int, dict[str, object]]] = []
+    monkeypatch.setattr(tasks, "submit", lambda organization_id, **job: asked.append((organization_id, job)))
+    job = {"batch_id": 3, "recipients": 20, "request_id": "req-1"}
+    tasks.issue(7, **job)
+    assert asked == [(7, job)]
 
 
 def test_an_issue_task_that_comes_twice_changes_nothing(tasks: ModuleType, submitted: list[int]) -> None:

@@ -48,12 +48,17 @@ def ask_ahead(submitting: Submitting, organization_id: int, batches: dict[int, i
     submitting.ask_ahead(organization_id, {number: Job(count, f"req-{number}") for number, count in batches.items()})
 
 
-def left(*batch_ids: int, organization_id: int = 7) -> Hint:
-    return Hint(organization_id=organization_id, batch_ids=list(batch_ids), has_left=True)
+def left(*batch_ids: int, asked_for: int | None = 1, organization_id: int = 7) -> Hint:
+    """Say that a drain has issued these batches and left; its message named batch `asked_for`."""
+    return Hint(organization_id=organization_id, batch_ids=list(batch_ids), has_left=True, asked_for=asked_for)
 
 
 def stays(*batch_ids: int) -> Hint:
-    return Hint(organization_id=7, batch_ids=list(batch_ids), has_left=False)
+    return Hint(organization_id=7, batch_ids=list(batch_ids), has_left=False, asked_for=1)
+
+
+def found_owner(asked_for: int = 1) -> Hint:
+    return Hint(organization_id=7, batch_ids=[], has_left=False, found_owner=True, asked_for=asked_for)
 
 
 def test_one_message_asks_for_many_batches_and_counts_their_recipients(submitting: Submitting, broker: Broker) -> None:
@@ -102,8 +107,62 @@ def test_the_message_for_what_was_held_back_holds_back_in_its_turn(submitting: S
     submitting.hear(left(1))
     ask(submitting, 7, {3: 1})
     assert broker.messages == [(7, 1, 1), (7, 2, 1)]
-    submitting.hear(left(2))
+    submitting.hear(left(2, asked_for=2))
     assert broker.messages == [(7, 1, 1), (7, 2, 1), (7, 3, 1)]
+
+
+@pytest.mark.parametrize("asked_for", [99, None])
+def test_while_our_message_is_on_its_way_no_drain_of_another_brings_a_second_one(
+    submitting: Submitting, broker: Broker, asked_for: int | None
+) -> None:
+    ask(submitting, 7, {1: 1})
+    for batch_id in range(2, 20):
+        ask(submitting, 7, {batch_id: 1})
+        submitting.hear(left(batch_id - 1, asked_for=asked_for))
+        submitting.hear(found_owner(99))
+    assert broker.messages == [(7, 1, 1)]
+    submitting.hear(left())
+    assert broker.messages == [(7, 1, 1), (7, 19, 1)]
+
+
+def test_a_message_that_has_found_an_owner_relies_on_it_until_it_has_left(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 1})
+    submitting.hear(found_owner())
+    ask(submitting, 7, {3: 1})
+    assert broker.messages == [(7, 1, 1)]
+    submitting.hear(left(1, 2, asked_for=99))
+    assert broker.messages == [(7, 1, 1), (7, 3, 1)]
+
+
+def test_what_an_owner_has_issued_is_not_asked_for_again(submitting: Submitting, broker: Broker) -> None:
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 1})
+    submitting.hear(found_owner())
+    submitting.hear(left(1, 2, asked_for=99))
+    assert submitting.is_idle
+    assert broker.messages == [(7, 1, 1)]
+
+
+def test_an_owner_that_is_heard_to_have_left_before_it_was_found_is_not_relied_on(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 1})
+    submitting.hear(left(asked_for=99))
+    submitting.hear(found_owner())
+    assert broker.messages == [(7, 1, 1), (7, 2, 1)]
+
+
+def test_an_owner_that_is_not_heard_of_again_is_not_relied_on_for_long(submitting: Submitting, broker: Broker) -> None:
+    ask(submitting, 7, {1: 1})
+    ask(submitting, 7, {2: 1})
+    submitting.hear(found_owner())
+    broker.now += 1.1
+    submitting.tick()
+    assert broker.messages == [(7, 1, 1), (7, 2, 1)]
 
 
 def test_a_hint_of_another_organization_changes_nothing(submitting: Submitting, broker: Broker) -> None:
@@ -119,7 +178,7 @@ def test_organizations_do_not_hold_each_other_back(submitting: Submitting, broke
     for organization_id in (7, 8, 9):
         ask(submitting, organization_id, {organization_id * 10: 1})
     ask(submitting, 8, {81: 1})
-    submitting.hear(left(80, organization_id=8))
+    submitting.hear(left(80, asked_for=80, organization_id=8))
     assert broker.messages == [(7, 70, 1), (8, 80, 1), (9, 90, 1), (8, 81, 1)]
 
 
@@ -128,7 +187,7 @@ def test_what_is_held_back_too_long_is_asked_for_again(submitting: Submitting, b
     ask(submitting, 7, {2: 2})
     submitting.tick()
     assert broker.messages == [(7, 1, 1)]
-    broker.now += 0.11
+    broker.now += 1.1
     submitting.tick()
     submitting.tick()
     assert broker.messages == [(7, 1, 1), (7, 2, 2)]
@@ -138,7 +197,7 @@ def test_what_is_held_back_too_long_is_asked_for_again(submitting: Submitting, b
 def test_nothing_is_asked_again_when_nothing_was_held_back(submitting: Submitting, broker: Broker) -> None:
     ask(submitting, 7, {1: 1})
     assert not submitting.is_idle
-    broker.now += 0.11
+    broker.now += 1.1
     submitting.tick()
     assert broker.messages == [(7, 1, 1)]
     assert submitting.is_idle
@@ -149,7 +208,7 @@ def test_a_send_that_comes_after_the_time_takes_along_what_was_held_back(
 ) -> None:
     ask(submitting, 7, {1: 1})
     ask(submitting, 7, {2: 20})
-    broker.now += 0.11
+    broker.now += 1.1
     ask(submitting, 7, {3: 30})  # Before the tick that was due.
     submitting.tick()
     assert broker.messages == [(7, 1, 1), (7, 2, 50)]
@@ -160,14 +219,14 @@ def test_what_is_asked_for_ahead_is_asked_for_once(submitting: Submitting, broke
         ask_ahead(submitting, 7, {batch_id: 10})
         assert len(broker.messages) == batch_id
         ask(submitting, 7, {batch_id: 10})
-        submitting.hear(left(batch_id))
+        submitting.hear(left(batch_id, asked_for=batch_id))
         assert submitting.is_idle
     assert broker.messages == [(7, 1, 10), (7, 2, 10), (7, 3, 10)]
 
 
 def test_what_was_asked_for_ahead_and_never_committed_is_forgotten(submitting: Submitting, broker: Broker) -> None:
     ask_ahead(submitting, 7, {1: 10})
-    broker.now += 0.11
+    broker.now += 1.1
     submitting.tick()
     assert submitting.is_idle
     assert broker.messages == [(7, 1, 10)]
@@ -203,7 +262,7 @@ def test_a_drain_that_was_asked_for_ahead_and_is_not_heard_of_is_asked_for_again
 ) -> None:
     ask_ahead(submitting, 7, {1: 10})
     ask(submitting, 7, {1: 10})
-    broker.now += 0.11
+    broker.now += 1.1
     submitting.tick()
     assert broker.messages == [(7, 1, 10)] * 2
 
@@ -281,7 +340,7 @@ def test_a_hint_that_comes_while_the_message_is_on_its_way_loses_nothing(
     submitting: Submitting, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def submit(organization_id: int, *, batch_id: int, recipients: int, request_id: str) -> bool:
-        submitting.hear(left())  # An earlier drain, asked for by another process.
+        submitting.hear(left(asked_for=99))  # An earlier drain, asked for by another process.
         return broker.submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
 
     monkeypatch.setattr("app.queue.submit", submit)
