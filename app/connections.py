@@ -77,6 +77,10 @@ def new_engine(url: str, *, pool_size: int, pooler: bool = False, must_write: bo
         f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c timezone=UTC"
         r" -c default_transaction_isolation=read\ committed"  # Whatever the database has for others.
         f" -c client_connection_check_interval={CLIENT_CHECK_INTERVAL_MS}"
+        # A plan that was made while a table had a few rows is kept while it grows to thousands, and to read it whole is
+        # what was best then. All but who reads everything (`app.database.snapshot`) look rows up in indexes; and where
+        # there is no other way, it shall not be taken for so costly that it is compiled first.
+        " -c enable_seqscan=off -c jit=off"
         f" {address.query.get('options', '')}"  # What the address itself asks for comes last, and wins.
     )
     made = create_engine(

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import IsolationLevel
 from psycopg.pq import TransactionStatus
-from sqlalchemy import Connection, PoolProxiedConnection
+from sqlalchemy import Connection, PoolProxiedConnection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -160,7 +160,8 @@ def _as_sqlalchemys(error: psycopg.Error, *, was_lost: bool) -> Exception:
 
 @contextmanager
 def snapshot() -> Iterator[Connection]:
-    """Open a read-only transaction whose statements all see the same moment (REPEATABLE READ)."""
+    """Open a read-only transaction whose statements all see one moment (REPEATABLE READ), and may read whole tables."""
     options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     with engine().connect().execution_options(**options) as connection, connection.begin():
+        connection.execute(text("SET LOCAL enable_seqscan = on"))
         yield connection

@@ -74,8 +74,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/fold.py",
-                "ORDER BY id FOR NO KEY UPDATE",
-                "ORDER BY md5(id::text) FOR NO KEY UPDATE",
+                "SELECT DISTINCT paid.user_id {_PAID} ORDER BY paid.user_id",
+                "SELECT paid.user_id {_PAID} GROUP BY paid.user_id ORDER BY md5(paid.user_id::text)",
             )
         ],
         tests=["tests/integration/test_lock_order.py"],

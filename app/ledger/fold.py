@@ -43,19 +43,24 @@ _TAKE = text("""
     RETURNING f.batch_id
 """)
 
-_LOCK_USERS = text("""
-    SELECT FROM users
-    WHERE id IN (SELECT user_id FROM transactions
-                 WHERE batch_id = ANY(:batch_ids) AND credited AND claimed_at IS NULL)
-    ORDER BY id FOR NO KEY UPDATE
+# Both go from the batches to their transactions, batch by batch: OFFSET keeps PostgreSQL from joining them otherwise.
+# Where a few batches are large, it takes each for one of thousands, and read far more than there is.
+_PAID = """
+    FROM unnest(CAST(:batch_ids AS bigint[])) AS folded (id)
+    CROSS JOIN LATERAL (SELECT user_id FROM transactions
+                        WHERE batch_id = folded.id AND credited AND claimed_at IS NULL OFFSET 0) AS paid
+"""
+
+_LOCK_USERS = text(f"""
+    SELECT FROM (SELECT DISTINCT paid.user_id {_PAID} ORDER BY paid.user_id) AS paid
+    CROSS JOIN LATERAL (SELECT FROM users WHERE users.id = paid.user_id FOR NO KEY UPDATE) AS locked
 """)
 
 # What was claimed is left out: a claim adds its points to the balance itself.
-_ADD = text("""
+_ADD = text(f"""
     UPDATE users SET folded_balance = users.folded_balance + credits.points
-    FROM (SELECT t.user_id, sum(b.amount) AS points
-          FROM transactions t JOIN batches b ON b.id = t.batch_id
-          WHERE t.batch_id = ANY(:batch_ids) AND t.credited AND t.claimed_at IS NULL
-          GROUP BY t.user_id) AS credits
+    FROM (SELECT paid.user_id, sum(b.amount) AS points
+          {_PAID} CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = folded.id LIMIT 1) b
+          GROUP BY paid.user_id) AS credits
     WHERE users.id = credits.user_id
 """)

@@ -113,7 +113,8 @@ _IS_DECIDED = """d.batches > 0 AND b.id = d.batch_id AND b.id <= (SELECT max(bat
 # A refused batch gives its idempotency key back: a refused request does not use one up.
 #
 # Its plan is kept, and made when the tables may still be small, so it is put in a way that no plan reads a table
-# whole: the batches are found in the index of what is queued, each user in that of the addresses.
+# whole: the batches are found in the index of what is queued, each user in that of the addresses. Only that index of
+# batches has the order that is asked for: by their ids alone, a plan went through all that were ever issued.
 _DECIDE_AND_WRITE = Statement(f"""
     WITH RECURSIVE organization AS MATERIALIZED (
         SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill,
@@ -133,9 +134,9 @@ _DECIDE_AND_WRITE = Statement(f"""
         FROM decided d
         CROSS JOIN LATERAL (
             SELECT id, sandbox, amount, atomic, recipient_count FROM batches
-            WHERE organization_id = %(organization_id)s::bigint AND id > d.batch_id AND id <= %(last)s::bigint
-              AND {IS_DUE}
-            ORDER BY id LIMIT 1
+            WHERE (organization_id, id) > (%(organization_id)s::bigint, d.batch_id)
+              AND (organization_id, id) <= (%(organization_id)s::bigint, %(last)s::bigint) AND {IS_DUE}
+            ORDER BY organization_id, id LIMIT 1
         ) b
         CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
         CROSS JOIN LATERAL (SELECT least(b.recipient_count, o.opening / b.amount)::int AS paid) p

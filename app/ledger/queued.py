@@ -14,11 +14,14 @@ _POSTPONED_MAX_S = 10
 IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp()
     OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
-# Finds a row when an organization has such a batch.
-# In an order that the index of what is queued has: else a plan made while the table is small reads all of it.
-HAS_DUE = Statement(
-    f"SELECT FROM batches WHERE organization_id = %(organization_id)s::bigint AND {IS_DUE} ORDER BY id LIMIT 1"
-)
+# Finds a row when an organization has such a batch. In an order that the index of what is queued has, and no other:
+# else a plan made while the table is small, or most of it queued, goes through all batches there are.
+HAS_DUE = Statement(f"""
+    SELECT FROM batches
+    WHERE (organization_id, id) > (%(organization_id)s::bigint, 0)
+      AND (organization_id, id) < (%(organization_id)s::bigint + 1, 0) AND {IS_DUE}
+    ORDER BY organization_id, id LIMIT 1
+""")
 
 
 def due_batches(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:
@@ -27,9 +30,12 @@ def due_batches(connection: Connection, organization_id: int, *, at_most: int) -
     return list(connection.execute(_DUE_BATCHES, parameters).scalars())
 
 
-_DUE_BATCHES = text(
-    f"SELECT id FROM batches WHERE organization_id = :organization_id AND {IS_DUE} ORDER BY id LIMIT :at_most"
-)
+_DUE_BATCHES = text(f"""
+    SELECT id FROM batches
+    WHERE (organization_id, id) > (:organization_id, 0) AND (organization_id, id) < (:organization_id + 1, 0)
+      AND {IS_DUE}
+    ORDER BY organization_id, id LIMIT :at_most
+""")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

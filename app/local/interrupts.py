@@ -17,9 +17,17 @@ def end_gently() -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let whoever interrupts wait for the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
+    """Let whoever interrupts wait for the end of the block; for the main thread, as all handlers are.
+
+    To block the signals would not do: the kernel would give them to another thread, of a progress bar say.
+    """
+    came: list[int] = []
+    heard = [interrupt for interrupt in _INTERRUPTS if signal.getsignal(interrupt) is not signal.SIG_IGN]
+    before = {interrupt: signal.signal(interrupt, lambda number, _: came.append(number)) for interrupt in heard}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for interrupt, handler in before.items():
+            signal.signal(interrupt, handler)
+        if came:
+            signal.raise_signal(came[0])

@@ -11,6 +11,6 @@ _KINDS = ("indexscan", "indexonlyscan", "bitmapscan", "nestloop", "mergejoin")
 
 def use_no_index(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every connection from here on read tables as their rows lie."""
-    options = quote(" ".join(f"-c enable_{kind}=off" for kind in _KINDS))
+    options = quote(" ".join([*(f"-c enable_{kind}=off" for kind in _KINDS), "-c enable_seqscan=on"]))
     monkeypatch.setenv("DATABASE_URL", f"{servers.database_url}?options={options}")
     forget_everything()

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -36,8 +38,24 @@ def test_what_a_command_was_started_to_ignore_is_ignored() -> None:
 @pytest.mark.parametrize("interrupt", _INTERRUPTS)
 def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_in_two(interrupt: signal.Signals) -> None:
     end_gently()
-    written = []
-    with pytest.raises(KeyboardInterrupt), undisturbed():  # noqa: PT012
-        os.kill(os.getpid(), interrupt)
-        written.append("whole")
-    assert written == ["whole"]
+    written, is_over = [], threading.Event()
+    bar = threading.Thread(target=is_over.wait)  # The kernel may give a signal to any thread.
+    bar.start()
+    try:
+        with pytest.raises(KeyboardInterrupt), undisturbed():  # noqa: PT012
+            for _ in range(3):
+                os.kill(os.getpid(), interrupt)
+                time.sleep(0.05)  # So long that the thread has it.
+                written.append("a piece")
+    finally:
+        is_over.set()
+        bar.join()
+    assert written == ["a piece"] * 3
+
+
+def test_what_is_ignored_stays_ignored_while_nothing_may_be_cut_in_two() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    end_gently()
+    with undisturbed():
+        os.kill(os.getpid(), signal.SIGHUP)
+    os.kill(os.getpid(), signal.SIGHUP)

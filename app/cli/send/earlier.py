@@ -27,7 +27,7 @@ class Intent:
 
 @dataclass(kw_only=True)
 class Earlier:
-    """Of the same campaign: recipients settled, and when the last of them was. Of another: recipients paid alike."""
+    """Of the same campaign: recipients settled, and when the first of them was. Of another: recipients paid alike."""
 
     settled: int = 0
     settled_at: datetime | None = None
@@ -103,7 +103,8 @@ def _add(found: Earlier, row: Mapping[str, str], intent: Intent, recipients: Rec
         int(row["line"])  # By which the row will be found again.
         settled_at = datetime.fromisoformat(row["created_at"]).astimezone(UTC)
         found.settled += 1
-        found.settled_at = max(settled_at, found.settled_at or settled_at)
+        # The first: each part is remembered from when it was sent itself, and a run may have been carried on for weeks.
+        found.settled_at = min(settled_at, found.settled_at or settled_at)
     elif (row.get("debited"), row.get("amount"), row.get("label")) == ("yes", str(intent.amount), intent.label or ""):
         found.paid_otherwise += _is_among(recipients, row.get("email", ""))
 

@@ -1,0 +1,144 @@
+"""What PostgreSQL goes through for a statement does not grow with what is stored, whatever it knew when it planned."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+
+from app import batches, users
+from app.connections import engine
+from app.database import transaction
+from app.ledger.claim import claim_crossed, register
+from tests.conftest import forget_everything
+from tests.integration import books
+
+ANN = "ann@example.com"
+MANY = 5_000
+
+_READ = text("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables WHERE relname = :table")
+
+
+def _insert_users(first: int, last: int) -> None:
+    books.execute(f"""
+        INSERT INTO users (email, email_key, first_name, last_name, created_at)
+        SELECT 'u' || n || '@example.com', 'u' || n || '@example.com', 'First', 'Last', now() - interval '1 day'
+        FROM generate_series({first}, {last}) n
+    """)
+
+
+@pytest.fixture(autouse=True)
+def one_connection(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have one connection, which keeps the plans that it has made."""
+    monkeypatch.setenv("POINTS_DATABASE_CONNECTIONS_MAX", "1")
+    forget_everything()
+
+
+def _rows_read(table: str, work: Callable[[], object]) -> int:
+    """Count the rows of a table that PostgreSQL goes through, in the table or by an index, while work is done."""
+    before = _rows_read_so_far(table)
+    work()
+    return _rows_read_so_far(table) - before
+
+
+def _rows_read_so_far(table: str) -> int:
+    with transaction() as connection:
+        connection.exec_driver_sql("SELECT pg_stat_force_next_flush()")
+    with transaction() as connection:
+        return int(connection.execute(_READ, {"table": table}).scalar_one())
+
+
+def _strangers(count: int) -> list[str]:
+    return [f"stranger{number}@example.com" for number in range(count)]
+
+
+def _send_and_read(organization_id: int) -> None:
+    batch_id = books.issue_now(organization_id, [ANN], 1)
+    with transaction() as connection:
+        assert batches.find_final(connection, [batch_id])[batch_id][0].status == "issued"
+
+
+@pytest.mark.parametrize("table", ["users", "batches", "transactions"])
+def test_a_send_goes_through_no_table_whose_rows_were_few_when_its_plans_were_made(table: str) -> None:
+    organization_id = books.make_organization(10**6)
+    _insert_users(1, 60)
+    books.make_users(ANN)
+    for _ in range(60):
+        books.issue_now(organization_id, [ANN], 1)
+    books.execute("ANALYZE")
+    for _ in range(20):  # Until the plans are ones that are kept.
+        _send_and_read(organization_id)
+    _insert_users(61, MANY)
+    books.issue_now(organization_id, _strangers(MANY), 1)
+    for _ in range(200):
+        books.queue_batch(organization_id, [ANN], 1)
+    books.drain_all(organization_id)
+    assert _rows_read(table, lambda: _send_and_read(organization_id)) < 50
+
+
+def test_a_drain_does_not_go_through_what_was_issued_though_it_was_still_queued_when_batches_were_analysed() -> None:
+    organization_id = books.make_organization(10**6)
+    books.execute(
+        "INSERT INTO batches (organization_id, sandbox, status, amount, atomic, recipient_count, emails)"
+        f" SELECT {organization_id}, false, 'queued', 1, false, 1, ARRAY['{ANN}'] FROM generate_series(1, {MANY})",
+        "ANALYZE batches",
+    )
+    books.drain_all(organization_id)
+    engine().dispose()  # Its plans are made anew, for the values that each statement is asked with.
+    books.queue_batch(organization_id, [ANN], 1)
+    assert _rows_read("batches", lambda: books.drain_all(organization_id)) < 50
+
+
+def test_the_look_for_crossed_registrations_goes_through_the_new_users_alone() -> None:
+    organization_id = books.make_organization(10**6)
+    _insert_users(1, MANY)
+    books.issue_now(organization_id, _strangers(MANY), 1)
+    books.make_users(ANN)
+    books.execute("ANALYZE")
+    for table in ("users", "transactions"):
+        assert _rows_read(table, _look_for_crossed) < 50
+
+
+def _look_for_crossed() -> None:
+    with transaction() as connection:
+        assert claim_crossed(connection, registered_within_s=60) == 0
+
+
+def test_a_claim_does_not_go_through_what_is_held_for_others() -> None:
+    organization_id = books.make_organization(10**9)
+    for _ in range(4):
+        books.issue_now(organization_id, _strangers(MANY), 1)
+    books.execute("ANALYZE")
+    newcomers = [users.new_user(f"u{number}@example.com", "First", "Last") for number in range(50)]
+
+    def join() -> None:
+        with transaction() as connection:
+            register(connection, newcomers)
+
+    assert _rows_read("transactions", join) < 50
+
+
+def test_only_idempotency_keys_past_their_time_are_gone_through() -> None:
+    organization_id = books.make_organization(10**6)
+    for number in range(300):
+        books.queue_batch(organization_id, [ANN], 1, idempotency_key=str(number))
+    books.drain_all(organization_id)
+    books.execute("UPDATE batches SET created_at = now() - interval '40 days' WHERE id = 1", "ANALYZE batches")
+
+    def forget() -> None:
+        with transaction() as connection:
+            assert batches.forget_idempotency_keys(connection, older_than_days=31, at_most=1_000) == 1
+
+    assert _rows_read("batches", forget) < 50
+
+
+def test_a_fold_goes_through_the_transactions_of_its_own_batches() -> None:
+    books.make_users(ANN)
+    organization_id = books.make_organization(10**9)
+    books.issue_now(organization_id, _strangers(MANY), 1)
+    for _ in range(400):
+        books.queue_batch(organization_id, [ANN], 1)
+    books.drain_all(organization_id)
+    books.fold()
+    books.execute("ANALYZE")
+    books.issue_now(organization_id, [ANN], 1)
+    assert _rows_read("transactions", books.fold) < 50

@@ -1,0 +1,102 @@
+"""What an earlier run of `points send` has written down, and the file that it stands in."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli.send.earlier import Intent, read_earlier, require_no_second_payment
+from app.cli.send.recipients import Part, Recipients, idempotency_key
+from app.cli.send.results import COLUMNS, ResultFile
+from app.cli.send.service import Issued
+from app.errors import Refused
+
+ANN = "ann@example.com"
+OURS, OTHER = "a" * 64, "b" * 64
+INTENT = Intent(campaign=OURS, amount=10, label=None, sandbox=False, organization_id=7)
+
+
+@pytest.fixture
+def recipients() -> Iterator[Recipients]:
+    with closing(Recipients()) as found:
+        found.add(2, ANN)
+        yield found
+
+
+def _row(campaign: str = OURS, *, days: int = 0, **other: object) -> dict[str, object]:
+    moment = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+    row = {"line": 2, "email": ANN, "amount": 10, "debited": "yes", "sandbox": "no", "organization_id": 7}
+    return row | {"created_at": moment, "idempotency_key": idempotency_key(campaign, 1)} | other
+
+
+def _write(path: Path, *rows: dict[str, object]) -> Path:
+    with path.open("w", newline="") as file:
+        written = csv.DictWriter(file, COLUMNS, restval="")
+        written.writeheader()
+        written.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("days", [(31,), (32, 12), (12, 32)])
+def test_a_file_of_which_a_part_was_sent_longer_ago_than_the_service_remembers_is_not_sent_again(
+    tmp_path: Path, recipients: Recipients, days: tuple[int, ...]
+) -> None:
+    result = _write(tmp_path / "r.csv", *(_row(days=each, line=line) for line, each in enumerate(days, start=2)))
+    with pytest.raises(Refused, match="for 30 days only"):
+        require_no_second_payment(read_earlier([result], INTENT, recipients), name="people.csv", result=result)
+
+
+def test_a_file_that_was_sent_lately_may_be_sent_again(tmp_path: Path, recipients: Recipients) -> None:
+    result = _write(tmp_path / "r.csv", _row(days=29), _row(days=12, line=3))
+    require_no_second_payment(read_earlier([result], INTENT, recipients), name="people.csv", result=result)
+
+
+@pytest.mark.parametrize(
+    ("other", "paid"),
+    [
+        ({}, 1),
+        ({"amount": 5}, 0),
+        ({"label": "May"}, 0),
+        ({"debited": "no"}, 0),
+        ({"sandbox": "yes"}, 0),
+        ({"organization_id": 8}, 0),
+        ({"email": "bob@example.com"}, 0),
+    ],
+)
+def test_only_who_was_paid_alike_would_be_paid_twice(
+    tmp_path: Path, recipients: Recipients, other: dict[str, Any], paid: int
+) -> None:
+    result = _write(tmp_path / "r.csv", _row(OTHER, **other))
+    assert read_earlier([result], INTENT, recipients).paid_otherwise == paid
+
+
+def test_of_two_files_the_one_that_warns_counts(tmp_path: Path, recipients: Recipients) -> None:
+    settled = _write(tmp_path / "one.csv", _row(), _row(line=3))
+    otherwise = _write(tmp_path / "two.csv", _row(OTHER))
+    assert read_earlier([settled, otherwise], INTENT, recipients).paid_otherwise == 1
+
+
+def test_what_a_killed_run_has_written_is_read_by_the_next_and_two_at_once_are_refused(
+    tmp_path: Path, recipients: Recipients
+) -> None:
+    transaction = {"email": ANN, "id": 1, "amount": 10, "debited": True, "credited": False, "label": None}
+    transaction |= {"sandbox": False, "organization": {"id": 7}, "created_at": datetime.now(UTC).isoformat()}
+    issued = Issued(batch_id=1, transactions=[transaction], current_balance=0, replayed=False)
+    with ResultFile(tmp_path / "r.csv") as killed:
+        killed.begin([])
+        killed.write(Part(number=1, lines=[2], emails=[ANN]), issued, idempotency_key(OURS, 1))
+        assert read_earlier([killed.draft], INTENT, recipients).settled == 1, "it is on the disk before the next part"
+        with pytest.raises(Refused, match="Another run sends this file"), ResultFile(tmp_path / "r.csv"):
+            pass
+    with ResultFile(tmp_path / "r.csv") as following:
+        assert read_earlier([following.draft], INTENT, recipients).settled == 1
+
+
+def test_a_run_that_never_began_leaves_nothing(tmp_path: Path) -> None:
+    with ResultFile(tmp_path / "r.csv"):
+        pass
+    assert list(tmp_path.iterdir()) == []
