@@ -213,7 +213,8 @@ def _first_red(tests: Sequence[str], copy: Path) -> str | None:
     )
     if done.returncode == 0:
         return None
-    red = [line.split(" ")[1] for line in done.stdout.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
+    ended = [line for line in done.stdout.splitlines() if line.startswith(("FAILED tests", "ERROR tests"))]
+    red = [line.partition(" ")[2].partition(" - ")[0] for line in ended]  # A test's parameters may have blanks.
     if not red:
         sys.exit(f"pytest could not run {tests}: exit status {done.returncode}\n{done.stdout[-2000:]}")
     return red[0]
