@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from app.exchange import Statement
+from app.settings import INT64_MAX
 
 # How long a batch that failed is put aside at the most.
 _POSTPONED_MAX_S = 10
@@ -18,8 +19,8 @@ IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timest
 # else a plan made while the table is small, or most of it queued, goes through all batches there are.
 HAS_DUE = Statement(f"""
     SELECT FROM batches
-    WHERE (organization_id, id) > (%(organization_id)s::bigint, 0)
-      AND (organization_id, id) < (%(organization_id)s::bigint + 1, 0) AND {IS_DUE}
+    WHERE (organization_id, id) >= (%(organization_id)s::bigint, 1)
+      AND (organization_id, id) <= (%(organization_id)s::bigint, {INT64_MAX}) AND {IS_DUE}
     ORDER BY organization_id, id LIMIT 1
 """)
 
@@ -32,7 +33,7 @@ def due_batches(connection: Connection, organization_id: int, *, at_most: int) -
 
 _DUE_BATCHES = text(f"""
     SELECT id FROM batches
-    WHERE (organization_id, id) > (:organization_id, 0) AND (organization_id, id) < (:organization_id + 1, 0)
+    WHERE (organization_id, id) >= (:organization_id, 1) AND (organization_id, id) <= (:organization_id, {INT64_MAX})
       AND {IS_DUE}
     ORDER BY organization_id, id LIMIT :at_most
 """)
