@@ -23,17 +23,12 @@ _LEFT_ALONE_S = 2.0
 # after that must ask for a drain again.
 Announce = Callable[[Sequence[int], bool], None]
 
-
-def _nothing() -> None:
-    """Tell nobody."""
-
-
 _log = logs.logger()
 # Until when (`time.monotonic`), by organization, as far as this process knows.
 _left_alone_until: dict[int, float] = {}
 
 
-def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[], None] = _nothing) -> bool:
+def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[], None] = lambda: None) -> bool:
     """Issue an organization's queued batches until none is left; tell whether more may be waiting.
 
     `found_owner` is called when this worker has left to another one that owns the drain.
