@@ -9,7 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app import connections
 from app.connections import new_engine
-from app.database import is_away
+from app.database import is_away, snapshot
 from app.timed_connection import TimedConnection
 
 _LIMITS = {
@@ -41,6 +41,13 @@ def test_a_session_begins_with_our_limits_and_in_utc_whatever_the_database_has_s
     settings = {row.name: row.setting for row in shown}
     assert {name: int(settings[name]) for name in _LIMITS} == _LIMITS
     assert settings["TimeZone"] == "UTC"
+    assert (settings["enable_seqscan"], settings["jit"]) == ("off", "off")
+
+
+@pytest.mark.usefixtures("database")
+def test_whoever_reads_everything_may_read_whole_tables() -> None:
+    with snapshot() as connection:
+        assert connection.exec_driver_sql("SHOW enable_seqscan").scalar_one() == "on"
 
 
 def test_what_the_address_itself_asks_for_wins(server_url: str) -> None:
