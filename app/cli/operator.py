@@ -18,6 +18,7 @@ from app.errors import Refused
 from app.local import servers
 from app.local.datadir import DataDir
 from app.local.interrupts import end_gently
+from app.local.postgresql import PostgreSQL
 from app.settings import settings
 
 
@@ -51,12 +52,12 @@ def document(row: Any, **more: object) -> dict[str, Any]:
 @contextmanager
 def _database(datadir: DataDir, *, makes_data: bool) -> Iterator[None]:
     """Bring a command to an up-to-date database. The embedded one is brought up to date by the way."""
-    is_new = not datadir.exists()
+    is_new = not PostgreSQL(datadir).is_initialised()
     if is_new and not makes_data and "DATABASE_URL" not in os.environ:
-        raise Refused(f"There is no data directory {datadir.path}: name the one that is meant with --data-dir.")
+        raise Refused(f"There is no database in {datadir.path}. Name the right data directory with --data-dir.")
     with servers.database(datadir) as embedded:
         if embedded and is_new:  # The folder may be another one than was meant, and its books balance.
-            write_error(f"There was no data directory {datadir.path}: it is new, and its database empty.")
+            write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
         servers.name_servers(datadir)
         try:
             with database_in_reach():

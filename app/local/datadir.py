@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import pwd
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from app.errors import Refused
+from app.local.owner import give_to_owner_of, user_name
 
 DEFAULT = ".points"
 # What `points up` notes of what it runs, and where.
@@ -78,9 +78,7 @@ class DataDir:
             file.write(json.dumps(document, indent=2) + "\n")
             file.flush()
             os.fsync(file.fileno())  # A name without its content, after a power failure, would be a password lost.
-        if os.geteuid() == 0:  # Root may work in another's folder, and must not lock its owner out.
-            folder = self.path.stat()
-            os.chown(draft, folder.st_uid, folder.st_gid)
+        give_to_owner_of(self.path, draft)
         draft.replace(target)
 
     def update(self, name: str, **changes: object) -> None:
@@ -105,9 +103,7 @@ class DataDir:
 
     def _open_lock(self, name: str) -> IO[str]:
         file = (self.path / name).open("a")
-        if os.geteuid() == 0:
-            folder = self.path.stat()
-            os.chown(file.fileno(), folder.st_uid, folder.st_gid)
+        give_to_owner_of(self.path, file.fileno())
         return file
 
     def try_lock(self, name: str, *, shared: bool = False) -> IO[str] | None:
@@ -119,11 +115,3 @@ class DataDir:
             file.close()
             return None
         return file
-
-
-def user_name(uid: int) -> str:
-    """Return a user's name, or its number when it has none on this machine."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

@@ -10,7 +10,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +20,8 @@ from psycopg import sql
 
 from app.errors import Refused
 from app.local import ports
-from app.local.datadir import DataDir, user_name
+from app.local.datadir import DataDir
+from app.local.owner import give_to_owner_of, run_as_owner, user_name
 
 _ROLE = _DATABASE = "points"
 _START_TIMEOUT_S = 60.0
@@ -36,7 +36,10 @@ class PostgreSQL:
         self._folder = datadir.path / "postgresql"
 
     def is_initialised(self) -> bool:
-        return (self._folder / "PG_VERSION").exists()
+        try:
+            return (self._folder / "PG_VERSION").exists()
+        except PermissionError:  # There is one, and it is another user's.
+            return True
 
     def process(self) -> psutil.Process | None:
         """Return the running server, found by the pid file it keeps, or None."""
@@ -49,8 +52,13 @@ class PostgreSQL:
             return None
 
     def url(self) -> str:
-        """Return the address of the service's own role, whose password was made at the first start."""
-        port = self._datadir.read("servers.json").get("postgresql_port", 0)
+        """Return the address of the service's own role; before the first start, one that nothing listens at.
+
+        Nothing is written: who only looks shall not make a password that a first start makes at this moment.
+        """
+        port = self._datadir.read("servers.json").get("postgresql_port")
+        if port is None:
+            return f"postgresql://{_ROLE}@{ports.HOST}:0/{_DATABASE}"
         password = self._datadir.password("postgresql")
         return f"postgresql://{_ROLE}:{password}@{ports.HOST}:{port}/{_DATABASE}"
 
@@ -65,6 +73,7 @@ class PostgreSQL:
             self._check_owner()
         else:
             self._initialise()
+        self._datadir.password("postgresql")  # Before the port: `url` asks for it where there is one.
         self._datadir.update(
             "servers.json",
             postgresql_port=ports.any_free(self._datadir.read("servers.json").get("postgresql_port")),
@@ -72,24 +81,19 @@ class PostgreSQL:
 
     def command(self) -> list[str]:
         """Return the command that runs the server in the foreground, as a user it accepts."""
-        return [*self._as_owner(), str(_binary("postgres")), "-D", str(self._folder), *self._options()]
+        postgres = _binary("postgres")
+        return [*run_as_owner(self._folder, postgres), str(postgres), "-D", str(self._folder), *self._options()]
 
     def start_detached(self) -> None:
         """Start the server in the background, to outlive this process if another comes to need it.
 
         Its folder is told by the environment: a shell would read the option, whatever stands in the folder's name.
         """
-        options = shlex.join(self._options())
+        pg_ctl = _binary("pg_ctl")
         with (self._datadir.path / "postgresql.log").open("ab") as log:
+            give_to_owner_of(self._datadir.path, log.fileno())
             subprocess.run(
-                [
-                    *self._as_owner(),
-                    str(_binary("pg_ctl")),
-                    "-W",
-                    "-o",
-                    options,
-                    "start",
-                ],
+                [*run_as_owner(self._folder, pg_ctl), str(pg_ctl), "-W", "-o", shlex.join(self._options()), "start"],
                 env={**os.environ, "PGDATA": str(self._folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -158,24 +162,31 @@ class PostgreSQL:
         connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(database, role))
 
     def _initialise(self) -> None:
-        uid, gid = _server_user()
-        # A first start that was cut short leaves a folder that no server accepts.
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(mode=0o700)
+        """Make the data folder, under another name until it is whole: only what has that name may be thrown away."""
+        if self._folder.exists() and any(self._folder.iterdir()):
+            raise Refused(
+                f"{self._folder} holds no data of an embedded PostgreSQL (it has no PG_VERSION), and is not empty."
+                " It is left as it is: choose another folder with --data-dir, or put back a copy of it."
+            )
+        draft = self._datadir.path / "postgresql.unfinished"
+        shutil.rmtree(draft, ignore_errors=True)  # Of a first start that was cut short.
+        draft.mkdir(mode=0o700)
         password_file = self._datadir.path / "initdb.password"
         password_file.touch(mode=0o600)
         password_file.write_text(self._datadir.password("postgresql_superuser"))
         if os.geteuid() == 0:
-            os.chown(self._folder, uid, gid)
-            os.chown(password_file, uid, gid)
+            nobody = pwd.getpwnam("nobody")
+            for path in (draft, password_file):
+                os.chown(path, nobody.pw_uid, nobody.pw_gid)
+        initdb = _binary("initdb")
         arguments = ["--username=postgres", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
         try:
             finished = subprocess.run(
                 [
-                    *self._as_owner(),
-                    str(_binary("initdb")),
+                    *run_as_owner(draft, initdb),
+                    str(initdb),
                     "-D",
-                    str(self._folder),
+                    str(draft),
                     *arguments,
                     f"--pwfile={password_file}",
                 ],
@@ -186,8 +197,9 @@ class PostgreSQL:
         finally:
             password_file.unlink()
         if finished.returncode != 0:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(draft, ignore_errors=True)
             raise Refused(f"The embedded PostgreSQL could not be set up: {finished.stderr.strip()}")
+        draft.replace(self._folder)
 
     def _check_version(self) -> None:
         answer = subprocess.run([_binary("postgres"), "--version"], capture_output=True, text=True, check=True).stdout
@@ -207,36 +219,6 @@ class PostgreSQL:
                 f"The data in {self._folder} belongs to the user {name}. Run as {name},"
                 " or choose another folder with --data-dir."
             )
-
-    def _as_owner(self) -> list[str]:
-        """Return what to put before a command so that it runs as the data folder's owner.
-
-        PostgreSQL refuses to run as root, and root is what a container or a CI machine often is. The
-        owner may then have no way to the data or to the binaries (a checkout below /root); instead of
-        opening folders that are not ours, the server gets the one capability it lacks: to pass them.
-        """
-        if os.geteuid() != 0:
-            return []
-        owner = self._folder.stat()
-        if shutil.which("setpriv") is None or sys.platform != "linux":
-            raise Refused(
-                "PostgreSQL does not run as root, and this system has no setpriv to run it as somebody else."
-                " Start as an ordinary user, or set DATABASE_URL."
-            )
-        drop = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups"]
-        reachable = subprocess.run([*drop, "test", "-x", _binary("postgres"), "-a", "-w", self._folder], check=False)
-        if reachable.returncode != 0:
-            # The last bit lets access() count that capability too; PostgreSQL asks it about its own files.
-            drop += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--securebits=+no_setuid_fixup"]
-        return [*drop, "--"]
-
-
-def _server_user() -> tuple[int, int]:
-    """Return the uid and gid that a new data folder belongs to: ours, or nobody's when we are root."""
-    if os.geteuid() != 0:
-        return os.geteuid(), os.getegid()
-    nobody = pwd.getpwnam("nobody")
-    return nobody.pw_uid, nobody.pw_gid
 
 
 def _binary(name: str) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 from app.errors import Refused
 from app.local import ports
 from app.local.datadir import DataDir
+from app.local.owner import give_to_owner_of, run_as_owner
 
 _START_TIMEOUT_S = 30.0
 
@@ -30,6 +31,7 @@ class Valkey:
         """Write the configuration: loopback, a password, no eviction, every change appended to disk."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         port = ports.any_free(self._datadir.read("servers.json").get("valkey_port"))
+        self._datadir.password("valkey")  # Before the port: `url` asks for it where there is one.
         self._datadir.update("servers.json", valkey_port=port)
         configuration = self._folder / "valkey.conf"
         configuration.touch(mode=0o600)
@@ -38,9 +40,13 @@ class Valkey:
             f'dir {_quoted(str(self._folder))}\nappendonly yes\nmaxmemory-policy noeviction\nsave ""\n'
             "daemonize no\nloglevel warning\n"
         )
+        for path in (self._folder, configuration):
+            give_to_owner_of(self._datadir.path, path)
 
     def command(self) -> list[str]:
-        return [str(_binary()), str(self._folder / "valkey.conf")]
+        """Return the command that runs the server in the foreground, as the owner of its folder."""
+        valkey = _binary()
+        return [*run_as_owner(self._folder, valkey), str(valkey), str(self._folder / "valkey.conf")]
 
     def wait_until_ready(self) -> None:
         """Wait until the server answers.

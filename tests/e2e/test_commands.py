@@ -242,8 +242,21 @@ def test_a_web_process_that_answers_is_said_to_while_its_servers_are_away(servic
     assert (found["web"], found["flower"], found["database"], found["redis"]) == (True, False, None, None)
 
 
-def test_an_audit_of_a_folder_that_is_not_there_is_no_good_news(service: Service, tmp_path: Path) -> None:
-    done = service.run(["audit", "--data-dir", str(tmp_path / "elsewhere")])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_an_audit_of_a_folder_without_a_database_is_no_good_news(
+    service: Service, tmp_path: Path, is_there: bool
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    if is_there:
+        elsewhere.mkdir()
+    done = service.run(["audit", "--data-dir", str(elsewhere)])
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"There is no data directory {tmp_path / 'elsewhere'}" in done.stderr
-    assert not (tmp_path / "elsewhere").exists()
+    assert f"There is no database in {elsewhere}." in done.stderr
+    assert list(tmp_path.rglob("*")) == [elsewhere] * is_there
+
+
+def test_status_of_a_folder_that_nothing_was_started_in_writes_nothing(service: Service, tmp_path: Path) -> None:
+    done = service.run(["status", "--json", "--data-dir", str(tmp_path)])
+    found = json.loads(done.stdout)
+    assert (found["database"], found["redis"], found["web"]) == (None, None, False)
+    assert list(tmp_path.iterdir()) == []

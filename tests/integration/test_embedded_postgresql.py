@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import psutil
@@ -12,6 +13,7 @@ from app.errors import Refused
 from app.local import postgresql
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
+from app.local.valkey import Valkey
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
 
@@ -90,10 +92,46 @@ def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(privat
 
 def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) -> None:
     datadir = DataDir(private_folder / "data")
-    (datadir.path / "postgresql" / "base").mkdir(parents=True)
+    # initdb writes this file long before its last.
+    (datadir.path / "postgresql.unfinished").mkdir(parents=True)
+    (datadir.path / "postgresql.unfinished" / "PG_VERSION").write_text("18\n")
+    server = PostgreSQL(datadir)
+    assert not server.is_initialised()
+    server.prepare()
+    assert (datadir.path / "postgresql" / "global").is_dir()
+    assert not (datadir.path / "postgresql.unfinished").exists()
+
+
+def test_a_folder_of_that_name_that_is_not_ours_is_left_as_it_is(private_folder: Path) -> None:
+    system = private_folder / "postgresql" / "15" / "main"  # As Debian keeps its servers, below /var/lib.
+    system.mkdir(parents=True)
+    (system / "PG_VERSION").write_text("15\n")
+    with pytest.raises(Refused, match="is left as it is"):
+        PostgreSQL(DataDir(private_folder)).prepare()
+    assert (system / "PG_VERSION").read_text() == "15\n"
+
+
+@as_root
+def test_what_root_starts_in_the_folder_of_another_is_theirs(private_folder: Path) -> None:
+    os.chown(private_folder, 12_345, 12_345)
+    datadir = DataDir(private_folder)
     server = PostgreSQL(datadir)
     server.prepare()
-    assert server.is_initialised()
+    server.start_detached()
+    try:
+        server.wait_until_ready()
+    finally:
+        server.stop()
+    valkey = Valkey(datadir)
+    valkey.prepare()
+    with subprocess.Popen(valkey.command(), cwd=datadir.path) as process:
+        try:
+            valkey.wait_until_ready()
+            assert psutil.Process(process.pid).uids().real == 12_345
+        finally:
+            process.terminate()
+    files = {path: path.stat().st_uid for path in private_folder.rglob("*") if "postgresql" not in path.parts}
+    assert set(files.values()) == {12_345}, files
 
 
 @as_root
