@@ -11,6 +11,7 @@ import pytest
 
 from app.local import ports
 from app.local.datadir import DataDir
+from app.local.owner import run_as_owner
 from app.local.postgresql import PostgreSQL, _binary
 from tests.conftest import forget_everything
 
@@ -44,7 +45,8 @@ class Server:
             "PGUSER": "postgres",
             "PGPASSWORD": self.data.password("postgresql_superuser"),
         }
-        command = [*self.postgresql._as_owner(), str(_binary(name)), *arguments]
+        tool = _binary(name)
+        command = [*run_as_owner(self.cluster, tool), str(tool), *arguments]
         done = subprocess.run(command, env=os.environ | connection, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
