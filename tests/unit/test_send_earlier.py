@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.send.earlier import Intent, read_earlier, require_no_second_payment
+from app.cli.send.earlier import Intent, read_earlier, read_rows, require_no_second_payment
 from app.cli.send.recipients import Part, Recipients, idempotency_key
 from app.cli.send.results import COLUMNS, ResultFile
 from app.cli.send.service import Issued
@@ -80,20 +80,61 @@ def test_of_two_files_the_one_that_warns_counts(tmp_path: Path, recipients: Reci
     assert read_earlier([settled, otherwise], INTENT, recipients).paid_otherwise == 1
 
 
+def _issued(number: int, email: str) -> Issued:
+    transaction = {"email": email, "id": number, "amount": 10, "debited": True, "credited": False, "label": None}
+    transaction |= {"sandbox": False, "organization": {"id": 7}, "created_at": datetime.now(UTC).isoformat()}
+    return Issued(batch_id=number, transactions=[transaction], current_balance=0, replayed=False)
+
+
+PARTS = [Part(number=number, lines=[number + 1], emails=[f"{number}@example.com"]) for number in (1, 2, 3)]
+
+
+def _send(results: ResultFile, part: Part, campaign: str = OURS) -> None:
+    results.write(part, _issued(part.number, part.emails[0]), idempotency_key(campaign, part.number))
+
+
 def test_what_a_killed_run_has_written_is_read_by_the_next_and_two_at_once_are_refused(
     tmp_path: Path, recipients: Recipients
 ) -> None:
-    transaction = {"email": ANN, "id": 1, "amount": 10, "debited": True, "credited": False, "label": None}
-    transaction |= {"sandbox": False, "organization": {"id": 7}, "created_at": datetime.now(UTC).isoformat()}
-    issued = Issued(batch_id=1, transactions=[transaction], current_balance=0, replayed=False)
     with ResultFile(tmp_path / "r.csv") as killed:
         killed.begin([])
-        killed.write(Part(number=1, lines=[2], emails=[ANN]), issued, idempotency_key(OURS, 1))
+        _send(killed, PARTS[0])
         assert read_earlier([killed.draft], INTENT, recipients).settled == 1, "it is on the disk before the next part"
         with pytest.raises(Refused, match="Another run sends this file"), ResultFile(tmp_path / "r.csv"):
             pass
     with ResultFile(tmp_path / "r.csv") as following:
-        assert read_earlier([following.draft], INTENT, recipients).settled == 1
+        assert read_earlier(following.earlier(), INTENT, recipients).settled == 1
+
+
+def test_what_killed_runs_have_written_stands_in_the_result_of_one_that_comes_less_far(
+    tmp_path: Path, recipients: Recipients
+) -> None:
+    with ResultFile(tmp_path / "r.csv") as killed:
+        killed.begin([])
+        for part in PARTS[:2]:
+            _send(killed, part)
+    with ResultFile(tmp_path / "r.csv") as killed_at_once:
+        killed_at_once.begin([])
+    with ResultFile(tmp_path / "r.csv") as stopped:
+        assert read_earlier(stopped.earlier(), INTENT, recipients).settled == 2
+        stopped.begin([])
+        _send(stopped, PARTS[0])
+        stopped.finish(PARTS[1:], OURS, unanswered=None)
+    rows = [(row["line"], row["transaction_id"], row["reason"]) for row in read_rows(tmp_path / "r.csv")]
+    assert rows == [("2", "1", ""), ("3", "2", ""), ("4", "", "not sent yet")]
+    assert [path.name for path in tmp_path.iterdir()] == ["r.csv"]
+
+
+def test_what_a_killed_run_of_another_campaign_has_written_is_kept(tmp_path: Path, recipients: Recipients) -> None:
+    with ResultFile(tmp_path / "r.csv") as killed:
+        killed.begin([])
+        _send(killed, PARTS[0])
+    with ResultFile(tmp_path / "r.csv") as another:
+        another.begin([])
+        _send(another, PARTS[0], OTHER)
+        another.finish([], OTHER, unanswered=None)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["r.1.csv", "r.csv"]
+        assert read_earlier(another.earlier(), INTENT, recipients).settled == 1
 
 
 def test_a_run_that_never_began_leaves_nothing(tmp_path: Path) -> None:

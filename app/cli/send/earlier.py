@@ -55,7 +55,18 @@ def holds_another(path: Path, campaign: str) -> bool:
 
 
 class KnownRows:
-    """The rows of an earlier result file of the same campaign, asked for in the order of their lines."""
+    """What earlier result files say of lines of the same campaign, asked for in the order of the lines."""
+
+    def __init__(self, paths: Iterable[Path], campaign: str) -> None:
+        self._files = [_RowsByLine(path, campaign) for path in paths]
+
+    def row(self, line: int, email: str) -> Sequence[str] | None:
+        found = [file.row(line, email) for file in self._files]
+        return next((row for row in found if row is not None), None)
+
+
+class _RowsByLine:
+    """One of these files. A line that was asked for is behind us."""
 
     def __init__(self, path: Path, campaign: str) -> None:
         self._rows = (row for row in read_rows(path) if _is_of(row, campaign))

@@ -3,9 +3,11 @@
 import csv
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -64,7 +66,8 @@ class Tally:
 class ResultFile:
     """The result file of one run. It is written under another name and renamed when the run ends, however it ends.
 
-    Only a run that is killed leaves the other name behind; the next one reads what it says.
+    Only a run that is killed leaves the other name behind. The next one keeps a copy of what it says until that stands
+    in the result: it may itself end before it has come so far.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,6 +96,8 @@ class ResultFile:
 
     def begin(self, bad: Iterable[BadLine]) -> None:
         """Start the file anew; the bad lines are put where they belong among the others."""
+        if os.fstat(self._file.fileno()).st_size:
+            shutil.copyfile(self.draft, self._left_as(1 + sum(1 for _ in self.left())))
         self._file.truncate(0)
         self._rows.writerow(COLUMNS)
         self._bad = iter(bad)
@@ -111,7 +116,8 @@ class ResultFile:
         What an earlier run has written of such a line, of the same campaign, is kept. `unanswered` is the number of
         the part that was sent all the same.
         """
-        known = KnownRows(self.path, campaign)
+        left = list(self.left())
+        known = KnownRows((self.path, *left), campaign)
         for part in unsettled:
             reason = NOT_ANSWERED if part.number == unanswered else NOT_SENT
             for line, email in zip(part.lines, part.emails, strict=True):
@@ -119,16 +125,27 @@ class ResultFile:
                 self._rows.writerow(known.row(line, email) or _blank(line, email, reason))
         self._write_bad(before=None)
         self._file.flush()
-        if holds_another(self.path, campaign):
-            self.path.rename(self._kept_as(1 + sum(1 for _ in self.kept())))
+        for earlier in (*left, self.path):
+            if holds_another(earlier, campaign):
+                earlier.rename(self._kept_as(1 + sum(1 for _ in self.kept())))
         self.draft.replace(self.path)
+        for earlier in left:
+            earlier.unlink(missing_ok=True)
+
+    def earlier(self) -> Iterable[Path]:
+        """Return where earlier runs may have written something down, whether or not there is such a file."""
+        return (self.path, self.draft, *self.left(), *self.kept())
+
+    def left(self) -> Iterator[Path]:
+        """Yield the copies of what killed runs have left behind, oldest first."""
+        return _existing(self._left_as)
 
     def kept(self) -> Iterator[Path]:
         """Yield the result files of other campaigns that had this name before, oldest first."""
-        number = 1
-        while (path := self._kept_as(number)).exists():
-            yield path
-            number += 1
+        return _existing(self._kept_as)
+
+    def _left_as(self, number: int) -> Path:
+        return self.draft.with_name(f"{self.draft.name}.{number}")
 
     def _kept_as(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.stem}.{number}{self.path.suffix}")
@@ -144,6 +161,10 @@ class ResultFile:
         while self._next_bad is not None and (before is None or self._next_bad.line < before):
             self._rows.writerow(_blank(*self._next_bad))
             self._next_bad = next(self._bad, None)
+
+
+def _existing(numbered: Callable[[int], Path]) -> Iterator[Path]:
+    return takewhile(Path.exists, map(numbered, count(1)))
 
 
 def write_undebited(result: Path) -> Path:

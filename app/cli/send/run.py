@@ -105,7 +105,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
             sandbox=choices.key.startswith("pts_dev_"),
             organization_id=organization["id"],
         )
-        earlier = read_earlier((results.path, results.draft, *results.kept()), intent, recipients)
+        earlier = read_earlier(results.earlier(), intent, recipients)
         if choices.again is None:
             require_no_second_payment(earlier, name=choices.file.name, result=results.path)
         yield Run(
