@@ -7,6 +7,7 @@ from app.cli.answer import Answer, data_dir_option, json_option
 from app.cli.reach import database_in_reach
 from app.local import servers
 from app.local.datadir import DataDir
+from app.local.interrupts import end_gently
 
 
 @click.command()
@@ -14,6 +15,7 @@ from app.local.datadir import DataDir
 @data_dir_option
 def migrate(as_json: bool, data_dir: str) -> None:
     """Bring the database up to date. Two at once are safe; up to date already is fine."""
+    end_gently()  # However it is ended, no server of ours is left behind.
     datadir = DataDir(data_dir)
     with servers.database(datadir):
         servers.name_servers(datadir)

@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from psycopg.errors import LockNotAvailable, QueryCanceled
 from sqlalchemy.exc import DBAPIError
 
 from app.database import is_away
-from app.errors import PointsError
+from app.errors import PointsError, Refused
+
+_GAVE_UP_WAITING = frozenset((LockNotAvailable.sqlstate, QueryCanceled.sqlstate))
 
 
 class Unreachable(PointsError):
@@ -21,12 +24,15 @@ def database_in_reach() -> Iterator[None]:
 
     Raises:
         Unreachable: it did not answer, or went away meanwhile.
+        Refused: it answers, and somebody held what the command needs for longer than it may wait.
     """
     try:
         yield
     except DBAPIError as error:
         if not is_away(error):
             raise
+        if getattr(error.orig, "sqlstate", None) in _GAVE_UP_WAITING:
+            raise Refused(f"PostgreSQL gave up waiting ({_first_line(error)}). Give the command again.") from None
         raise Unreachable(f"The database does not answer: {_first_line(error)}.") from None
 
 

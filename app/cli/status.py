@@ -23,6 +23,7 @@ from app.settings import settings, without_password
 _TIMEOUT_S = 1.0
 # Beat asks for a sweep every two seconds; after this long, something between it and a worker is down.
 _SWEEP_OVERDUE_S = 15.0
+_ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
 
 @click.command()
@@ -31,6 +32,7 @@ _SWEEP_OVERDUE_S = 15.0
 def status(as_json: bool, data_dir: str) -> None:
     """Show what runs and where: web, worker, beat, Flower, versions, queue lengths, oldest queued batch."""
     datadir = DataDir(data_dir)
+    runs_elsewhere = "DATABASE_URL" in os.environ  # Not with `points up`, it may be: then nobody has noted where.
     if datadir.exists():
         servers.name_servers(datadir)
     elif missing := [name for name in ("DATABASE_URL", "REDIS_URL") if name not in os.environ]:
@@ -47,9 +49,10 @@ def status(as_json: bool, data_dir: str) -> None:
         "flower_url": running.get("flower_url"),
         **_look_at_database(),
         **_look_at_redis(),
-        "web": "web_url" in running and loopback.answers(f"{running['web_url']}/healthz"),
-        "flower": "flower_url" in running and loopback.answers(f"{running['flower_url']}/healthcheck"),
     }
+    for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
+        url = found[f"{part}_url"]
+        found[part] = loopback.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
     if not found["beat"] and (found["database"] is None or not found["workers"]):
         found["beat"] = None  # Its sweeps are made by a worker, in the database.
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
@@ -111,10 +114,10 @@ def _describe(found: dict[str, Any]) -> str:
         "Version": found["version"],
         "Database": f"{found['database'] or 'does not answer'}  {without_password(found['database_url'])}",
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
-        "Web": f"{'answers' if found['web'] else 'does not answer'}  {found['web_url'] or ''}",
+        "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
         "Workers": ", ".join(found["workers"]) or "none answers",
         "Beat": f"{beat} ({swept})",
-        "Flower": f"{'answers' if found['flower'] else 'does not answer'}  {found['flower_url'] or ''}",
+        "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],
         "Queued batches": "unknown" if found["queued_batches"] is None else found["queued_batches"],
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",

@@ -2,12 +2,10 @@
 
 import logging
 import os
-import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import IO
 
 import click
 
@@ -19,6 +17,7 @@ from app.connections import engine
 from app.errors import Refused
 from app.local import loopback, parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.interrupts import ask_gently, end_gently
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import Supervisor
 from app.local.valkey import Valkey
@@ -56,40 +55,64 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
         running = datadir.read(RUNNING_FILE)
         raise Refused(f"The service runs from {datadir.path} already, as process {running.get('pid', '?')}.")
     supervisor = Supervisor(datadir)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: supervisor.ask_to_stop())
+    ask_gently(supervisor.ask_to_stop)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     with only_one:
         _run(datadir, supervisor, _Choices(port=port, flower_port=flower_port, workers=workers))
 
 
 def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
-    try:
-        with _no_command_at_work(datadir, supervisor):
-            supervisor.end_leftovers()
-            ports.require_free(choices.port, option="--port")
-            ports.require_free(choices.flower_port, option="--flower-port")
-            in_use = _start_servers(datadir, supervisor)
-        with database_in_reach():
-            migrations.bring_up_to_date()
-        # Stopped in the other order: web first, so that no call waits for a worker that is gone.
-        for number in range(1, choices.workers + 1):
-            supervisor.start(parts.worker(number))
-        supervisor.start(parts.beat())
-        supervisor.start(parts.web(choices.port))
-        supervisor.start(parts.flower(choices.flower_port, datadir.password("flower"), datadir.path / "flower"))
-        web_url = f"http://{ports.HOST}:{choices.port}"
-        flower_url = f"http://{ports.HOST}:{choices.flower_port}"
-        datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
-        _wait_until_ready(supervisor, web_url)
-        if not supervisor.is_stopping:
-            _introduce(datadir, web_url=web_url, flower_url=flower_url)
-        supervisor.watch(until=lambda: False)
-        click.echo("\nStopping …")
-    finally:
-        supervisor.stop()
-    in_use.close()
+    with ExitStack() as in_use:  # Until everything is stopped.
+        try:
+            with suppress(KeyboardInterrupt):  # While the start waited for something.
+                _start(datadir, supervisor, choices, in_use)
+                supervisor.watch(until=lambda: False)
+            click.echo("\nStopping …")
+        finally:
+            supervisor.stop()
     click.echo("Everything is stopped.")
+
+
+def _start(datadir: DataDir, supervisor: Supervisor, choices: _Choices, in_use: ExitStack) -> None:
+    """Start everything, and say what runs and where.
+
+    Raises:
+        KeyboardInterrupt: an interrupt came while it waited for something.
+    """
+    with _no_command_at_work(datadir, supervisor):
+        supervisor.end_leftovers()
+        ports.require_free(choices.port, option="--port")
+        ports.require_free(choices.flower_port, option="--flower-port")
+        lock = datadir.try_lock("use.lock", shared=True)
+        assert lock is not None, "the exclusive form is only ever held under start.lock, and so is this"
+        in_use.enter_context(lock)
+        _start_servers(datadir, supervisor)
+    with _interruptible(supervisor), database_in_reach():
+        migrations.bring_up_to_date()
+    # Stopped in the other order: web first, so that no call waits for a worker that is gone.
+    for number in range(1, choices.workers + 1):
+        supervisor.start(parts.worker(number))
+    supervisor.start(parts.beat())
+    supervisor.start(parts.web(choices.port))
+    supervisor.start(parts.flower(choices.flower_port, datadir.password("flower"), datadir.path / "flower"))
+    web_url = f"http://{ports.HOST}:{choices.port}"
+    flower_url = f"http://{ports.HOST}:{choices.flower_port}"
+    datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
+    _wait_until_ready(supervisor, web_url)
+    if not supervisor.is_stopping:
+        _introduce(datadir, web_url=web_url, flower_url=flower_url)
+
+
+@contextmanager
+def _interruptible(supervisor: Supervisor) -> Iterator[None]:
+    """Let an interrupt end at once what only waits, and not when it has waited: no part is started in the block."""
+    end_gently()
+    try:
+        if supervisor.is_stopping:
+            raise KeyboardInterrupt
+        yield
+    finally:
+        ask_gently(supervisor.ask_to_stop)
 
 
 @contextmanager
@@ -114,16 +137,14 @@ def _no_command_at_work(datadir: DataDir, supervisor: Supervisor) -> Iterator[No
         time.sleep(_LOOK_EVERY_S)
 
 
-def _start_servers(datadir: DataDir, supervisor: Supervisor) -> IO[str]:
-    """Start the embedded servers that the environment does not replace; return the lock that says so.
+def _start_servers(datadir: DataDir, supervisor: Supervisor) -> None:
+    """Start the embedded servers that the environment does not replace.
 
     Raises:
         SettingsError: a setting is wrong; no server was started.
     """
     server = None if "DATABASE_URL" in os.environ else PostgreSQL(datadir)
     cache = None if "REDIS_URL" in os.environ else Valkey(datadir)
-    in_use = datadir.try_lock("use.lock", shared=True)
-    assert in_use is not None, "the exclusive form is only ever held under start.lock, and so are we called"
     if server is not None:
         server.stop()  # One that was left by a supervisor or a command that was killed.
         server.prepare()
@@ -133,15 +154,16 @@ def _start_servers(datadir: DataDir, supervisor: Supervisor) -> IO[str]:
     settings()
     if server is not None:
         supervisor.start(parts.postgresql(server))
-        server.wait_until_ready()
+        with _interruptible(supervisor):
+            server.wait_until_ready()
     if cache is not None:
         supervisor.start(parts.valkey(cache))
-        cache.wait_until_ready()
-    return in_use
+        with _interruptible(supervisor):
+            cache.wait_until_ready()
 
 
 def _wait_until_ready(supervisor: Supervisor, web_url: str) -> None:
-    """Look after the parts until web, its servers and a worker answer.
+    """Look after the parts until web and its servers answer.
 
     Raises:
         Refused: they do not in time.

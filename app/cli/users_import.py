@@ -158,13 +158,13 @@ class _Errors:
         csv.writer(file).writerow([*_COLUMNS, "line", "reason"])
         return file
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._file is None:
             return
         with suppress(OSError):
             self._file.close()
-            if self._can_be_written:
+            if self._can_be_written and kind is None:
                 self._draft.replace(self._target)
                 self.written = str(self._target)
                 return
-        self._draft.unlink()  # A part of the bad rows would be taken for all of them.
+        self._draft.unlink(missing_ok=True)  # A part of the bad rows would be taken for all of them.

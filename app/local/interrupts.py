@@ -1,8 +1,9 @@
 """Interrupts: what must not be cut in two lets them wait."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 # How a person, a scheduler and a terminal that goes away ask a command to end.
 _INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -10,9 +11,18 @@ _INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 def end_gently() -> None:
     """Have every interrupt end this process as Ctrl-C does, but those that it was started to ignore (`nohup`)."""
+    _handle(signal.default_int_handler)
+
+
+def ask_gently(ask_to_stop: Callable[[], None]) -> None:
+    """Have every interrupt call this, but those that this process was started to ignore."""
+    _handle(lambda *_: ask_to_stop())
+
+
+def _handle(handler: Callable[[int, FrameType | None], object]) -> None:
     for interrupt in _INTERRUPTS:
         if signal.getsignal(interrupt) is not signal.SIG_IGN:
-            signal.signal(interrupt, signal.default_int_handler)
+            signal.signal(interrupt, handler)
 
 
 @contextmanager

@@ -135,11 +135,23 @@ class PostgreSQL:
                 time.sleep(0.05)
 
     def stop(self) -> None:
-        """Shut the server down (fast: clients are cut, nothing committed is lost) and wait for its end."""
+        """Shut the server down (fast: clients are cut, nothing committed is lost) and wait for its end.
+
+        Raises:
+            Refused: it does not end in time.
+        """
         process = self.process()
-        if process is not None:
+        if process is None:
+            return
+        try:
             process.send_signal(signal.SIGINT)  # PostgreSQL's word for a fast shutdown.
             process.wait(_STOP_TIMEOUT_S)
+        except psutil.NoSuchProcess:  # It has ended by itself.
+            return
+        except psutil.TimeoutExpired:
+            raise Refused(
+                f"The embedded PostgreSQL, process {process.pid}, did not stop in {_STOP_TIMEOUT_S:.0f} s."
+            ) from None
 
     def _connect_as_superuser(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(

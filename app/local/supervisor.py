@@ -13,6 +13,7 @@ from typing import IO
 import click
 import psutil
 
+from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
 
 _LOOK_EVERY_S = 0.2
@@ -61,10 +62,14 @@ class Supervisor:
         self._print_lock = threading.Lock()
 
     def end_leftovers(self) -> None:
-        """End what a supervisor that was killed has left behind, so that ports and data are free."""
-        parts = list(self._datadir.read(RUNNING_FILE).get("parts", {}).values())
-        for known in reversed(parts):
-            with contextlib.suppress(psutil.NoSuchProcess):
+        """End what a supervisor that was killed has left behind, so that ports and data are free.
+
+        Raises:
+            Refused: it is another user's.
+        """
+        parts = self._datadir.read(RUNNING_FILE).get("parts", {})
+        for name, known in reversed(parts.items()):
+            try:
                 process = psutil.Process(known["pid"])
                 if process.create_time() != known["created"]:
                     continue  # The number has gone to another process since.
@@ -72,6 +77,13 @@ class Supervisor:
                 with contextlib.suppress(psutil.TimeoutExpired):
                     process.wait(_LEFTOVER_TIMEOUT_S)
                 _kill_group(known["pid"])
+            except psutil.NoSuchProcess:
+                continue
+            except psutil.AccessDenied:
+                raise Refused(
+                    f"The {name} that another `points up` has left behind still runs, as process {known['pid']} of"
+                    " another user. Start as that user, or end it first."
+                ) from None
         (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
 
     def start(self, part: Part) -> None:
@@ -152,17 +164,25 @@ class Supervisor:
         now = time.monotonic()
         if part.process is None:
             if now >= part.start_at:
-                self._spawn(part)
+                try:
+                    self._spawn(part)
+                except OSError as error:  # There are too many processes, or too little memory, at this moment.
+                    self._note_death(part, f"cannot be started ({error.strerror})")
             return
         status = part.process.poll()
         if status is None:
             return
-        part.deaths = 1 if now - part.started_at > _WELL_AFTER_S else part.deaths + 1
-        delay = min(_RESTART_DELAY_S * 2 ** (part.deaths - 1), _RESTART_DELAY_MAX_S)
-        how = f"signal {-status}" if status < 0 else f"exit status {status}"
-        self.say(part.name, f"died ({how}); starting it again in {delay:g} s")
+        if now - part.started_at > _WELL_AFTER_S:
+            part.deaths = 0
+        self._note_death(part, f"died ({f'signal {-status}' if status < 0 else f'exit status {status}'})")
         _kill_group(part.process.pid)
-        part.process, part.start_at = None, now + delay
+        part.process = None
+
+    def _note_death(self, part: Part, how: str) -> None:
+        part.deaths += 1
+        delay = min(_RESTART_DELAY_S * 2 ** (part.deaths - 1), _RESTART_DELAY_MAX_S)
+        part.start_at = time.monotonic() + delay
+        self.say(part.name, f"{how}; starting it again in {delay:g} s")
 
     def _end(self, part: Part) -> None:
         if part.process is None:

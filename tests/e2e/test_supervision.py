@@ -15,12 +15,17 @@ from typing import Any
 
 import httpx
 import psutil
+import psycopg
 import pytest
 
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
+from tests.conftest import Servers
 from tests.deadline import until
 from tests.e2e.conftest import STARTED_IN_S, Service
+
+# `migrations/env.py` has it.
+MIGRATION_LOCK = 0x5054_4D49_4752_4154
 
 
 @pytest.fixture
@@ -119,6 +124,23 @@ def test_a_start_waits_for_a_command_that_uses_the_database(own_service: Service
         at_work.close()
         starting.result(STARTED_IN_S)
     own_service.points("audit")
+
+
+def test_a_start_that_waits_for_the_migration_of_another_ends_when_it_is_asked_to(
+    tmp_path: Path, servers: Servers
+) -> None:
+    empty = f"{servers.database_url}?options=-c%20search_path%3Dempty"
+    own_service = Service(tmp_path / "data", {"DATABASE_URL": empty, "REDIS_URL": servers.redis_url})
+    with psycopg.connect(servers.database_url, autocommit=True) as other:
+        other.execute("CREATE SCHEMA IF NOT EXISTS empty")
+        other.execute("SELECT pg_advisory_lock(%s)", (MIGRATION_LOCK,))
+        asking = "SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid()"
+        up = own_service.command("up", *_ports(own_service))
+        with subprocess.Popen(up, env=own_service.environment, stdout=subprocess.PIPE, text=True) as starting:
+            until(lambda: other.execute(asking).rowcount == 1, "it waits for its turn")
+            starting.send_signal(signal.SIGINT)
+            said, _ = starting.communicate(timeout=STARTED_IN_S)
+    assert (starting.returncode, said.splitlines()[-1]) == (0, "Everything is stopped.")
 
 
 def test_a_command_that_is_ended_leaves_no_server_behind(own_service: Service, tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app import connections
+from app.cli.reach import database_in_reach
 from app.connections import new_engine
 from app.database import is_away, snapshot
+from app.errors import Refused
 from app.timed_connection import TimedConnection
 
 _LIMITS = {
@@ -116,3 +118,15 @@ def test_a_child_leaves_its_parents_connections_open_and_waits_for_no_lock_of_it
         assert connection.connection.driver_connection is not parents
     assert parents.execute("SELECT 1").fetchone() == (1,)
     parents.close()
+
+
+def test_a_command_that_waits_for_somebodys_lock_in_vain_says_so_and_not_that_the_database_is_away(
+    server_url: str,
+) -> None:
+    engine = new_engine(f"{server_url}?options=-c%20lock_timeout%3D10", pool_size=2)
+    with engine.begin() as holder, engine.begin() as waiting:
+        holder.exec_driver_sql("SELECT pg_advisory_xact_lock(4712)")
+        words = r"gave up waiting \(canceling statement due to lock timeout\)"
+        with pytest.raises(Refused, match=words), database_in_reach():
+            waiting.exec_driver_sql("SELECT pg_advisory_xact_lock(4712)")
+    engine.dispose()

@@ -191,3 +191,20 @@ def test_a_disk_that_is_full_of_bad_rows_stops_no_import(path: Path, monkeypatch
     imported = import_users(path)
     assert (imported.registered, len(imported.bad_rows), imported.errors_file) == (1, 5_000, None)
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_an_import_that_is_interrupted_leaves_the_bad_rows_of_the_one_before(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_users(_write(path, ["first", "second"]))
+    errors_file = path.with_name("people.errors.csv")
+    before = errors_file.read_text()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(users_import, "register_many", interrupt)
+    with pytest.raises(Refused, match="Interrupted"):
+        import_users(_write(path, ["nonsense", ANN, BOB, CY, "more"]))
+    assert errors_file.read_text() == before
+    assert not path.with_name("people.errors.csv.unfinished").exists()

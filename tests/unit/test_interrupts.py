@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.local.interrupts import end_gently, undisturbed
+from app.local.interrupts import ask_gently, end_gently, undisturbed
 
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -59,3 +59,12 @@ def test_what_is_ignored_stays_ignored_while_nothing_may_be_cut_in_two() -> None
     with undisturbed():
         os.kill(os.getpid(), signal.SIGHUP)
     os.kill(os.getpid(), signal.SIGHUP)
+
+
+def test_what_is_asked_to_stop_goes_on_until_it_does_and_only_by_what_it_was_not_started_to_ignore() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    asked: list[str] = []
+    ask_gently(lambda: asked.append("to stop"))
+    for interrupt in _INTERRUPTS:
+        os.kill(os.getpid(), interrupt)
+    assert asked == ["to stop", "to stop"]

@@ -201,3 +201,12 @@ def test_an_answer_that_cannot_be_unpacked_is_of_no_points_issuing_service(calls
     service._client._transport = httpx.MockTransport(broken)
     with pytest.raises(NotAService, match="not as a Points Issuing Service does"):
         service.organization()
+
+
+@pytest.mark.parametrize(
+    ("proxy", "words"), [("socks5://127.0.0.1:9", "SOCKS proxy"), ("nonsense://127.0.0.1:9", "of a proxy")]
+)
+def test_a_proxy_that_cannot_be_used_is_said_to_be(monkeypatch: pytest.MonkeyPatch, proxy: str, words: str) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(Refused, match=words):
+        Service(URL, "pts_live_key", patience_s=1, say=print)

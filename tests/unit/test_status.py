@@ -1,5 +1,6 @@
 """`points status`: what it says of beat when who would do its work does not answer."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from click.testing import CliRunner
 from app.cli import status as module
 from app.local.datadir import DataDir
 
+URL = "http://127.0.0.1:1"
 _DATABASE = {"database": "PostgreSQL 18", "queued_batches": 0, "oldest_queued_s": None}
 _REDIS = {"redis": "valkey 9", "queued_messages": 0, "workers": ["worker1@host"], "swept_s_ago": 67.0, "beat": False}
 
@@ -38,3 +40,20 @@ def test_beat_is_blamed_only_where_a_worker_and_the_database_answer(
     done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
     lines = dict(line.split(":", 1) for line in done.output.splitlines())
     assert (lines["Beat"].strip(), lines["Oldest queued"].strip()) == (beat, oldest)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "noted", "web"),
+    [(True, {}, "unknown"), (False, {}, "does not answer"), (True, {"web_url": URL}, f"does not answer  {URL}")],
+)
+def test_where_nobody_has_noted_the_address_of_web_it_is_not_said_to_be_down(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, elsewhere: bool, noted: dict[str, str], web: str
+) -> None:
+    DataDir(tmp_path).write("running.json", noted)
+    if not elsewhere:
+        monkeypatch.delenv("DATABASE_URL")
+    monkeypatch.setattr(module, "_look_at_database", lambda: _DATABASE)
+    monkeypatch.setattr(module, "_look_at_redis", lambda: _REDIS)
+    done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
+    lines = dict(line.split(":", 1) for line in done.output.splitlines())
+    assert lines["Web"].strip() == web

@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -159,3 +161,23 @@ def test_watching_ends_when_a_stop_is_asked_for(supervisor: Supervisor) -> None:
     watching.join(TIMEOUT_S)
     assert not watching.is_alive()
     assert supervisor.is_stopping
+
+
+def test_a_part_that_cannot_be_started_again_at_the_moment_is_tried_again(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part = parts.part(tmp_path, parts.STAYS)
+    start(supervisor, tmp_path, part)
+    refused = iter([BlockingIOError(11, "Resource temporarily unavailable")])
+
+    def popen(*arguments: Any, **more: Any) -> subprocess.Popen[bytes]:
+        for error in refused:
+            raise error
+        return started(*arguments, **more)
+
+    started = subprocess.Popen
+    monkeypatch.setattr(module.subprocess, "Popen", popen)
+    before = process_of(part)
+    before.kill()
+    supervisor.watch(until=until_true(lambda: part.process not in (before, None)))
+    assert "cannot be started (Resource temporarily unavailable)" in capsys.readouterr().out

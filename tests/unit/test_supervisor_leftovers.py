@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.errors import Refused
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.supervisor import Supervisor
@@ -113,3 +114,16 @@ def test_leftovers_that_have_ended_by_themselves_are_no_error(next_one: Supervis
     DataDir(tmp_path).write(RUNNING_FILE, {"pid": 1, "parts": known})
     next_one.end_leftovers()
     assert not (tmp_path / RUNNING_FILE).exists()
+
+
+def test_what_another_user_has_left_behind_is_named(
+    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(supervisor, tmp_path, parts.part(tmp_path, parts.STAYS, name="web"))
+
+    def refuse(process: psutil.Process, _: int) -> None:
+        raise psutil.AccessDenied(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "send_signal", refuse)
+    with pytest.raises(Refused, match="The web that another `points up` has left behind still runs"):
+        next_one.end_leftovers()

@@ -53,8 +53,13 @@ class Service:
                 timeout=_TIMEOUT,
                 trust_env=urlsplit(self.url).hostname not in _THIS_MACHINE,
             )
+        except ImportError:  # httpx has SOCKS in a package of its own.
+            raise Refused(
+                "The environment names a SOCKS proxy, which this command cannot use: unset ALL_PROXY, HTTPS_PROXY or"
+                " HTTP_PROXY, whichever it is."
+            ) from None
         except (httpx.InvalidURL, UnicodeEncodeError, ValueError):
-            raise Refused("The URL cannot be read.") from None
+            raise Refused("The URL cannot be read, or that of a proxy that the environment names.") from None
         if self._client.base_url.scheme not in ("http", "https") or not self._client.base_url.host:
             raise Refused(f"The URL {self.url} must begin with http:// or https:// and name a host.")
 
