@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from app.redis_client import Sentinels
 
-SCHEMES = ("redis", "rediss", "unix", "sentinel", "amqp", "amqps")
+SCHEMES = ("redis", "rediss", "sentinel", "amqp", "amqps")
 
 # Redis gives a message to another worker after this time without an acknowledgement. (RabbitMQ does so as soon
 # as the connection is gone.)

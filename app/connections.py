@@ -61,6 +61,26 @@ def connections_in_use() -> int:
     return pool.checkedout() if isinstance(pool, QueuePool) else 0
 
 
+def session_settings() -> dict[str, str]:
+    """Return what each session of PostgreSQL begins with, whatever the server has for others.
+
+    Behind a pooler its own configuration says the same (deploy/pgbouncer.ini).
+    """
+    return {
+        "statement_timeout": str(STATEMENT_TIMEOUT_MS),
+        "lock_timeout": str(LOCK_TIMEOUT_MS),
+        "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_TIMEOUT_MS),
+        "client_connection_check_interval": str(CLIENT_CHECK_INTERVAL_MS),
+        "timezone": "UTC",
+        "default_transaction_isolation": "read committed",
+        # A plan that was made while a table had a few rows is kept while it grows to thousands, and to read it whole is
+        # what was best then. All but who reads everything (`app.database.snapshot`) look rows up in indexes; and where
+        # there is no other way, it shall not be taken for so costly that it is compiled first.
+        "enable_seqscan": "off",
+        "jit": "off",
+    }
+
+
 def new_engine(url: str, *, pool_size: int, pooler: bool = False, must_write: bool = False) -> Engine:
     """Make an engine whose connections give up in time and whose errors repeat no values.
 
@@ -72,17 +92,8 @@ def new_engine(url: str, *, pool_size: int, pooler: bool = False, must_write: bo
     """
     address = make_url(url).set(drivername="postgresql+psycopg")
     says_which = "target_session_attrs" in address.query
-    options = (
-        f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS}"
-        f" -c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} -c timezone=UTC"
-        r" -c default_transaction_isolation=read\ committed"  # Whatever the database has for others.
-        f" -c client_connection_check_interval={CLIENT_CHECK_INTERVAL_MS}"
-        # A plan that was made while a table had a few rows is kept while it grows to thousands, and to read it whole is
-        # what was best then. All but who reads everything (`app.database.snapshot`) look rows up in indexes; and where
-        # there is no other way, it shall not be taken for so costly that it is compiled first.
-        " -c enable_seqscan=off -c jit=off"
-        f" {address.query.get('options', '')}"  # What the address itself asks for comes last, and wins.
-    )
+    begins_with = ["-c {}={}".format(name, value.replace(" ", r"\ ")) for name, value in session_settings().items()]
+    options = " ".join([*begins_with, str(address.query.get("options", ""))])  # What the address itself asks for wins.
     made = create_engine(
         address,
         pool_size=pool_size,

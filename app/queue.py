@@ -171,7 +171,7 @@ def messages_waiting() -> int | None:
         try:
             connection.ensure_connection(max_retries=1, timeout=_CONFIRMED_WITHIN_S)
             return sum(_waiting_in(queue, connection) for queue in (QUEUE, SCHEDULED_QUEUE))
-        except OperationalError:
+        except (OperationalError, *connection.connection_errors):  # The second where it goes in between.
             return None
 
 

@@ -30,7 +30,7 @@ def _postgresql(url: str) -> str:
 
 
 def _redis(url: str) -> str:
-    if urlsplit(url).scheme not in ("redis", "rediss", "unix", "sentinel"):
+    if urlsplit(url).scheme not in ("redis", "rediss", "sentinel"):
         raise ValueError("it must start with redis://, rediss:// or sentinel://")
     if is_watched(url):
         Sentinels.of(url)
@@ -43,9 +43,8 @@ def _redis(url: str) -> str:
 
 def _require_number_of_database(url: str) -> None:
     """Raise for a database of Redis that is no number: one library would take the first, another none."""
-    parts = urlsplit(url)
-    if parts.scheme != "unix" and not re.fullmatch(r"(/[0-9]*)?", parts.path):
-        raise ValueError("what stands behind its host must be the number of a database, as in redis://host:6379/0")
+    if not re.fullmatch(r"(/[0-9]*)?", urlsplit(url).path):
+        raise ValueError("its path must be the number of a database, as in redis://host:6379/0")
 
 
 def _broker(url: str) -> str:
@@ -72,7 +71,7 @@ def _require_options_of_postgresql(url: str) -> None:
     try:
         port = str(conninfo.conninfo_to_dict(url).get("port", ""))
     except ProgrammingError:
-        raise ValueError("PostgreSQL does not know one of its options, or not in this form") from None
+        raise ValueError("one of its options is unknown to PostgreSQL, or malformed") from None
     if not re.fullmatch(r"[0-9,]*", port):
         raise ValueError("its port cannot be read")
 

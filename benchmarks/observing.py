@@ -5,10 +5,10 @@ import tempfile
 from collections.abc import Callable
 from time import process_time
 
-from flask import Flask, Response, g
+from flask import Flask, Response
 
 from app import logs
-from app.api.record import _begin, _end, _end_with_line
+from app.api.record import _begin, _end, _end_with_line, record_in_hand
 from app.metrics import processes
 from app.metrics.requests import count_request
 from app.tally import DRAIN_BATCHES, tally
@@ -44,7 +44,8 @@ def main() -> None:
 
             def request(end: Callable[[Response], Response]) -> None:
                 _begin()
-                g.record.organization_id, g.record.batch_id, g.record.waiting_since = 7, 42, g.record.started_at
+                record = record_in_hand()
+                record.organization_id, record.batch_id, record.waiting_since = 7, 42, record.started_at
                 end(response)
 
             figures = {

@@ -1,6 +1,7 @@
 """`points audit`: proves that the books balance."""
 
 import time
+from collections import Counter
 from contextlib import suppress
 from functools import partial
 
@@ -11,6 +12,7 @@ from app import last_runs
 from app.cli.answer import Answer
 from app.cli.operator import document, operator_command
 from app.database import snapshot
+from app.ledger.audit import BREACHES_SHOWN_MAX
 from app.ledger.audit import audit as audit_books
 
 
@@ -39,7 +41,7 @@ def audit() -> Answer:
     if not found.breaches:
         return Answer(document(found, balanced=True), sentence=f"The books balance: {looked_at}.")
     lines = [f"{breach.subject}: {breach.rule}, but: {breach.seen}" for breach in found.breaches]
-    lines.append(
-        f"The books do not balance: {len(lines)} {'breach' if len(lines) == 1 else 'breaches'} in {looked_at}."
-    )
+    is_cut = max(Counter(breach.rule for breach in found.breaches).values()) == BREACHES_SHOWN_MAX
+    number = f"{'at least ' if is_cut else ''}{len(lines)} {'breach' if len(lines) == 1 else 'breaches'}"
+    lines.append(f"The books do not balance: {number} in {looked_at}.")
     return Answer(document(found, balanced=False), sentence="\n".join(lines), exit_status=1)

@@ -16,7 +16,7 @@ from app.local.parts import WORKER_PROCESSES
 from benchmarks.options import NotMeasured
 from benchmarks.rival.models import Base, Organization, User, engine
 
-# As app/api/gateway.py sets them.
+# As many processes as ours, kept connections as ours, and a thread for each caller there ever is here.
 _WEB_PROCESSES, _WEB_THREADS, _KEPT_S = 2, 64, 30
 _STARTED_IN_S = 60.0
 KEY = "rival-key"

@@ -1,6 +1,7 @@
 """The bench's load generator against a running service, and the bench itself, run as `make bench` does."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -88,3 +89,10 @@ def test_the_bench_measures_a_section_and_keeps_its_figures(tmp_path: Path) -> N
     assert all(value > 0 for row in floor["rows"] for value in row["values"])
     assert "floor, 10,000 recipients" in done.stdout
     assert "not measured" in done.stdout
+
+
+def test_what_observing_costs_is_measured_as_its_page_says() -> None:
+    code = "from benchmarks import observing; observing._TIMES = observing._ROUNDS = 1; observing.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^all of it for a send +[0-9.]+ µs$", done.stdout, re.MULTILINE)

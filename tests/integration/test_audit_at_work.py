@@ -1,10 +1,12 @@
 """The audit beside the service at work: it sees one moment, waits for nobody, and finds nothing wrong."""
 
 from functools import partial
+from inspect import unwrap
 
 import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
+from app.cli.audit import audit as audit_command
 from app.connections import engine
 from app.database import snapshot, transaction
 from app.ledger.audit import BREACHES_SHOWN_MAX, Audit, audit
@@ -50,6 +52,9 @@ def test_an_audit_shows_so_many_breaches_of_a_rule_and_no_more() -> None:
     books.make_users(*[f"{n}@example.com" for n in range(BREACHES_SHOWN_MAX + 1)])
     books.execute("UPDATE users SET folded_balance = 1")
     assert [breach.subject for breach in books.breaches()] == [f"user {n}" for n in range(1, BREACHES_SHOWN_MAX + 1)]
+    assert audit_command.callback is not None
+    said = str(unwrap(audit_command.callback)()._sentence).splitlines()
+    assert said[-1].startswith(f"The books do not balance: at least {BREACHES_SHOWN_MAX} breaches in ")
 
 
 @pytest.mark.parametrize("old", [[], ["users.created_at"], ["batches.issued_at"]], ids=["none", "user", "batch"])

@@ -16,3 +16,15 @@ def test_messages_for_sends_and_scheduled_ones_are_counted_together(monkeypatch:
         assert queue.messages_waiting() == 1
         app.send_task(queue.SWEEP, queue=queue.SCHEDULED_QUEUE)
         assert queue.messages_waiting() == 2
+
+
+@pytest.mark.usefixtures("broker")
+def test_a_broker_that_goes_while_it_is_asked_is_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> int:
+        raise ConnectionResetError
+
+    monkeypatch.setattr(queue, "_waiting_in", gone)
+    with Celery(set_as_current=False) as app:
+        app.add_defaults(queue._configuration)
+        monkeypatch.setattr(queue, "celery", app)
+        assert queue.messages_waiting() is None

@@ -14,8 +14,7 @@ import pytest
 from sqlalchemy import text
 
 import migrations
-from app import connections
-from app.connections import engine, new_engine
+from app.connections import engine, new_engine, session_settings
 from app.database import transaction
 from app.errors import Refused
 from app.local import ports
@@ -29,12 +28,6 @@ from tests.operations.load import issued_exactly, load
 from tests.unit.deployment.files import ROOT
 
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-_LIMITS_MS = {
-    "statement_timeout": connections.STATEMENT_TIMEOUT_MS,
-    "lock_timeout": connections.LOCK_TIMEOUT_MS,
-    "idle_in_transaction_session_timeout": connections.IDLE_IN_TRANSACTION_TIMEOUT_MS,
-    "client_connection_check_interval": connections.CLIENT_CHECK_INTERVAL_MS,
-}
 
 # Far fewer than the processes of the test would take, so that they have to share.
 _SERVER_CONNECTIONS = 3
@@ -47,11 +40,9 @@ def _given() -> configparser.ConfigParser:
     return configuration
 
 
-def test_the_pooler_sets_the_limits_that_the_service_sets_itself_without_one() -> None:
-    query = _given()["databases"]["points"].partition("connect_query=")[2].strip("'")
-    assert dict(statement.removeprefix("SET ").split(" = ") for statement in query.split("; ")) == {
-        name: str(limit) for name, limit in _LIMITS_MS.items()
-    }
+def test_the_pooler_sets_what_the_service_sets_itself_without_one() -> None:
+    query = _given()["databases"]["points"].partition("connect_query=")[2].strip("'").replace('"', "")
+    assert dict(statement.removeprefix("SET ").split(" = ") for statement in query.split("; ")) == session_settings()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,15 +120,15 @@ def test_sends_go_through_the_pooler_and_share_its_few_connections(pooler: Poole
     issued_exactly(callers.answers)
 
 
-@pytest.mark.parametrize("limit", _LIMITS_MS)
-def test_a_connection_of_the_pooler_has_the_limits_of_the_service(pooler: Pooler, limit: str) -> None:
+def test_a_connection_of_the_pooler_begins_with_what_the_service_asks_for(pooler: Pooler) -> None:
     pooled = new_engine(pooler.url, pool_size=1, pooler=True)
     try:
         with pooled.begin() as connection:
-            query = text("SELECT CAST(setting AS int) FROM pg_settings WHERE name = :name")
-            assert connection.execute(query, {"name": limit}).scalar_one() == _LIMITS_MS[limit]
+            query = text("SELECT name, setting FROM pg_settings WHERE name = ANY(:names)")
+            shown = connection.execute(query, {"names": [*session_settings(), "TimeZone"]}).all()
     finally:
         pooled.dispose()
+    assert {row.name.lower(): row.setting for row in shown} == session_settings()
 
 
 @pytest.mark.usefixtures("database")

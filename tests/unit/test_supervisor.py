@@ -176,7 +176,7 @@ def test_a_part_that_cannot_be_started_again_at_the_moment_is_tried_again(
         return started(*arguments, **more)
 
     started = subprocess.Popen
-    monkeypatch.setattr(module.subprocess, "Popen", popen)
+    monkeypatch.setattr(subprocess, "Popen", popen)
     before = process_of(part)
     before.kill()
     supervisor.watch(until=until_true(lambda: part.process not in (before, None)))
