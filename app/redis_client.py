@@ -75,7 +75,7 @@ def require_known_options(url: str) -> None:
     try:
         ConnectionPool.from_url(url).make_connection()  # It connects at its first use.
     except (TypeError, ValueError):
-        raise ValueError("Redis does not know one of its options, or not with this value") from None
+        raise ValueError("one of its options is unknown to the Redis client, or has an invalid value") from None
 
 
 def redis_client(url: str, *, timeout_s: float, **options: Any) -> "Redis":

@@ -101,5 +101,7 @@ def _database_failure(error: SQLAlchemyError) -> Response:
 def _unexpected_failure(error: Exception) -> Response:
     """Answer 500. The log gets the place and the kind of the error, and not its text, which may hold values."""
     _log.error("request_failed", **logs.kind_of(error), places=logs.places_of(error.__traceback__))
-    sentence = f"Something went wrong on our side. Name the request {record_in_hand().request_id} when you report it."
+    sentence = (
+        f"Something went wrong on our side. Quote the request id {record_in_hand().request_id} when you report it."
+    )
     return envelope.failure(500, {"service": [sentence]})

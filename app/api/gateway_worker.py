@@ -81,5 +81,5 @@ class GatewayWorker(ConnectionWorker):
             return f"The request line must have at most {self.cfg.limit_request_line} bytes, but has more."
         if isinstance(error, LimitRequestHeaders):
             lines, size = self.cfg.limit_request_fields, self.cfg.limit_request_field_size
-            return f"The headers must be at most {lines}, of at most {size} bytes each, but are more."
+            return f"The request must have at most {lines} headers of at most {size} bytes each, but has more."
         return "The bytes sent are not a well-formed HTTP request."

@@ -64,12 +64,12 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
     def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
         values = query.getlist(name)
         if len(values) > 1:
-            faults.add(name, f"The {name} must be given once, but comes {len(values)} times.")
+            faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
         elif values:
             try:
                 return parse(values[0])
             except _Fault as fault:
-                faults.add(name, f"The {name} {fault}")
+                faults.add(name, f"The {name} parameter {fault}")
         return None
 
     limit = read("limit", _limit)
@@ -89,7 +89,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
     faults.raise_if_any()
     place = None if cursor is None else cursors.decode(kind, filters, cursor)
     if cursor is not None and place is None:
-        faults.add("cursor", f"The cursor {_NO_CURSOR} with the same filters.")
+        faults.add("cursor", f"The cursor parameter {_NO_CURSOR} with the same filters.")
     faults.raise_if_any()
     return PageRequest(filters=filters, place=place, limit=LIMIT_DEFAULT if limit is None else limit)
 

@@ -142,7 +142,7 @@ def _read_list(value: object, faults: FaultsFound, settings: Settings) -> list[A
     if len(value) > settings.recipients_max:
         faults.add(
             "recipients",
-            f"The recipients must be at most {settings.recipients_max}, but there are {len(value)}.",
+            f"There must be at most {settings.recipients_max} recipients, but there are {len(value)}.",
         )
     addresses = []
     first_places: dict[str, int] = {}

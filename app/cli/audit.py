@@ -22,7 +22,7 @@ def audit() -> Answer:
     """Check that the books balance. Exit status 0 when they do, 1 when not, each breach named.
 
     It reads one snapshot and takes no lock that others wait for, so it may run while the service works. While it
-    does, PostgreSQL keeps the versions of rows that it sees: of a large and busy service, audit a copy.
+    runs, PostgreSQL cannot clean up old row versions: for a large, busy service, audit a copy.
     """
     began = time.monotonic()
     with snapshot() as connection:

@@ -31,7 +31,7 @@ class Unreadable(Refused):
     """The file cannot be read from `line` on: a quote is opened and never closed, or it is no CSV file at all."""
 
     def __init__(self, name: str, line: int, reason: str) -> None:
-        super().__init__(f"{name} cannot be read from line {line} on: {reason}. Mend that line.")
+        super().__init__(f"{name} cannot be read from line {line} on: {reason}. Fix that line.")
         self.line = line
         self.reason = reason
 

@@ -108,7 +108,7 @@ def _look_at_redis() -> dict[str, Any]:
 def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
-    beat = {None: "unknown", True: "works", False: "does not work"}[found["beat"]]
+    beat = {None: "unknown", True: "working", False: "not working"}[found["beat"]]
     none_queued = "unknown" if found["queued_batches"] is None else "–"
     lines = {
         "Version": found["version"],

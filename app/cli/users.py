@@ -71,7 +71,7 @@ def import_file(file: Path) -> Answer:
         faults.append(f"{f'… and {more} more. ' if more else ''}The bad rows, with the reasons: {counts.errors_file}")
     sentence = (
         f"{counts.registered} registered, {counts.already_registered} registered already,"
-        f" {len(counts.bad_rows)} bad rows."
+        f" {len(counts.bad_rows)} bad {'row' if len(counts.bad_rows) == 1 else 'rows'}."
     )
     return Answer(
         {

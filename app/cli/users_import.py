@@ -119,7 +119,7 @@ def _new_user(row: Row, cells: Sequence[str], *, width: int) -> users.NewUser:
         raise Refused(f"The row {row.fault}")
     if any(map(str.strip, row.cells[width:])):
         raise Refused(
-            f"The row has {len(row.cells)} cells for {width} columns: put one that holds a delimiter between quotes."
+            f"The row has {len(row.cells)} cells for {width} columns: quote any cell that contains the delimiter."
         )
     return users.new_user(*cells)
 

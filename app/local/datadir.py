@@ -65,8 +65,8 @@ class DataDir:
             raise Refused(f"{self.path / name} belongs to the user {owner}. Run as {owner}.") from None
         except ValueError:
             # What runs is noted again at the next start; what a password was is not.
-            remedy = "delete it" if name == RUNNING_FILE else "put back a copy of it"
-            raise Refused(f"{self.path / name} is damaged, it is no JSON: {remedy}.") from None
+            remedy = "delete it" if name == RUNNING_FILE else "restore it from a backup"
+            raise Refused(f"{self.path / name} is damaged, it is not valid JSON: {remedy}.") from None
         return document
 
     def write(self, name: str, document: dict[str, Any]) -> None:

@@ -178,7 +178,7 @@ class PostgreSQL:
         if self._folder.exists() and any(self._folder.iterdir()):
             raise Refused(
                 f"{self._folder} holds no data of an embedded PostgreSQL (it has no PG_VERSION), and is not empty."
-                " It is left as it is: choose another folder with --data-dir, or put back a copy of it."
+                " It is left as it is: choose another folder with --data-dir, or restore it from a backup."
             )
         draft = self._datadir.path / "postgresql.unfinished"
         shutil.rmtree(draft, ignore_errors=True)  # Of a first start that was cut short.

@@ -90,7 +90,7 @@ class FlakyFront:
         length = len(json.loads(body)["recipients"])
         if self.recipients_max is None or length <= self.recipients_max:
             return False
-        sentence = f"The recipients must be at most {self.recipients_max}, but there are {length}."
+        sentence = f"There must be at most {self.recipients_max} recipients, but there are {length}."
         refusal = {"success": False, "data": None, "errors": {"recipients": [sentence]}, "additional_data": None}
         _reply(call, 400 if self.say_limit else 413, json.dumps(refusal).encode(), {})
         return True

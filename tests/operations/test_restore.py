@@ -89,3 +89,13 @@ def _audit() -> dict[str, object]:
     done = subprocess.run([str(program), "audit", "--json"], capture_output=True, text=True, check=False)
     found: dict[str, object] = json.loads(done.stdout)
     return found
+
+
+def test_a_segment_that_is_archived_already_is_no_failure_unless_it_is_another(tmp_path: Path) -> None:
+    archive, segment = tmp_path / "archive", tmp_path / "000000010000000000000001"
+    archive.mkdir()
+    command = _told(r"archive_command = '(.*)'", archive).replace("%p", str(segment)).replace("%f", segment.name)
+    for content, is_archived in (("one", True), ("one", True), ("another", False)):
+        segment.write_text(content)
+        assert (subprocess.run(["sh", "-c", command], check=False).returncode == 0) is is_archived
+    assert (archive / segment.name).read_text() == "one"

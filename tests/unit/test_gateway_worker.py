@@ -39,7 +39,10 @@ def answer_to(error: Exception) -> tuple[str, dict[str, str], bytes]:
         (InvalidRequestLine("nonsense"), "The bytes sent are not a well-formed HTTP request."),
         (InvalidHeader("x"), "The bytes sent are not a well-formed HTTP request."),
         (LimitRequestLine(5000, 4094), "The request line must have at most 4094 bytes, but has more."),
-        (LimitRequestHeaders("x"), "The headers must be at most 100, of at most 8190 bytes each, but are more."),
+        (
+            LimitRequestHeaders("x"),
+            "The request must have at most 100 headers of at most 8190 bytes each, but has more.",
+        ),
     ],
 )
 def test_bytes_that_are_no_request_are_answered_in_the_envelope(error: Exception, sentence: str) -> None:

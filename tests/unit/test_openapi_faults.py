@@ -29,7 +29,7 @@ def test_something_is_wrong_with_the_service(client: FlaskClient, monkeypatch: p
 
     monkeypatch.setattr("app.api.auth.find_caller", fail)
     [sentence] = EXAMPLES["fault"]["errors"]["service"]
-    named = re.search(r"request (\w+) when", sentence)
+    named = re.search(r"request id (\w+) when", sentence)
     assert named is not None
     response = client.get(_PATH, headers=AUTHORIZED | {"X-Request-Id": named[1]})
     assert envelope_of(response, 500) == EXAMPLES["fault"]

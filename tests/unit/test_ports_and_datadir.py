@@ -129,10 +129,12 @@ def test_a_password_is_made_once_for_each_name(datadir: DataDir) -> None:
     assert json.loads((datadir.path / "secrets.json").read_text())["valkey"] == first
 
 
-@pytest.mark.parametrize(("name", "remedy"), [("running.json", "delete it"), ("secrets.json", "put back a copy of it")])
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("running.json", "delete it"), ("secrets.json", "restore it from a backup")]
+)
 def test_a_damaged_file_is_named_with_what_to_do(datadir: DataDir, name: str, remedy: str) -> None:
     (datadir.path / name).write_text("{")
-    with pytest.raises(Refused, match=f"{name} is damaged, it is no JSON: {remedy}"):
+    with pytest.raises(Refused, match=f"{name} is damaged, it is not valid JSON: {remedy}"):
         datadir.read(name)
 
 

@@ -30,7 +30,7 @@ def sentences_of(*pairs: tuple[str, str]) -> dict[str, str]:
 
 def faults_of(*pairs: tuple[str, str]) -> set[str]:
     found = sentences_of(*pairs)
-    assert all(sentence.startswith(f"The {name} must ") for name, sentence in found.items())
+    assert all(sentence.startswith(f"The {name} parameter must ") for name, sentence in found.items())
     return set(found)
 
 

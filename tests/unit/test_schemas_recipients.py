@@ -23,7 +23,7 @@ def test_recipients_may_be_as_many_as_the_limit_and_no_more(monkeypatch: pytest.
     emails = [f"{number}@example.com" for number in range(4)]
     assert accepted(body_with(recipients=emails[:3])).emails == emails[:3]
     faults = faults_of(body_with(recipients=emails))
-    assert faults == {"recipients": ["The recipients must be at most 3, but there are 4."]}
+    assert faults == {"recipients": ["There must be at most 3 recipients, but there are 4."]}
 
 
 def test_what_is_over_the_limit_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ def _is(kind: type[PointsError], **fields: object) -> Callable[[PointsError], bo
     ("answer", "matches"),
     [
         (
-            _refused(400, recipients=["The recipients must be at most 5, but there are 9."]),
+            _refused(400, recipients=["There must be at most 5 recipients, but there are 9."]),
             _is(TooManyRecipients, limit=5),
         ),
         (httpx.Response(413, text="too large"), _is(TooManyRecipients, limit=None)),

@@ -17,11 +17,11 @@ _REDIS = {"redis": "valkey 9", "queued_messages": 0, "workers": ["worker1@host"]
 @pytest.mark.parametrize(
     ("database", "redis", "beat", "oldest"),
     [
-        ({}, {}, "does not work (swept 67 s ago)", "–"),
-        ({}, {"swept_s_ago": 1.0, "beat": True}, "works (swept 1 s ago)", "–"),
+        ({}, {}, "not working (swept 67 s ago)", "–"),
+        ({}, {"swept_s_ago": 1.0, "beat": True}, "working (swept 1 s ago)", "–"),
         ({}, {"workers": []}, "unknown (swept 67 s ago)", "–"),
         ({"database": None, "queued_batches": None}, {}, "unknown (swept 67 s ago)", "unknown"),
-        ({"queued_batches": 3, "oldest_queued_s": 2.25}, {}, "does not work (swept 67 s ago)", "2.2 s"),
+        ({"queued_batches": 3, "oldest_queued_s": 2.25}, {}, "not working (swept 67 s ago)", "2.2 s"),
     ],
 )
 def test_beat_is_blamed_only_where_a_worker_and_the_database_answer(

@@ -22,9 +22,9 @@ EXAMPLES: dict[str, Any] = {
     ),
     "no_key": _failure(authorization=["A valid API key is required, sent as `Authorization: Bearer <key>`."]),
     "bad_query": _failure(
-        limit=["The limit must be an integer from 1 to 1000."],
-        email=["The email must be an e-mail address: it has no @-sign."],
-        debited=["The debited must be true or false."],
+        limit=["The limit parameter must be an integer from 1 to 1000."],
+        email=["The email parameter must be an e-mail address: it has no @-sign."],
+        debited=["The debited parameter must be true or false."],
     ),
     "live_key": _failure(authorization=["Only a development key may reset the sandbox, but this is a live key."]),
     "no_transaction": _failure(transaction=["There is no transaction 131072."]),
@@ -44,7 +44,7 @@ EXAMPLES: dict[str, Any] = {
         rate_limit=["The rate limit of a key is 50/second. Wait as long as Retry-After says, in seconds."],
     ),
     "fault": _failure(
-        service=["Something went wrong on our side. Name the request 5f0c2d9e when you report it."],
+        service=["Something went wrong on our side. Quote the request id 5f0c2d9e when you report it."],
     ),
     "database_away": _failure(service=["The service is out of reach of its database. Try again soon."]),
     "not_ready": _failure(

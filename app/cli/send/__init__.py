@@ -59,12 +59,12 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
     "--again",
     metavar="NAME",
     callback=_campaign,
-    help="Pay a file once more, on purpose, as a new campaign of this name.",
+    help="Deliberately pay this file again, as a new campaign with this name.",
 )
 @click.option(
     "--result",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where what became of each line is written [default: people.result.csv for people.csv]. What it holds of"
+    help="Where to write the outcome of each line [default: people.result.csv for people.csv]. An existing result of"
     " another campaign is kept as people.result.1.csv.",
 )
 @click.option(

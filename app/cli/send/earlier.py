@@ -97,7 +97,7 @@ def _read(path: Path, intent: Intent, recipients: Recipients) -> Earlier:
         except (ValueError, TypeError):
             raise Refused(
                 f"{path.name} was changed by another program, and what it says of line {row.get('line')} cannot be"
-                " read any more. Put back a copy of it, or choose another --result FILE."
+                " read any more. Restore a copy of it, or choose another --result FILE."
             ) from None
     return found
 
@@ -136,7 +136,7 @@ def require_no_second_payment(found: Earlier, *, name: str, result: Path) -> Non
     if found.settled_at is not None and datetime.now(UTC) - found.settled_at > _REMEMBERED:
         raise Refused(
             f"{name} was sent on {found.settled_at:%Y-%m-%d}, and the service remembers that for 30 days only: it would"
-            " pay again. If it shall, name a new campaign with --again NAME."
+            " pay again. If that is what you want, name a new campaign with --again NAME."
         )
     if found.paid_otherwise:
         raise Refused(

@@ -59,7 +59,7 @@ def ask(run: Run) -> None:
         )
     if run.choices.atomic and unsettled * run.choices.amount > run.organization["balance"]:
         raise Refused(
-            "Nothing was sent: the balance does not pay all of it. Refill, or leave --atomic away to pay the first."
+            "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."
         )
     if not run.choices.yes:
         run.out.print()
@@ -131,7 +131,7 @@ def _verdict(run: Run, part: Part) -> Mapping[str, Any]:
     except RefusedRecipients as error:
         place, sentence = min(error.sentences.items())
         raise Refused(
-            f"Nothing was sent: the service refuses line {part.lines[place]}: {sentence} Mend or take away the line."
+            f"Nothing was sent: the service refuses line {part.lines[place]}: {sentence} Fix or remove that line."
         ) from None
 
 
@@ -144,4 +144,4 @@ def _agrees(*, err: bool) -> bool:
             if sys.stdin.isatty():  # Ctrl-C or Ctrl-D.
                 raise
             click.echo(err=err)  # The question's line has no end yet.
-    raise Refused("Nothing was sent: nobody has answered. Say --yes to send without being asked.")
+    raise Refused("Nothing was sent: there was no answer. Use --yes to send without being asked.")

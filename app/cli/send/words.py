@@ -19,7 +19,7 @@ def bad_lines(console: Console, bad: Sequence[BadLine], *, result_name: str) -> 
     for line in bad[:_BAD_LINES_SHOWN_MAX]:
         console.print(Text(f"line {line.line}: {line.reason}", "yellow"), soft_wrap=True)
     if (more := len(bad) - _BAD_LINES_SHOWN_MAX) > 0:
-        console.print(Text(f"… and {points(more)} more bad lines; {result_name} will name them all.", "yellow"))
+        console.print(Text(f"… and {counted(more, 'more bad line')}; {result_name} will name them all.", "yellow"))
 
 
 def plan(
