@@ -13,7 +13,7 @@ run: install  ## The whole service in this terminal, until Ctrl-C.
 test: install-dev  ## Every test, on servers that the tests start themselves.
 	@$(BIN)/python -m pytest
 
-check: install-dev  ## Format, lint, types, import direction, tests.
+check: install-dev  ## Format, lint, types, import direction, known vulnerabilities, tests.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -1,4 +1,4 @@
-"""The errors callers and operators can meet: a stable code, and a sentence that helps.
+"""The errors callers and operators can meet, each with a sentence that helps.
 
 Nothing here knows HTTP: `app/api/envelope.py` decides the status of each class, once.
 """
@@ -11,11 +11,10 @@ Faults = Mapping[str, Sequence[str]]
 class PointsError(Exception):
     """Base of every expected error.
 
-    `code` is stable and for programs, `field` names what the sentence is about (a key of the
-    envelope's `errors`), and the sentence is for people.
+    `field` names what the sentence is about: a key of the envelope's `errors`. Where there is a `code`, it is stable,
+    and for programs.
     """
 
-    code = "error"
     field = "request"
 
     def __init__(self, sentence: str) -> None:
@@ -31,8 +30,6 @@ class PointsError(Exception):
 class InvalidRequest(PointsError):
     """The request has faults; nothing was written."""
 
-    code = "invalid_request"
-
     def __init__(self, faults: Faults) -> None:
         super().__init__("The request has faults.")
         self._faults = faults
@@ -45,7 +42,6 @@ class InvalidRequest(PointsError):
 class InvalidKey(PointsError):
     """No usable API key. The words are the same whether it is missing, malformed, unknown or revoked."""
 
-    code = "invalid_key"
     field = "authorization"
 
     def __init__(self) -> None:
@@ -55,7 +51,6 @@ class InvalidKey(PointsError):
 class DevelopmentKeyRequired(PointsError):
     """A live key asks for what only the sandbox has."""
 
-    code = "development_key_required"
     field = "authorization"
 
     def __init__(self) -> None:
@@ -65,6 +60,7 @@ class DevelopmentKeyRequired(PointsError):
 class MayNotIssue(PointsError):
     """The organization may not issue points at present."""
 
+    code: str
     field = "organization"
 
 
@@ -91,7 +87,6 @@ class InsufficientBalance(PointsError):
 
 
 class IdempotencyKeyReused(PointsError):
-    code = "idempotency_key_reused"
     field = "idempotency_key"
 
     def __init__(self) -> None:
@@ -99,8 +94,6 @@ class IdempotencyKeyReused(PointsError):
 
 
 class NotFound(PointsError):
-    code = "not_found"
-
     def __init__(self, noun: str, name: object) -> None:
         super().__init__(f"There is no {noun} {name}.")
         self.noun = noun
@@ -113,13 +106,10 @@ class NotFound(PointsError):
 class Refused(PointsError):
     """An operator's command that would break a rule of the books."""
 
-    code = "refused"
-
 
 class InvalidAddress(PointsError):
     """A text is not an e-mail address; the sentence completes “It …”, and does not repeat the address."""
 
-    code = "invalid_address"
     field = "email"
 
 

@@ -16,7 +16,7 @@ from celery.schedules import schedule
 from celery.utils import uuid
 from kombu.exceptions import OperationalError
 
-from app import logs, redis_channel
+from app import kombu_patches, logs
 from app.broker import broker_settings
 from app.settings import settings
 
@@ -127,7 +127,7 @@ class _Protocol(AMQP):  # type: ignore[misc]
 
 
 celery = Celery("points", amqp=_Protocol)
-redis_channel.mend()
+kombu_patches.apply()
 celery.add_defaults(_configuration)  # Read when first needed, so that importing this needs no settings.
 
 

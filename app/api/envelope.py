@@ -120,16 +120,8 @@ def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_i
 
 def batch_body(batch: BatchRow, transactions: Sequence[TransactionRow]) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
-    result: dict[str, Any] = {"transactions": None, "amount": None, "current_balance": None}
-    if batch.status == ISSUED:
-        result = issued_body(batch, transactions, as_issued=False)
-    return {
-        "batch_id": batch.id,
-        "status": batch.status,
-        "created_at": timestamp(batch.created_at),
-        "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
-        **result,
-    }
+    bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
+    return {**listed_batch_body(batch), "transactions": bodies}
 
 
 def listed_batch_body(batch: BatchRow) -> dict[str, Any]:

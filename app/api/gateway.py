@@ -51,7 +51,7 @@ def _connections_max() -> int:
 wsgi_app = "app.api.gateway:application()"
 worker_class = GatewayWorker
 bind = "127.0.0.1:8000"
-workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
+workers = int(os.environ.get("WEB_CONCURRENCY") or 2)
 # Threads outnumber the requests that may wait: one that waits holds a thread and nothing else.
 threads = THREADS
 worker_connections = _connections_max()

@@ -15,8 +15,6 @@ _GAVE_UP_WAITING = frozenset((LockNotAvailable.sqlstate, QueryCanceled.sqlstate)
 class Unreachable(PointsError):
     """The database did not answer; the command did nothing, or not all of it."""
 
-    code = "unreachable"
-
 
 @contextmanager
 def database_in_reach() -> Iterator[None]:

@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 
 import click
 
@@ -25,13 +24,6 @@ from app.settings import settings, without_password
 
 _READY_TIMEOUT_S = 90.0
 _LOOK_EVERY_S = 0.2
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Choices:
-    port: int
-    flower_port: int
-    workers: int
 
 
 @click.command()
@@ -58,14 +50,14 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
     ask_gently(supervisor.ask_to_stop)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     with only_one:
-        _run(datadir, supervisor, _Choices(port=port, flower_port=flower_port, workers=workers))
+        _run(datadir, supervisor, port=port, flower_port=flower_port, workers=workers)
 
 
-def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
+def _run(datadir: DataDir, supervisor: Supervisor, *, port: int, flower_port: int, workers: int) -> None:
     with ExitStack() as in_use:  # Until everything is stopped.
         try:
             with suppress(KeyboardInterrupt):  # While the start waited for something.
-                _start(datadir, supervisor, choices, in_use)
+                _start(datadir, supervisor, in_use, port=port, flower_port=flower_port, workers=workers)
                 supervisor.watch(until=lambda: False)
             click.echo("\nStopping …")
         finally:
@@ -73,7 +65,9 @@ def _run(datadir: DataDir, supervisor: Supervisor, choices: _Choices) -> None:
     click.echo("Everything is stopped.")
 
 
-def _start(datadir: DataDir, supervisor: Supervisor, choices: _Choices, in_use: ExitStack) -> None:
+def _start(
+    datadir: DataDir, supervisor: Supervisor, in_use: ExitStack, *, port: int, flower_port: int, workers: int
+) -> None:
     """Start everything, and say what runs and where.
 
     Raises:
@@ -81,8 +75,8 @@ def _start(datadir: DataDir, supervisor: Supervisor, choices: _Choices, in_use: 
     """
     with _no_command_at_work(datadir, supervisor):
         supervisor.end_leftovers()
-        ports.require_free(choices.port, option="--port")
-        ports.require_free(choices.flower_port, option="--flower-port")
+        ports.require_free(port, option="--port")
+        ports.require_free(flower_port, option="--flower-port")
         lock = datadir.try_lock("use.lock", shared=True)
         assert lock is not None, "the exclusive form is only ever held under start.lock, and so is this"
         in_use.enter_context(lock)
@@ -90,13 +84,13 @@ def _start(datadir: DataDir, supervisor: Supervisor, choices: _Choices, in_use: 
     with _interruptible(supervisor), database_in_reach():
         migrations.bring_up_to_date()
     # Stopped in the other order: web first, so that no call waits for a worker that is gone.
-    for number in range(1, choices.workers + 1):
+    for number in range(1, workers + 1):
         supervisor.start(parts.worker(number))
     supervisor.start(parts.beat())
-    supervisor.start(parts.web(choices.port))
-    supervisor.start(parts.flower(choices.flower_port, datadir.password("flower"), datadir.path / "flower"))
-    web_url = f"http://{ports.HOST}:{choices.port}"
-    flower_url = f"http://{ports.HOST}:{choices.flower_port}"
+    supervisor.start(parts.web(port))
+    supervisor.start(parts.flower(flower_port, datadir.password("flower"), datadir.path / "flower"))
+    web_url = f"http://{ports.HOST}:{port}"
+    flower_url = f"http://{ports.HOST}:{flower_port}"
     datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
     _wait_until_ready(supervisor, web_url)
     if not supervisor.is_stopping:

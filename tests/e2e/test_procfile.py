@@ -21,8 +21,7 @@ from redis.exceptions import ConnectionError as NotReachedError
 import migrations
 from app import last_runs, process_redis
 from app.local import ports
-from app.local.datadir import DataDir
-from app.local.valkey import Valkey
+from app.local.valkey import _binary as valkey_program
 from app.settings import settings
 from tests.conftest import Servers
 from tests.deadline import until
@@ -205,7 +204,7 @@ def test_the_health_check_of_redis_tells_whether_it_answers_to_the_password(tmp_
 def _redis(folder: Path) -> Iterator[int]:
     """Run the compose file's command of Redis in a folder and yield its port; at its end it stops in good order."""
     port = ports.any_free()
-    program = Valkey(DataDir(folder)).command()[0]
+    program = str(valkey_program())
     _stand_in(folder / "valkey-server", f'{program} --bind {ports.HOST} --port {port} "$@"')
     environment = {"PATH": f"{folder}:{os.environ['PATH']}", **service("redis")["environment"]}
     with started(service("redis")["command"], environment, folder) as process:

@@ -97,5 +97,5 @@ def test_a_segment_that_is_archived_already_is_no_failure_unless_it_is_another(t
     command = _told(r"archive_command = '(.*)'", archive).replace("%p", str(segment)).replace("%f", segment.name)
     for content, is_archived in (("one", True), ("one", True), ("another", False)):
         segment.write_text(content)
-        assert (subprocess.run(["sh", "-c", command], check=False).returncode == 0) is is_archived
+        assert (subprocess.run(["/bin/sh", "-c", command], check=False).returncode == 0) is is_archived
     assert (archive / segment.name).read_text() == "one"

@@ -13,8 +13,7 @@ from redis.exceptions import RedisError
 
 from app import process_redis
 from app.local import ports
-from app.local.datadir import DataDir
-from app.local.valkey import Valkey
+from app.local.valkey import _binary as valkey_program
 from tests.conftest import forget_everything
 from tests.crash.parts import Part
 from tests.deadline import comes_true
@@ -83,7 +82,7 @@ def _valkey(folder: Path, port: int, form: str, *options: str, master: int = 0) 
     configuration.write_text(
         form.format(host=ports.HOST, port=port, folder=own, master=master, down_after_ms=_DOWN_AFTER_MS)
     )
-    program = Valkey(DataDir(folder)).command()[0]
+    program = str(valkey_program())
     part = Part(f"valkey{port}", [program, str(configuration), *options], os.environ, own / "valkey.log")
     part.start()
     try:

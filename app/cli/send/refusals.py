@@ -14,8 +14,6 @@ _AT_MOST = re.compile(r"at most (\d+)")
 class TooManyRecipients(PointsError):
     """The service takes fewer recipients in a batch; `limit` is how many, or None when it did not say."""
 
-    code = "too_many_recipients"
-
     def __init__(self, limit: int | None) -> None:
         super().__init__("The service takes fewer recipients in a batch than even one part has.")
         self.limit = limit
@@ -24,16 +22,12 @@ class TooManyRecipients(PointsError):
 class RefusedRecipients(PointsError):
     """The service found entries at fault that looked right here; by their place in the part."""
 
-    code = "refused_recipients"
-
     def __init__(self, sentences: Mapping[int, str]) -> None:
         super().__init__("The service refuses some recipients.")
         self.sentences = sentences
 
 
 class NotAService(PointsError):
-    code = "not_a_service"
-
     def __init__(self, url: str, status: int | None) -> None:
         answers = "answers" if status is None else f"answers {status}"
         super().__init__(f"{url} {answers}, but not as a Points Issuing Service does. Is the --url right?")

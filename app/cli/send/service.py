@@ -23,8 +23,6 @@ _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 class GaveUp(PointsError):
     """The service could not be reached, or was busy, for longer than the caller's patience."""
 
-    code = "gave_up"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Issued:

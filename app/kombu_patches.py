@@ -5,7 +5,7 @@ from typing import Any
 from kombu.transport import redis
 
 
-class SlotsThatComeFree(redis.QoS):
+class AckFreesSlot(redis.QoS):
     """Frees the slot of a message that was worked off, also when Redis did not hear of it.
 
     kombu keeps the slot then: after as many unheard acknowledgements as a worker has processes, which takes a
@@ -45,8 +45,8 @@ def _client_of_the_pool(channel: Any, asynchronous: bool = False) -> Any:
     return client
 
 
-def mend() -> None:
+def apply() -> None:
     """Let every connection of this process to Redis, and through Sentinels, be so. Once or more is the same."""
     channel: Any = redis.Channel
-    channel.QoS = SlotsThatComeFree
+    channel.QoS = AckFreesSlot
     channel._create_client = _client_of_the_pool  # noqa: SLF001
