@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,6 +20,7 @@ from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.interrupts import ask_gently, end_gently
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import Supervisor
+from app.local.terminal import Terminal
 from app.local.valkey import Valkey
 from app.settings import settings, without_password
 
@@ -46,34 +48,44 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
     if only_one is None:
         running = datadir.read(RUNNING_FILE)
         raise Refused(f"The service runs from {datadir.path} already, as process {running.get('pid', '?')}.")
-    supervisor = Supervisor(datadir)
+    terminal = Terminal(sys.stdout)
+    supervisor = Supervisor(datadir, terminal.log)
     ask_gently(supervisor.ask_to_stop)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    with only_one:
-        _run(datadir, supervisor, port=port, flower_port=flower_port, workers=workers)
+    with only_one, terminal:
+        _run(datadir, supervisor, terminal, port=port, flower_port=flower_port, workers=workers)
 
 
-def _run(datadir: DataDir, supervisor: Supervisor, *, port: int, flower_port: int, workers: int) -> None:
+def _run(
+    datadir: DataDir, supervisor: Supervisor, terminal: Terminal, *, port: int, flower_port: int, workers: int
+) -> None:
     with ExitStack() as in_use:  # Until everything is stopped.
         try:
             with suppress(KeyboardInterrupt):  # While the start waited for something.
-                _start(datadir, supervisor, in_use, port=port, flower_port=flower_port, workers=workers)
+                _start(datadir, supervisor, terminal, in_use, port=port, flower_port=flower_port, workers=workers)
                 supervisor.watch(until=lambda: False)
-            click.echo("\nStopping …")
+            terminal.say("\nStopping …")
         finally:
             supervisor.stop()
-    click.echo("Everything is stopped.")
+    terminal.say("Everything is stopped.")
 
 
 def _start(
-    datadir: DataDir, supervisor: Supervisor, in_use: ExitStack, *, port: int, flower_port: int, workers: int
+    datadir: DataDir,
+    supervisor: Supervisor,
+    terminal: Terminal,
+    in_use: ExitStack,
+    *,
+    port: int,
+    flower_port: int,
+    workers: int,
 ) -> None:
     """Start everything, and say what runs and where.
 
     Raises:
         KeyboardInterrupt: an interrupt came while it waited for something.
     """
-    with _no_command_at_work(datadir, supervisor):
+    with _no_command_at_work(datadir, supervisor, terminal):
         supervisor.end_leftovers()
         ports.require_free(port, option="--port")
         ports.require_free(flower_port, option="--flower-port")
@@ -94,7 +106,7 @@ def _start(
     datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
     _wait_until_ready(supervisor, web_url)
     if not supervisor.is_stopping:
-        _introduce(datadir, web_url=web_url, flower_url=flower_url)
+        terminal.say(_introduction(datadir, web_url=web_url, flower_url=flower_url))
 
 
 @contextmanager
@@ -110,7 +122,7 @@ def _interruptible(supervisor: Supervisor) -> Iterator[None]:
 
 
 @contextmanager
-def _no_command_at_work(datadir: DataDir, supervisor: Supervisor) -> Iterator[None]:
+def _no_command_at_work(datadir: DataDir, supervisor: Supervisor, terminal: Terminal) -> Iterator[None]:
     """Wait for the commands that use the embedded database, which is to be started anew, and let no other begin.
 
     Raises:
@@ -126,7 +138,7 @@ def _no_command_at_work(datadir: DataDir, supervisor: Supervisor) -> Iterator[No
                 yield
                 return
         if not has_said_so:
-            click.echo("Waiting for a command that uses the database …")
+            terminal.say("Waiting for a command that uses the database …")
             has_said_so = True
         time.sleep(_LOOK_EVERY_S)
 
@@ -172,7 +184,7 @@ def _wait_until_ready(supervisor: Supervisor, web_url: str) -> None:
         raise Refused(f"The service was not ready within {_READY_TIMEOUT_S:.0f} s; its output above says why.")
 
 
-def _introduce(datadir: DataDir, *, web_url: str, flower_url: str) -> None:
+def _introduction(datadir: DataDir, *, web_url: str, flower_url: str) -> str:
     keys, first_batch = demo.prepare(datadir, web_url)
     engine().dispose()  # Nothing here asks the database again, and it would complain of being left without a word.
     lines = [
@@ -186,4 +198,4 @@ def _introduce(datadir: DataDir, *, web_url: str, flower_url: str) -> None:
     if keys is not None:
         lines += ["", *demo.describe(keys, first_batch, web_url)]
     lines += ["", "Ctrl-C stops everything.", ""]
-    click.echo("\n".join(lines))
+    return "\n".join(lines)

@@ -52,14 +52,18 @@ class Part:
 
 
 class Supervisor:
-    """Keeps the parts of one data directory running until `stop`."""
+    """Keeps the parts of one data directory running until `stop`.
 
-    def __init__(self, datadir: DataDir) -> None:
+    `show` is given what they say, in lines without the last one's end. It must wait for nobody: a part whose output is
+    not read stands still.
+    """
+
+    def __init__(self, datadir: DataDir, show: Callable[[str], object]) -> None:
         self._datadir = datadir
+        self._show_text = show
         self._parts: list[Part] = []
         self._readers: list[threading.Thread] = []
         self._stopping = threading.Event()
-        self._print_lock = threading.Lock()
 
     def end_leftovers(self) -> None:
         """End what a supervisor that was killed has left behind, so that ports and data are free.
@@ -116,13 +120,11 @@ class Supervisor:
         (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
 
     def say(self, name: str, *lines: str) -> None:
-        """Print lines under a part's name."""
+        """Show lines under a part's name."""
         names = [part.name for part in self._parts]
         color = _COLORS[names.index(name) % len(_COLORS)] if name in names else "white"
         before = click.style(f"{name:>10} │ ", fg=color)
-        # A terminal that has gone away is no reason to stop reading: a part whose pipe is full stands still.
-        with self._print_lock, contextlib.suppress(OSError):
-            click.echo("\n".join(before + line for line in lines))
+        self._show_text("\n".join(before + line for line in lines))
 
     def _spawn(self, part: Part) -> None:
         # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops

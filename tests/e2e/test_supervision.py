@@ -159,6 +159,26 @@ def test_a_command_that_is_ended_leaves_no_server_behind(own_service: Service, t
     assert server.process() is None
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_service_whose_output_nobody_reads_goes_on_and_stops(own_service: Service, is_gone: bool) -> None:
+    up = own_service.command("up", *_ports(own_service))
+    process = own_service.process = subprocess.Popen(
+        up, env=own_service.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        while "Ctrl-C stops everything." not in process.stdout.readline():
+            assert process.poll() is None
+        if is_gone:
+            process.stdout.close()
+        key = json.loads((own_service.data_dir / "demo.json").read_text())["live"]
+        # Each is a line of a hundred bytes at least; a pipe takes 64 KB, and those between the parts as much.
+        with httpx.Client(base_url=own_service.url, headers={"Authorization": f"Bearer {key}"}) as caller:
+            statuses = Counter(caller.get("/v1/organization").status_code for _ in range(4_000))
+        assert statuses == {200: 4_000}
+        assert own_service.stop() == 0
+
+
 def _send_until_nobody_listens(service: Service, key: str) -> list[int]:
     """Send without pause; return the statuses, and 0 for each call that was cut off unanswered."""
     statuses = []

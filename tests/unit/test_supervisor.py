@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import click
 import psutil
 import pytest
 
@@ -27,7 +28,7 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
     monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.002)
     monkeypatch.setattr(module, "_RESTART_DELAY_S", 0.02)
     monkeypatch.setattr(module, "_RESTART_DELAY_MAX_S", 0.08)
-    one = Supervisor(DataDir(tmp_path))
+    one = Supervisor(DataDir(tmp_path), click.echo)
     yield one
     one.stop()
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import psutil
 import pytest
 
@@ -22,7 +23,7 @@ from tests.unit.parts import process_of, start
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     """Return a supervisor; whatever a test has started with it is gone after the test."""
-    one = Supervisor(DataDir(tmp_path))
+    one = Supervisor(DataDir(tmp_path), click.echo)
     yield one
     one.stop()
 
@@ -30,7 +31,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 @pytest.fixture
 def next_one(tmp_path: Path) -> Supervisor:
     """Return the supervisor that finds what the first one has left behind."""
-    return Supervisor(DataDir(tmp_path))
+    return Supervisor(DataDir(tmp_path), click.echo)
 
 
 def test_what_a_killed_supervisor_left_behind_is_ended(

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from app.local import supervisor as module
@@ -19,7 +20,7 @@ from tests.unit.parts import process_of, start
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     """Return a supervisor; whatever a test has started with it is gone after the test."""
-    one = Supervisor(DataDir(tmp_path))
+    one = Supervisor(DataDir(tmp_path), click.echo)
     yield one
     one.stop()
 
