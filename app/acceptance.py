@@ -139,11 +139,12 @@ def _columns(sends: Sequence[Send]) -> dict[str, str]:
     }
 
 
-# The rows go in in the order of their idempotency keys: two groups that meet on the same keys wait for
-# each other one way round only. The id is drawn before the INSERT, because what an INSERT returns does not
-# say which source row it came from, and only for what is to be written. One more is drawn for each 16 recipients,
-# so that a run of ids stands for a bounded number of transactions as well (`app.models.ERA`). The key's last use is
-# noted apart, once a minute (`app.api_keys`).
+# The rows go in in the order of their idempotency keys: two groups that meet on the same keys wait for each other one
+# way round only. Ids and moments are drawn before, in the order in which the sends came, so that they rise together
+# and the lists are newest first whatever they go by; and because what an INSERT returns does not say which source row
+# it came from. Only for what is to be written, and one more id for each 16 recipients, so that a run of ids stands for
+# a bounded number of transactions as well (`app.models.ERA`). The key's last use is noted apart, once a minute
+# (`app.api_keys`).
 _ACCEPT = Statement("""
     WITH asked AS MATERIALIZED (
         SELECT a.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
@@ -162,16 +163,17 @@ _ACCEPT = Statement("""
                       AND b.idempotency_key = a.idempotency_key
         WHERE a.idempotency_key IS NOT NULL
     ), fresh AS MATERIALIZED (
-        SELECT a.*, (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, a.recipient_count / 16)) AS id
+        SELECT a.*, (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, a.recipient_count / 16)) AS id,
+               clock_timestamp() AS created_at
         FROM asked a
         WHERE NOT a.is_disabled AND NOT a.is_suspended
           AND NOT EXISTS (SELECT FROM known k WHERE k.ordinality = a.ordinality)
     ), written AS (
         INSERT INTO batches (id, organization_id, sandbox, amount, atomic, label, recipient_count, emails, email_keys,
-                             idempotency_key, idempotency_hash)
+                             idempotency_key, idempotency_hash, created_at)
         OVERRIDING SYSTEM VALUE
         SELECT id, organization_id, sandbox, amount, atomic, label, recipient_count,
-               emails::text[], email_keys::text[], idempotency_key, idempotency_hash
+               emails::text[], email_keys::text[], idempotency_key, idempotency_hash, created_at
         FROM fresh
         ORDER BY organization_id, sandbox, idempotency_key, ordinality
         ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING

@@ -1,7 +1,6 @@
 """The web process below the application: its log, and the envelope for what never becomes a request."""
 
 import logging
-import uuid
 from typing import Any
 
 from gunicorn.glogging import Logger
@@ -12,6 +11,7 @@ from structlog.contextvars import clear_contextvars
 from app import logs
 from app.api import envelope
 from app.api.gateway_connection import ConnectionWorker
+from app.api.record import request_id_of
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings
 
@@ -65,7 +65,7 @@ class GatewayWorker(ConnectionWorker):
             "Connection": "close",
             "Transfer-Encoding": "chunked",
             "Content-Type": "application/json",
-            "X-Request-Id": uuid.uuid4().hex,
+            "X-Request-Id": request_id_of(None if req is None else dict(req.headers).get("X-REQUEST-ID")),
         }
         lines = ["HTTP/1.1 400 Bad Request", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         try:

@@ -26,7 +26,7 @@ FORMS = {
     "created_from": (
         r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
     ),
-    "cursor": r"^[A-Za-z0-9_-]{38}$",
+    "cursor": r"^([A-Za-z0-9_-]{38})?$",
 }
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
@@ -84,7 +84,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         credited=read("credited", _flag),
         allocated=read("allocated", _flag),
     )
-    cursor = read("cursor", _cursor)
+    cursor = read("cursor", _cursor) or None  # An empty one is that of the first page, as some clients write none.
     # Whether a cursor belongs to the filters can only be told of filters without a fault.
     faults.raise_if_any()
     place = None if cursor is None else cursors.decode(kind, filters, cursor)
@@ -130,12 +130,12 @@ def _moment(text: str) -> datetime:
 
 
 def _flag(text: str) -> bool:
-    if text not in ("true", "false"):
+    if text.lower() not in ("true", "false"):  # Python's own spelling is True.
         raise _Fault("must be true or false.")
-    return text == "true"
+    return text.lower() == "true"
 
 
 def _cursor(text: str) -> str:
-    if not cursors.has_the_form(text):
+    if text and not cursors.has_the_form(text):
         raise _Fault(f"{_NO_CURSOR}.")
     return text

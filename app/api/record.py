@@ -53,10 +53,14 @@ def record_requests(app: Flask) -> None:
     app.after_request(_end_with_line if settings().access_log else _end)
 
 
+def request_id_of(given: str | None) -> str:
+    """Return the id of a request, given what its `X-Request-Id` says: that if it is a sane one, else a new one."""
+    return given if given and _SANE_REQUEST_ID.match(given) else os.urandom(16).hex()
+
+
 def _begin() -> None:
     """Take the caller's `X-Request-Id` if it is a sane one, else make one."""
-    given = request.environ.get("HTTP_X_REQUEST_ID")
-    request_id = given if given and _SANE_REQUEST_ID.match(given) else os.urandom(16).hex()
+    request_id = request_id_of(request.environ.get("HTTP_X_REQUEST_ID"))
     trace_id = sha256(request_id.encode()).hexdigest()[:32] if "@" in request_id else request_id
     _in_hand.set(Record(request_id=request_id, trace_id=trace_id, started_at=perf_counter()))
     # From here on every line of this thread carries it, until its next request.

@@ -5,6 +5,7 @@ a body with a wrong type in one place still has its presence, its limits and its
 """
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from pydantic_core import from_json
@@ -61,13 +62,15 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
     Raises:
         InvalidRequest: with every fault, each under its field; a bad entry under its place, `recipients.3`.
     """
-    fields = _parse_object(body)
+    fields, refusal = _parse_object(body)
     faults = FaultsFound()
     addresses = _read_addresses(fields, faults, settings)
     amount = _read_amount(fields.get("amount"), _recipients_sent(fields), faults, settings)
     atomic = _read_atomic(fields.get("atomic"), faults)
     label = _read_label(fields.get("label"), faults)
     faults.raise_if_any()
+    if refusal is not None:
+        raise refusal
     return IssueRequest(
         emails=[address.text for address in addresses],
         email_keys=[address.key for address in addresses],
@@ -77,15 +80,24 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
     )
 
 
-def _parse_object(body: bytes) -> dict[str, Any]:
-    """Parse strictly: UTF-8, no NaN, no lone surrogates, bounded nesting; the top must be an object."""
+def _parse_object(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
+    """Parse strictly: UTF-8, no lone surrogates, bounded nesting; the top must be an object.
+
+    NaN and Infinity are no JSON, and yet written by some libraries: a body with them is returned with its refusal,
+    which holds if no field has a better one.
+    """
+    refusal = None
     try:
         value = from_json(body, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
-        raise InvalidRequest({"body": [f"The body must be a JSON object in UTF-8: {error}."]}) from None
+        refusal = InvalidRequest({"body": [f"The body must be a JSON object in UTF-8: {error}."]})
+        try:
+            value = from_json(body, allow_inf_nan=True, cache_strings="keys")
+        except ValueError:
+            raise refusal from None
     if not isinstance(value, dict):
         raise InvalidRequest({"body": [f"The body must be a JSON object, but is {_kind(value)}."]})
-    return value
+    return value, refusal
 
 
 def _is_missing(value: object) -> bool:
@@ -97,6 +109,8 @@ def _kind(value: object) -> str:
     """Name what was seen by its JSON type, without repeating it."""
     if isinstance(value, bool):
         return "a boolean"
+    if isinstance(value, float) and not isfinite(value):
+        return "a number that is not finite"
     names = {str: "a string", int: "an integer", float: "a number with a fraction or an exponent"}
     names |= {list: "an array", dict: "an object", type(None): "null"}
     return names[type(value)]

@@ -43,8 +43,8 @@ def test_every_call_is_on_the_page_and_can_be_tried(look: Look, service: Service
     caller = service.organization(0, sandbox_balance=1_000)
     sent = service.send(caller.development, {"recipient": "a@example.com", "amount": 1}).json()
     known = {
-        "batch_id": sent["additional_data"]["batch_id"],
-        "transaction_id": sent["data"]["transactions"][0]["id"],
+        "showBatch": sent["additional_data"]["batch_id"],
+        "showTransaction": sent["data"]["transactions"][0]["id"],
     }
     page = look.at("/docs")
     page.get_by_label("API key").fill(caller.development)
@@ -54,7 +54,7 @@ def test_every_call_is_on_the_page_and_can_be_tried(look: Look, service: Service
             expect(page.locator(f"nav a[href='#{call}']")).to_be_visible()
             for parameter in operation["parameters"]:
                 if parameter.get("in") == "path":
-                    page.locator(f"#{call}").get_by_label(parameter["name"]).fill(str(known[parameter["name"]]))
+                    page.locator(f"#{call}").get_by_label(parameter["name"]).fill(str(known[call]))
             try_call(page, call, 201 if call == "send" else 200)
 
 

@@ -4,6 +4,7 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
+from sqlalchemy import text
 
 from app import api_keys, organizations
 from app.acceptance import Acceptance, IssueRequest, Send, accept
@@ -51,6 +52,16 @@ def test_a_group_is_accepted_each_send_with_its_own_recipients_mode_and_label() 
         assert batch.label == request.label
     assert len(set(ids)) == 4
     assert books.breaches() == []
+
+
+def test_batches_of_a_group_are_as_old_as_their_ids_say_whatever_their_idempotency_keys() -> None:
+    number = books.make_organization(100)
+    key = _key(number)
+    outcomes = _accept(*[Send(key, _request(ANN), name) for name in ("d", "b", None, "c", "a")])
+    ids = [outcome.batch_id for outcome in outcomes if isinstance(outcome, Acceptance)]
+    assert ids == sorted(ids)
+    with transaction() as connection:
+        assert list(connection.execute(text("SELECT id FROM batches ORDER BY created_at")).scalars()) == ids
 
 
 def test_nobody_is_refused_for_what_another_of_the_group_has_done() -> None:

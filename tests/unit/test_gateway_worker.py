@@ -18,7 +18,7 @@ from gunicorn.http.errors import (
 from app.api.gateway_worker import GatewayWorker
 
 
-def answer_to(error: Exception) -> tuple[str, dict[str, str], bytes]:
+def answer_to(error: Exception, request: object = None) -> tuple[str, dict[str, str], bytes]:
     """Return what a peer whose bytes raised `error` reads: the first line, the headers and the rest."""
     worker = GatewayWorker.__new__(GatewayWorker)
     worker.log = logging.getLogger("gateway")
@@ -26,7 +26,7 @@ def answer_to(error: Exception) -> tuple[str, dict[str, str], bytes]:
     peer, ours = socket.socketpair()
     with peer:
         with ours:
-            worker.handle_error(None, ours, None, error)
+            worker.handle_error(request, ours, None, error)
         read = b"".join(iter(lambda: peer.recv(65_536), b""))
     head, _, body = read.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
@@ -80,9 +80,10 @@ def test_a_peer_that_is_gone_is_no_error() -> None:
 
 def test_an_idempotency_key_sent_twice_is_refused_because_wsgi_would_make_another_of_it() -> None:
     worker = GatewayWorker.__new__(GatewayWorker)
-    request = SimpleNamespace(headers=[("HOST", "x"), ("IDEMPOTENCY-KEY", "a"), ("IDEMPOTENCY-KEY", "a")])
+    twice = [("IDEMPOTENCY-KEY", "a"), ("IDEMPOTENCY-KEY", "a")]
+    request = SimpleNamespace(headers=[("HOST", "x"), ("X-REQUEST-ID", "mine"), *twice])
     with pytest.raises(ParseException) as caught:
         worker.handle_request(request, None)
-    first, _, body = answer_to(caught.value)
-    assert first == "HTTP/1.1 400 Bad Request"
+    first, headers, body = answer_to(caught.value, request)
+    assert (first, headers["X-Request-Id"]) == ("HTTP/1.1 400 Bad Request", "mine")
     assert b'"idempotency_key":["The Idempotency-Key must be sent once, but came several times."]' in body

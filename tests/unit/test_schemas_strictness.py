@@ -11,15 +11,22 @@ def raw(**fields: str) -> bytes:
     return b"{%b}" % ", ".join(f'"{name}": {value}' for name, value in body.items()).encode()
 
 
-@pytest.mark.parametrize("amount", ["true", "false", "10.0", "1e3", "1E0", "-0.0", '"10"', "[10]", "{}"])
+@pytest.mark.parametrize(
+    "amount", ["true", "10.0", "1e3", "1E0", "-0.0", '"10"', "[10]", "{}", "NaN", "Infinity", "-Infinity", "1e400"]
+)
 def test_only_an_integer_is_an_amount(amount: str) -> None:
     [sentence] = faults_of(raw(amount=amount))["amount"]
     assert sentence.startswith("The amount must be an integer, but is a")
 
 
-@pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "+10", "010", "0x10", "1_000", "10."])
+@pytest.mark.parametrize("amount", ["nan", "+10", "010", "0x10", "1_000", "10."])
 def test_what_json_does_not_know_as_a_number_is_a_fault_of_the_body(amount: str) -> None:
     assert set(faults_of(raw(amount=amount))) == {"body"}
+
+
+def test_a_number_that_is_no_json_is_refused_also_where_no_field_is_at_fault() -> None:
+    assert set(faults_of(raw(unknown="NaN"))) == {"body"}
+    assert set(faults_of(raw(recipients='["a@example.com", NaN]', unknown="NaN"))) == {"recipients.1"}
 
 
 @pytest.mark.parametrize("atomic", ["0", "1", '"true"', "[true]", "{}", "1.0"])

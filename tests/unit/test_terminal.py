@@ -49,7 +49,7 @@ def test_where_nobody_reads_nobody_waits_and_what_was_dropped_is_counted(
     while not shown[-1].startswith("…"):
         shown.append(pipe.reader.readline().rstrip())
     dropped = 3_000 - shown.count(LINE)
-    assert dropped > 1_000
+    assert dropped > 900  # A pipe takes 65 of them, the writer and the queue 1,000 each.
     assert shown[-2:] == ["the introduction", f"… and {dropped:,} lines more, which nobody has read in time."]
 
 

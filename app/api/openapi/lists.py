@@ -86,7 +86,7 @@ PATHS: dict[str, Any] = {
         _query("Of this address.", "Issued", "That have this `{name}`."),
         "TransactionListAnswer",
     ),
-    "/v1/transactions/{transaction_id}": {
+    "/v1/transactions/{id}": {
         "get": {
             "operationId": "showTransaction",
             "tags": ["Reads"],
@@ -94,7 +94,7 @@ PATHS: dict[str, Any] = {
             "description": "With what was claimed since it was issued.",
             "parameters": [
                 {
-                    "name": "transaction_id",
+                    "name": "id",
                     "in": "path",
                     "required": True,
                     "description": "The `id` of a transaction.",

@@ -6,7 +6,7 @@ from app.api.openapi.headers import answered, parameter
 from app.api.openapi.refusals import json_content, refused
 
 _BODY = {"required": True, "content": json_content("IssueRequest", "to_two", "to_one", "all_or_nobody")}
-_BATCH = {"operationId": "showBatch", "parameters": {"batch_id": "$response.body#/additional_data/batch_id"}}
+_BATCH = {"operationId": "showBatch", "parameters": {"id": "$response.body#/additional_data/batch_id"}}
 
 PATHS: dict[str, Any] = {
     "/v1/points/verify": {

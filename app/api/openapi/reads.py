@@ -6,7 +6,7 @@ from app.api.openapi.headers import answered, parameter
 from app.api.openapi.refusals import json_content, refused
 
 PATHS: dict[str, Any] = {
-    "/v1/batches/{batch_id}": {
+    "/v1/batches/{id}": {
         "get": {
             "operationId": "showBatch",
             "tags": ["Reads"],
@@ -14,7 +14,7 @@ PATHS: dict[str, Any] = {
             "description": "Also while it is queued, and with what was claimed since it was issued.",
             "parameters": [
                 {
-                    "name": "batch_id",
+                    "name": "id",
                     "in": "path",
                     "required": True,
                     "description": "As `additional_data.batch_id` of the send named it.",

@@ -7,14 +7,14 @@ def _amount(written: str) -> str:
     return f'{{"recipient": "{ADDRESS}", "label": "{CANARY}", "amount": {written}}}'
 
 
-# JSON has these numbers, and they are no amount: a 400 on the field.
+# These are numbers in JSON, or what some libraries take for one, and no amount: a 400 on the field.
 _NO_AMOUNT = [
     body(f"amount {written}", _amount(written), "amount")
     for written in (
         *("0", "-0", "-1", "-9223372036854775808", "1000000001", "9223372036854775807"),
         *("9223372036854775808", "18446744073709551616", "1" + "0" * 30, "-1" + "0" * 30),
         *("10.0", "-0.0", "0.1", "10.5", "1e0", "1E0", "1e3", "1E+3", "1e-1", "1.0E+2", "1e-400"),
-        *("1e400", "-1e400", "1e999999999999", "1.7976931348623159e308"),
+        *("NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e999999999999", "1.7976931348623159e308"),
         *(
             '"10"',
             '"１０"',
@@ -41,7 +41,7 @@ _NO_AMOUNT = [
 _NO_JSON = [
     body(f"amount {written}", _amount(written), "body")
     for written in (
-        *("NaN", "Infinity", "-Infinity", "nan", "inf", "0x10", "0b1", "0o7", "01", "-01", "00", "+1", "--1"),
+        *("nan", "inf", "0x10", "0b1", "0o7", "01", "-01", "00", "+1", "--1"),
         *("1.", ".5", "1e", "1e+", "1_000", "1,000", "10n", "1 0", "１０", "٣", "-", "½", "1d", "'10'"),
     )
 ] + [
