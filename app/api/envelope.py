@@ -121,16 +121,21 @@ def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_i
 def batch_body(batch: BatchRow, transactions: Sequence[TransactionRow]) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
     bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
-    return {**listed_batch_body(batch), "transactions": bodies}
+    return _batch_body(batch, transactions=bodies)
 
 
 def listed_batch_body(batch: BatchRow) -> dict[str, Any]:
     """A batch as a list shows it: as it is now, without its transactions."""
+    return _batch_body(batch)
+
+
+def _batch_body(batch: BatchRow, **more: object) -> dict[str, Any]:
     return {
         "batch_id": batch.id,
         "status": batch.status,
         "created_at": timestamp(batch.created_at),
         "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
+        **more,
         "amount": None if batch.debited_count is None else batch.debited_count * batch.amount,
         "current_balance": batch.current_balance,
     }
