@@ -66,10 +66,7 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow:
 
 
 # The fields of a `BatchRow` and of a `TransactionRow`, in their order.
-_BATCH = """
-    b.id, b.organization_id, b.sandbox, b.status, b.amount, b.label, b.created_at, b.refusal, b.issued_at,
-    b.debited_count, b.current_balance, b.organization_name, b.last_refill, o.created_at
-"""
+_BATCH = ", ".join([*(f"b.{field}" for field in BatchRow._fields[:-1]), "o.created_at"])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
     u.id, u.first_name, u.last_name

@@ -13,6 +13,7 @@ from app.tally import (
     ISSUE_SECONDS,
     POINTS,
     RECIPIENTS,
+    Family,
     tally,
 )
 
@@ -40,18 +41,15 @@ def report(organization_id: int, outcomes: Sequence[Outcome], *, seconds: float)
 
 def _count_by_mode(outcomes: Sequence[Outcome]) -> int:
     """Count batches, recipients and points by mode; return the points of both."""
-    sums: defaultdict[tuple[str, ...], int] = defaultdict(int)
-    points = {"live": 0, "sandbox": 0}
+    sums: defaultdict[tuple[Family, *tuple[str, ...]], int] = defaultdict(int)
     for outcome in outcomes:
         mode = "sandbox" if outcome.sandbox else "live"
-        sums[FINAL_BATCHES.name, mode, "refused" if outcome.debited_count is None else "issued"] += 1
+        sums[FINAL_BATCHES, mode, "refused" if outcome.debited_count is None else "issued"] += 1
         if outcome.debited_count is not None:
-            sums[RECIPIENTS.name, mode, "true"] += outcome.debited_count
-            sums[RECIPIENTS.name, mode, "false"] += outcome.recipients - outcome.debited_count
-            points[mode] += outcome.debited_count * outcome.amount
-    for (name, *labels), amount in sums.items():
-        tally.count(FINAL_BATCHES if name == FINAL_BATCHES.name else RECIPIENTS, amount, *labels)
-    for mode, amount in points.items():
+            sums[RECIPIENTS, mode, "true"] += outcome.debited_count
+            sums[RECIPIENTS, mode, "false"] += outcome.recipients - outcome.debited_count
+            sums[POINTS, mode] += outcome.debited_count * outcome.amount
+    for (family, *labels), amount in sums.items():
         if amount:
-            tally.count(POINTS, amount, mode)
-    return sum(points.values())
+            tally.count(family, amount, *labels)
+    return sums[POINTS, "live"] + sums[POINTS, "sandbox"]

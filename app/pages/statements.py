@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, CursorResult, text
 
+from app.batches import BatchRow
 from app.pages.filters import Filters
 
 # PostgreSQL plans from what it guesses of the tables, and where it expects few rows it gathers and sorts them
@@ -21,11 +22,8 @@ def walk(connection: Connection, statement: str, parameters: Mapping[str, Any]) 
     return connection.execute(text(statement), parameters)
 
 
-# In the order of `app.batches.BatchRow`; its last field is the time the organization was created at.
-BATCH = """
-    id, organization_id, sandbox, status, amount, label, created_at, refusal, issued_at,
-    debited_count, current_balance, organization_name, last_refill
-"""
+# Its last field is the time the organization was created at, which stands on no batch.
+BATCH = ", ".join(BatchRow._fields[:-1])
 ORGANIZATION_CREATED_AT = (
     "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at"
 )
