@@ -18,9 +18,11 @@ from app.timed_connection import TimedConnection
 AnyConnection = Connection | PoolProxiedConnection
 
 
-# What psycopg has in no family of outages: a pooler that leads to a standby, which refuses what is to be written, and
-# the last words of a session that PostgreSQL has ended, where they are read before the end of its connection is.
+# What psycopg has in no family of outages: a database that was never migrated (`/readyz` says so), a pooler that leads
+# to a standby, which refuses what is to be written, and the last words of a session that PostgreSQL has ended, where
+# they are read before the end of its connection is.
 _OUTAGES = (
+    psycopg.errors.UndefinedTable,
     psycopg.errors.ReadOnlySqlTransaction,
     psycopg.errors.IdleInTransactionSessionTimeout,
     psycopg.errors.TransactionTimeout,

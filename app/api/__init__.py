@@ -58,7 +58,7 @@ def _add_headers(response: Response) -> Response:
 
 # What Werkzeug raises on its own, in our words: the field it is about, and what would be right.
 _HTTP_SENTENCES = {
-    404: ("path", "There is nothing at this path."),
+    404: ("path", "There is nothing at this path; /docs shows what there is."),
     405: ("method", "This path does not take this method; the Allow header names those it takes."),
 }
 

@@ -13,7 +13,9 @@ from typing import IO
 from app.addresses import parse
 from app.errors import InvalidAddress, Refused
 
-_DELIMITERS = ",;\t"
+# What a workbook begins with: it is an archive.
+_ZIP = b"PK\x03\x04"
+_DELIMITERS = ",;\t|"
 _SAMPLE_BYTES = 65_536
 _SAMPLE_ROWS = 50
 
@@ -37,7 +39,7 @@ class Unreadable(Refused):
 
 
 class CsvFile:
-    """A CSV file in UTF-8, or in UTF-16 with a byte order mark; commas, semicolons or tabs between its cells.
+    """A CSV file in UTF-8, or in UTF-16 with a byte order mark; commas, semicolons, tabs or bars between its cells.
 
     What is not UTF-8 in it comes as lone surrogates, which no address and no name may hold: a file
     of another encoding can be read as long as the cells that matter are plain.
@@ -52,6 +54,9 @@ class CsvFile:
         self.size = self._raw.seek(0, io.SEEK_END)
         self._raw.seek(0)
         sample = self._raw.read(_SAMPLE_BYTES)
+        if sample.startswith(_ZIP):
+            self._raw.close()
+            raise Refused(f"{self.name} is a workbook, as Excel saves it, and no CSV file: save it as “CSV UTF-8”.")
         encoding = "utf-16" if sample[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         self.delimiter = _delimiter(_decode(sample, encoding))
         self._text = io.TextIOWrapper(self._raw, encoding, errors="surrogateescape", newline="")

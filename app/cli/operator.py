@@ -49,6 +49,11 @@ def document(row: Any, **more: object) -> dict[str, Any]:
     return asdict(row) | more
 
 
+def say_that_it_is_new(datadir: DataDir) -> None:
+    """Say on standard error that a database was made: the folder may be another one than was meant."""
+    write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
+
+
 @contextmanager
 def _database(datadir: DataDir, *, makes_data: bool) -> Iterator[None]:
     """Bring a command to an up-to-date database. The embedded one is brought up to date by the way."""
@@ -56,8 +61,8 @@ def _database(datadir: DataDir, *, makes_data: bool) -> Iterator[None]:
     if is_new and not makes_data and "DATABASE_URL" not in os.environ:
         raise Refused(f"There is no database in {datadir.path}. Name the right data directory with --data-dir.")
     with servers.database(datadir) as embedded:
-        if embedded and is_new:  # The folder may be another one than was meant, and its books balance.
-            write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
+        if embedded and is_new:
+            say_that_it_is_new(datadir)
         servers.name_servers(datadir)
         try:
             with database_in_reach():

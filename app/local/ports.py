@@ -27,7 +27,7 @@ def require_free(port: int, *, option: str) -> None:
     """
     if not is_free(port):
         other = port + 1 if port < PORT_MAX else port - 1
-        raise Refused(f"Port {port} is taken by another program. Choose another, for example {option} {other}.")
+        raise Refused(f"Port {port} is taken by another program. Choose another: points up {option} {other}.")
 
 
 def any_free(preferred: int | None = None) -> int:

@@ -302,7 +302,7 @@ def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        ([], 1, "nobody has answered"),
+        ([], 1, "there was no answer"),
         (["--yes", "--key", "pts_live_nonsense"], 1, "does not know this key"),
         (["--yes", "--key", "pts_live_schlüssel"], 2, "a key holds letters, digits and _ only"),
         (["--yes", "--key", "pts_live_a pts_live_b"], 2, "a key holds letters, digits and _ only"),

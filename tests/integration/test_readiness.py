@@ -6,6 +6,7 @@ from sqlalchemy import Engine
 import migrations
 from app.api import create_app
 from app.connections import engine
+from app.keys import new_key
 from tests.conftest import forget_everything
 
 
@@ -18,6 +19,10 @@ def test_a_database_that_was_never_migrated_is_not_ready(
     client = create_app().test_client()
     response = client.get("/readyz")
     assert (response.status_code, set(response.get_json()["errors"])) == (503, {"postgresql"})
+    key = {"Authorization": f"Bearer {new_key(sandbox=False).text}"}
+    assert [client.get(path, headers=key).status_code for path in ("/v1/organization", "/v1/batches")] == [503, 503]
+    sent = {"recipient": "ann@example.com", "amount": 1}
+    assert client.post("/v1/points/send", headers=key, json=sent).status_code == 503
     migrations.upgrade(server_url)
     assert client.get("/readyz").status_code == 200
     engine().dispose()

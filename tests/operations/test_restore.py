@@ -76,11 +76,12 @@ def test_a_restore_has_exactly_what_was_there_at_its_moment_and_its_books_balanc
         assert (books.balance_of(acme), books.balance_of_user("ada@example.com")) == (960, 30)
         assert _audit()["balanced"] is True
         # It goes on from there: what was accepted is issued, once, and no id is given a second time.
-        books.execute(_told(r"-c \"(SELECT setval.*)\"", archive))
+        books.execute(*re.findall(r"-c \"(SELECT setval.*)\"", _PAGE))
         books.drain_all(acme)
         assert _status_of(acme, accepted) == "issued"
         assert books.issue_now(acme, ["ada@example.com"], 5) > too_late + 100_000
         assert (books.balance_of(acme), _audit()["breaches"]) == (925, [])
+        assert min(*books.make_users("new@example.com"), books.make_organization()) > 100_000
 
 
 def _audit() -> dict[str, object]:

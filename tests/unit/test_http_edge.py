@@ -18,7 +18,7 @@ from tests.unit.conftest import Calling
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_a_path_that_is_none_is_404_and_never_a_redirect(client: FlaskClient, method: str, path: str) -> None:
     response = client.open(path, method=method)
-    assert errors_of(response, 404) == {"path": ["There is nothing at this path."]}
+    assert errors_of(response, 404) == {"path": ["There is nothing at this path; /docs shows what there is."]}
 
 
 @pytest.mark.parametrize("batch_id", ["x", "1.5", "-1", "+1", "0x1", "", "1/2", "1/", "٤", "1_0", " 1"])

@@ -206,7 +206,7 @@ def test_a_first_line_that_may_have_lost_its_address_is_a_bad_line(path: Path, f
     assert ([bad.line for bad in read.bad], [list(part.emails) for part in _parts(read)]) == ([1], [[BOB]])
 
 
-@pytest.mark.parametrize("delimiter", [";", ",", "\t"])
+@pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
 def test_the_line_that_tells_excel_the_delimiter_is_none(path: Path, delimiter: str) -> None:
     path.write_text(f"sep={delimiter}\nname{delimiter}email\nAnn{delimiter}{ANN}\n")
     read = _read(path)
@@ -223,3 +223,16 @@ def test_a_number_of_a_column_may_be_no_number(path: Path) -> None:
     path.write_text(f"email\n{ANN}\n")
     with pytest.raises(Refused, match="has no column 1111"):
         _read(path, "1" * 5_000)
+
+
+def test_a_bar_between_cells_is_no_part_of_an_address_unless_it_stands_in_one(path: Path) -> None:
+    path.write_text(f"name|email\nAnn|{ANN}\nBob|{BOB}\n")
+    assert [list(part.emails) for part in _parts(_read(path))] == [[ANN, BOB]]
+    path.write_text(f"email\n{ANN}\n{BOB}\na|b@example.com\n")
+    assert [list(part.emails) for part in _parts(_read(path))] == [[ANN, BOB, "a|b@example.com"]]
+
+
+def test_a_workbook_is_called_one(path: Path) -> None:
+    path.write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises(Refused, match="is a workbook, as Excel saves it"):
+        CsvFile(path)

@@ -52,7 +52,7 @@ def test_a_plan_says_whom_the_balance_pays(recipients: Recipients, balance: int,
 
 @pytest.mark.parametrize(
     ("replayed", "debited", "balance_name"),
-    [(0, "30", "Left after"), (1, "30", "Left after"), (2, "0 now; 30 by an earlier run", "Balance then")],
+    [(0, "30", "Left after"), (1, "30", "Left after"), (2, "0 now; 30 before", "Balance then")],
 )
 def test_an_outcome_tells_what_is_debited_now_from_what_was(
     recipients: Recipients, replayed: int, debited: str, balance_name: str

@@ -62,8 +62,8 @@ def outcome(
     is_news = tally.replayed < tally.batches
     rows = {
         "Batches": points(tally.batches)
-        + (f", {points(tally.replayed)} of them issued by an earlier run" if tally.replayed else ""),
-        "Points debited": points(tally.points) if is_news else f"0 now; {points(tally.points)} by an earlier run",
+        + (f", {points(tally.replayed)} of them had been issued before" if tally.replayed else ""),
+        "Points debited": points(tally.points) if is_news else f"0 now; {points(tally.points)} before",
         "Credited": points(tally.credited),
         "Held": f"{points(tally.held)}, until an account is registered" if tally.held else "0",
         "Not debited": undebited
