@@ -6,6 +6,7 @@ sentences with everything masked that looks like an address or a key, and of an 
 its place, because PostgreSQL repeats values in the text of its errors.
 """
 
+import json
 import logging
 import re
 import sys
@@ -74,7 +75,10 @@ def _render(_: Any, level: str, event: MutableMapping[str, Any]) -> bytes:
     if output.as_json:
         known = {key: value for key, value in event.items() if value is not None}
         line = {"at": now, "level": level, "part": output.part, "event": name, **known}
-        return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE)
+        try:
+            return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # Something in it is not in UTF-8, as a name in the environment need not be.
+            return json.dumps(line, default=str, ensure_ascii=False).encode(errors="replace") + b"\n"
     fields = " ".join(f"{key}={_plain(value)}" for key, value in event.items() if value is not None)
     text = f"{now[11:23]} {level:<7} {name}  {fields}".rstrip()
     if output.in_color and level in _COLORS:

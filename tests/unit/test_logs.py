@@ -115,6 +115,13 @@ def test_of_an_exception_its_kind_and_place_are_told_and_never_its_text(written:
     assert "ada" not in written[-1]
 
 
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_a_name_that_is_not_in_utf_8_is_told_all_the_same(written: list[str], log_format: str) -> None:
+    logs.configure("web", log_format=log_format)
+    logs.logger().warning("setting_not_known", name="POINTS_caf\udce9")
+    assert ('"name": "POINTS_caf?"' if log_format == "json" else "name=POINTS_caf?") in written[-1]
+
+
 def test_a_task_that_failed_is_named_without_the_text_of_its_error(written: list[str]) -> None:
     logs.configure("worker", log_format="json")
     context = {"name": "points.issue", "id": "some-id", "exc": "ValueError('ada@example.com')"}
