@@ -58,7 +58,7 @@ class CsvFile:
             self._raw.close()
             raise Refused(f"{self.name} is a workbook, as Excel saves it, and no CSV file: save it as “CSV UTF-8”.")
         encoding = "utf-16" if sample[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        self.delimiter = _delimiter(_decode(sample, encoding))
+        self.delimiter = _delimiter(sample.decode(encoding, errors="ignore"))
         self._text = io.TextIOWrapper(self._raw, encoding, errors="surrogateescape", newline="")
 
     @property
@@ -119,13 +119,6 @@ def _why(error: csv.Error) -> str:
     if "field limit" in words:
         return f"a cell has more than {csv.field_size_limit()} characters, perhaps behind a quote that is never closed"
     return "a quote is opened and never closed" if "end of data" in words else words
-
-
-def _decode(sample: bytes, encoding: str) -> str:
-    """Decode the start of a file up to the last line that is there in full."""
-    text = sample.decode(encoding, errors="ignore")
-    whole = len(sample) < _SAMPLE_BYTES
-    return text if whole else text.rpartition("\n")[0] or text
 
 
 def _delimiter(sample: str) -> str:

@@ -206,6 +206,12 @@ def test_a_first_line_that_may_have_lost_its_address_is_a_bad_line(path: Path, f
     assert ([bad.line for bad in read.bad], [list(part.emails) for part in _parts(read)]) == ([1], [[BOB]])
 
 
+def test_a_line_so_long_that_only_its_start_is_looked_at_beforehand_tells_the_delimiter_too(path: Path) -> None:
+    path.write_text(f"email;notes,remarks\n{ANN};{'x' * 70_000}\n")
+    read = _read(path)
+    assert (read.bad, [list(part.emails) for part in _parts(read)]) == ([], [[ANN]])
+
+
 @pytest.mark.parametrize("delimiter", [";", ",", "\t", "|"])
 def test_the_line_that_tells_excel_the_delimiter_is_none(path: Path, delimiter: str) -> None:
     path.write_text(f"sep={delimiter}\nname{delimiter}email\nAnn{delimiter}{ANN}\n")
