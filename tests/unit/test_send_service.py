@@ -1,7 +1,10 @@
 """How `points send` calls: patient with what passes, plain about what does not, and careful with the key."""
 
+import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +15,7 @@ from app.cli.send import service as module
 from app.cli.send.refusals import NotAService, RefusedRecipients, TooManyRecipients, refusal
 from app.cli.send.service import GaveUp, Service
 from app.errors import PointsError, Refused
+from app.settings import settings
 
 URL = "https://points.example.com/shop"
 BODY = {"recipients": ["ann@example.com"], "amount": 1}
@@ -71,18 +75,21 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     return calls
 
 
+def _service(url: str, *, patience_s: float = 60) -> Service:
+    return Service(url, "pts_live_key", patience_s=patience_s, say=lambda _sentence: None)
+
+
 @pytest.fixture
 def service(calls: Calls) -> Iterator[Service]:
-    made = Service(URL, "pts_live_key", patience_s=60, say=lambda _sentence: None)
-    yield made
-    made.close()
+    with closing(_service(URL)) as made:
+        yield made
 
 
 def test_a_busy_service_is_asked_again_at_growing_intervals_or_when_it_says(calls: Calls, service: Service) -> None:
     busy, limited = httpx.Response(503), httpx.Response(429, headers={"Retry-After": "7"})
-    calls.answers = [busy, httpx.Response(502), limited, httpx.Response(500), ORGANIZATION]
+    calls.answers = [busy, httpx.Response(502), limited, httpx.Response(500), httpx.Response(504), ORGANIZATION]
     assert service.organization() == {"id": 1}
-    assert calls.slept_s == [1, 2, 7, 10]
+    assert calls.slept_s == [1, 2, 7, 10, 20]
 
 
 def test_patience_ends_and_begins_anew_with_each_call(calls: Calls, service: Service) -> None:
@@ -98,6 +105,75 @@ def test_a_wait_beyond_all_patience_is_not_begun(calls: Calls, service: Service)
     with pytest.raises(GaveUp, match="3600 s"):
         service.organization()
     assert calls.slept_s == []
+
+
+@pytest.mark.parametrize(("patience_s", "waits"), [(60, [1, 2, 5]), (2, [1])])
+def test_once_somebody_has_asked_to_stop_no_service_is_waited_for_long_and_never_longer_than_before(
+    calls: Calls, patience_s: float, waits: list[float]
+) -> None:
+    calls.answers = [httpx.Response(503)] * 9
+    with closing(_service(URL, patience_s=patience_s)) as service:
+        service.hurry()
+        with pytest.raises(GaveUp):
+            service.organization()
+    assert calls.slept_s == waits
+
+
+def test_an_answer_is_waited_for_longer_than_the_service_lets_a_send_wait(calls: Calls, service: Service) -> None:
+    calls.answers = [ORGANIZATION]
+    service.organization()
+    [request] = calls.requests
+    assert request.extensions["timeout"]["read"] > settings().wait_s
+
+
+@pytest.mark.parametrize(
+    ("url", "is_overheard"),
+    [
+        ("http://points.example.com", True),
+        ("https://points.example.com", False),
+        ("http://127.0.0.1:8000", False),
+        ("http://localhost:8000", False),
+        ("http://[::1]:8000", False),
+    ],
+)
+def test_a_key_that_travels_to_another_machine_unencrypted_may_be_overheard(url: str, is_overheard: bool) -> None:
+    with closing(_service(url)) as service:
+        assert service.is_overheard is is_overheard
+
+
+class _Here(BaseHTTPRequestHandler):
+    """A service on this machine, and a proxy for others, that tells which address it was asked for."""
+
+    def do_GET(self) -> None:
+        content = json.dumps(_envelope({"asked": self.path})).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_proxy_that_the_environment_names_is_for_the_world_outside_and_not_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with HTTPServer(("127.0.0.1", 0), _Here) as server:
+        here = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("http_proxy", here)
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        answering = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        answering.start()
+        try:
+            asked = []
+            for url in (here, "http://points.example.com"):
+                with closing(_service(url)) as service:
+                    asked.append(service.organization()["asked"])
+        finally:
+            server.shutdown()
+            answering.join()
+    assert asked == ["/v1/organization", "http://points.example.com/v1/organization"]
 
 
 def test_a_network_that_goes_is_waited_for_but_one_that_never_was_there_is_not(calls: Calls, service: Service) -> None:
@@ -189,8 +265,7 @@ def test_a_part_that_was_sent_in_another_form_is_told_how_to_go_on() -> None:
 
 @pytest.mark.parametrize("url", ["http://a..b", f"http://{'x' * 64}.example"])
 def test_a_host_that_can_have_no_name_is_not_reached(url: str) -> None:
-    service = Service(url, "pts_live_key", patience_s=1, say=lambda _sentence: None)
-    with closing(service), pytest.raises(Refused, match="cannot be reached"):
+    with closing(_service(url, patience_s=1)) as service, pytest.raises(Refused, match="cannot be reached"):
         service.organization()
 
 

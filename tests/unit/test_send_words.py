@@ -28,14 +28,17 @@ def _pairs(out: io.StringIO) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("balance", "left"),
+    ("balance", "settled", "cost", "left"),
     [
-        (30, "0"),
-        (29, "The balance pays only the first 2; the others are not debited."),
-        (9, "The balance pays nobody."),
+        (30, 0, "30", "0"),
+        (29, 0, "30", "The balance pays only the first 2; the others are not debited."),
+        (9, 0, "30", "The balance pays nobody."),
+        (10, 2, "10", "0"),  # Whom an earlier run has paid costs nothing.
     ],
 )
-def test_a_plan_says_whom_the_balance_pays(recipients: Recipients, balance: int, left: str) -> None:
+def test_a_plan_says_what_it_costs_and_whom_the_balance_pays(
+    recipients: Recipients, balance: int, settled: int, cost: str, left: str
+) -> None:
     organization = {"id": 7, "name": "Acme", "balance": balance}
     out = io.StringIO()
     words.plan(
@@ -43,11 +46,12 @@ def test_a_plan_says_whom_the_balance_pays(recipients: Recipients, balance: int,
         intent=_INTENT,
         recipients=recipients,
         organization=organization,
-        settled=0,
+        settled=settled,
         parts=1,
         column="email",
     )
-    assert _pairs(out)["Left after"] == left
+    shown = _pairs(out)
+    assert (shown["Costs in total"], shown["Left after"]) == (cost, left)
 
 
 @pytest.mark.parametrize(
