@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ from app.cli.send.recipients import Part, Recipients, campaign, idempotency_key
 from app.errors import Refused
 
 ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
+_PEOPLE = f"name,email\nAnn,{ANN}\n"
 
 
 _opened: list[Recipients] = []
@@ -57,22 +59,25 @@ def _parts(recipients: Recipients, size: int = 10_000) -> list[Part]:
         (f"Kunde,Adresse\nAnn,{ANN}\nBob,{BOB}\n", [2, 3], "Adresse"),
         (f"Lee,{ANN},1\nKay,{BOB},2\n", [1, 2], "column 2"),
         (f'{ANN};"Lee, Ann"\n{BOB};"Kay, Bob"\n', [1, 2], "column 1"),
-        (f"\n\nemail,x\n,\n{ANN},1\n\n{BOB},2\n\n", [5, 7], "email"),
+        (f"\n\nemail,x\n , \n{ANN},1\n\n{BOB},2\n\n", [5, 7], "email"),
         (f'name,email\n"Ann\nLee",{ANN}\nBob,{BOB}\n', [2, 4], "email"),
         (f"email\r{ANN}\r{BOB}\r", [2, 3], "email"),
         (f"x\tmail\n;\t{ANN}\n;\t{BOB}\n", [2, 3], "mail"),
+        (f"e.mail,name\n{ANN},Ann\n{BOB},Bob\n", [2, 3], "e.mail"),
         (f"user email,reports to\n{ANN},boss@example.com\n{BOB},boss@example.com\n", [2, 3], "user email"),
     ],
 )
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
 def test_the_addresses_are_found_whoever_wrote_the_file(
     path: Path, content: str, lines: list[int], heading: str, encoding: str
 ) -> None:
-    path.write_bytes(content.removeprefix("\ufeff" if encoding == "utf-16" else "").encode(encoding))
+    mark = "" if encoding == "utf-8" else "\ufeff"  # Of UTF-16 it tells which of the two it is.
+    path.write_bytes((content if content.startswith(mark) else mark + content).encode(encoding))
     with closing(CsvFile(path)) as file:
         assert find_column(file, None).heading == heading
-    [part] = _parts(_read(path))
-    assert (part.number, part.lines, list(part.emails)) == (1, lines, [ANN, BOB])
+    recipients = _read(path)
+    [part] = _parts(recipients)
+    assert (part.number, part.lines, list(part.emails), recipients.bad) == (1, lines, [ANN, BOB], [])
 
 
 @pytest.mark.parametrize("column", ["To", "to", "2"])
@@ -80,6 +85,37 @@ def test_a_column_is_taken_by_its_heading_or_number(path: Path, column: str) -> 
     path.write_text(f"email,to\n{ANN},{BOB}\n")
     [part] = _parts(_read(path, column))
     assert list(part.emails) == [BOB]
+
+
+def test_a_heading_by_which_a_column_was_asked_for_is_no_bad_line(path: Path) -> None:
+    path.write_text(f"name,contact.address\nAnn,{ANN}\n")
+    recipients = _read(path, "contact.address")
+    assert (recipients.bad, recipients.count) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\xff\xfe" + _PEOPLE.encode(), "begins as UTF-16 and is none: save it as CSV in UTF-8"),
+        (_PEOPLE.encode("utf-16-le"), "No column of people.csv holds e-mail addresses"),  # Nothing tells that it is.
+        (_PEOPLE.encode("utf-16-be"), "No column of people.csv holds e-mail addresses"),
+    ],
+    ids=["none", "unmarked le", "unmarked be"],
+)
+def test_a_file_whose_encoding_cannot_be_told_is_refused(path: Path, content: bytes, words: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(Refused, match=words):
+        _read(path)
+
+
+def test_what_can_be_read_only_once_is_refused_with_what_to_do() -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    try:
+        with pytest.raises(Refused, match="can be read only once, and must be read twice: save it as a file first"):
+            CsvFile(Path(f"/dev/fd/{reading}"))
+    finally:
+        os.close(reading)
 
 
 @pytest.mark.parametrize(
