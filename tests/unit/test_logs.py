@@ -5,6 +5,7 @@ import logging
 import re
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,29 @@ def test_of_an_exception_its_kind_and_place_are_told_and_never_its_text(written:
     assert line["error"] == "ValueError"
     assert line["places"][-1].startswith(__file__)
     assert "ada" not in written[-1]
+
+
+def test_of_a_deep_fault_the_innermost_places_are_told_the_deepest_last() -> None:
+    def fall(depth: int) -> None:
+        if depth == 0:
+            raise ValueError
+        fall(depth - 1)
+
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # It has no words.
+        fall(5)
+    line = fall.__code__.co_firstlineno
+    assert logs.places_of(caught.value.__traceback__) == [f"{__file__}:{line + below}" for below in (3, 3, 2)]
+
+
+def test_what_a_library_warns_of_in_python_s_way_is_a_line_like_any_other(written: list[str]) -> None:
+    logging.captureWarnings(capture=False)
+    logs.configure("web", log_format="json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("ada@example.com is an old form", DeprecationWarning, stacklevel=1)
+    line = last(written)
+    assert (line["event"], line["logger"], line["level"]) == ("message", "py.warnings", "warning")
+    assert "ada@" not in line["message"]
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
