@@ -4,6 +4,7 @@ import pytest
 from celery import Celery
 
 from app import queue
+from app.metrics import state
 
 
 @pytest.mark.usefixtures("broker")
@@ -16,6 +17,7 @@ def test_messages_for_sends_and_scheduled_ones_are_counted_together(monkeypatch:
         assert queue.messages_waiting() == 1
         app.send_task(queue.SWEEP, queue=queue.SCHEDULED_QUEUE)
         assert queue.messages_waiting() == 2
+        assert [(metric.name, metric.samples[0].value) for metric in state.broker()] == [("points_broker_messages", 2)]
 
 
 @pytest.mark.usefixtures("broker")

@@ -183,9 +183,12 @@ def test_a_key_that_is_30_days_old_is_kept_by_what_beat_has_run_and_one_of_32_da
         assert list(connection.execute(statement).scalars()) == ["30 days"]
 
 
-def test_the_audit_task_notes_what_it_found(tasks: ModuleType) -> None:
+def test_the_audit_task_notes_what_it_found_and_a_breach_is_an_error_in_the_log(
+    tasks: ModuleType, events: list[MutableMapping[str, Any]]
+) -> None:
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 10)
+    events.clear()
     tasks.audit()
     noted = last_runs.last_audit(process_redis.redis())
     assert noted is not None
@@ -197,6 +200,9 @@ def test_the_audit_task_notes_what_it_found(tasks: ModuleType) -> None:
     assert noted is not None
     assert noted.breaches > 0
     assert tally.take()["points_audits|not_balanced"] == 1
+    told = [(event["event"], event["log_level"], event["breaches"]) for event in events]
+    assert told == [("audited", "info", 0), ("audited", "error", noted.breaches)]
+    assert noted.seconds == events[-1]["seconds"] < 60
 
 
 def test_an_audit_that_redis_does_not_hear_of_is_told_in_the_log(
@@ -217,3 +223,4 @@ def test_an_audit_that_does_not_end_in_its_time_is_given_up_and_notes_nothing(
     tasks.audit()
     assert last_runs.last_audit(process_redis.redis()) is None
     assert [event["event"] for event in events] == ["audit_not_finished"]
+    assert tally.take() == {"points_audits|not_finished": 1}

@@ -36,8 +36,8 @@ def acceptance(
 class House:
     """The batch 42 of the organization 7, for which nobody but the test does anything.
 
-    `after_the_wait` is what the batch has become once somebody has waited for it, read by the way when
-    `reads_by_the_way`; `known` is what the idempotency keys name, and `error` what a send ends with.
+    `accepted_at` is when it was accepted, and `after_the_wait` what it has become once somebody has waited for it,
+    read by the way when `reads_by_the_way`; `known` is what the idempotency keys name, `error` what a send ends with.
     """
 
     def __init__(self, calling: HasCaller) -> None:
@@ -48,6 +48,7 @@ class House:
         self.reads_by_the_way = False
         self.known: dict[str, Acceptance] = {}
         self.error: PointsError | None = None
+        self.accepted_at = 0.0
         self.waited_s: list[float] = []
 
     def send(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
@@ -59,10 +60,11 @@ class House:
             self._accept(send)
         outcome = known or acceptance()
         if outcome.status != QUEUED or wait_s == 0:
-            return Sent(outcome, 0.0, None)
+            return Sent(outcome, self.accepted_at, None)
         self.waited_s.append(wait_s)
         self.batch = self.after_the_wait or self.batch
-        return Sent(outcome, 0.0, (self.batch, rows.issue().transactions) if self.reads_by_the_way else None)
+        read = (self.batch, rows.issue().transactions) if self.reads_by_the_way else None
+        return Sent(outcome, self.accepted_at, read)
 
     def _accept(self, send: Send) -> None:
         flags = self._calling.caller.organization

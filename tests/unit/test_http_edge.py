@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -94,6 +95,20 @@ def test_of_what_machines_ask_every_few_seconds_only_what_goes_wrong_has_a_line(
         client.get(path)
     lines = [(event["route"], event["status"]) for event in events if event["event"] == "request"]
     assert lines == [("/readyz", 503)]
+
+
+def test_how_long_a_request_took_is_counted_and_logged_in_seconds(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch, events: list[MutableMapping[str, Any]]
+) -> None:
+    def counted() -> float:
+        labels = {"method": "GET", "route": "/v1/organization"}
+        return REGISTRY.get_sample_value("points_request_seconds_sum", labels) or 0.0
+
+    before, moments = counted(), iter((10.0, 10.25))
+    monkeypatch.setattr("app.api.record.perf_counter", lambda: next(moments))
+    errors_of(client.get("/v1/organization"), 401)
+    assert [event["seconds"] for event in events if event["event"] == "request"] == [0.25]
+    assert counted() - before == pytest.approx(0.25)
 
 
 def test_healthz_is_200_while_everything_else_is_away(client: FlaskClient) -> None:

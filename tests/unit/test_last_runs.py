@@ -1,4 +1,4 @@
-"""When a sweep last ran is noted for people, and is never a reason to fail."""
+"""When a sweep and an audit last ran is noted for people, and a sweep's note is never a reason to fail."""
 
 from collections.abc import Iterator, MutableMapping
 from typing import Any
@@ -7,6 +7,7 @@ import pytest
 from fakeredis import FakeRedis
 
 from app import last_runs, process_redis
+from app.last_runs import LastAudit
 
 
 @pytest.fixture
@@ -30,3 +31,12 @@ def test_how_long_ago_a_sweep_ran_is_known_once_one_ran(redis: FakeRedis, monkey
     assert last_runs.swept_s_ago(redis) == pytest.approx(7.5)
     monkeypatch.setattr("time.time", lambda: 999.0)  # A clock that was set back.
     assert last_runs.swept_s_ago(redis) == 0
+
+
+def test_the_last_audit_is_known_by_when_it_ended_and_what_it_took_and_found(
+    redis: FakeRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert last_runs.last_audit(redis) is None
+    monkeypatch.setattr("time.time", lambda: 1_000.0)
+    last_runs.note_audit(seconds=1.5, breaches=2)
+    assert last_runs.last_audit(redis) == LastAudit(ended_at=1_000.0, seconds=1.5, breaches=2)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from prometheus_client import REGISTRY
 from werkzeug.test import TestResponse
 
 from app.api import create_app
@@ -46,6 +47,19 @@ def test_a_wait_that_runs_out_is_202_and_says_where_to_look(client: FlaskClient,
     assert response.headers["Location"] == "/v1/batches/42"
     assert 1 <= int(response.headers["Retry-After"]) <= 60
     assert house.waited_s == [25]
+
+
+def test_a_wait_is_counted_in_seconds_from_the_batch_accepted_to_its_answer(
+    client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counted() -> float:
+        return REGISTRY.get_sample_value("points_send_wait_seconds_sum", {"status": "202"}) or 0.0
+
+    before, moments = counted(), iter((10.0, 10.75))
+    monkeypatch.setattr("app.api.record.perf_counter", lambda: next(moments))
+    house.accepted_at = 10.25
+    data_of(send(client), 202)
+    assert counted() - before == pytest.approx(0.5)
 
 
 def test_the_wait_is_a_setting(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
