@@ -8,7 +8,9 @@ import pytest
 from redis.exceptions import RedisError
 
 from app import hints, last_runs, process_redis
+from app.api import create_app
 from tests.crash.proxy import Proxy
+from tests.integration import books
 
 
 @pytest.fixture
@@ -51,3 +53,13 @@ def test_to_tell_a_silent_redis_something_ends(proxy: Proxy, events: list[Mutabl
     last_runs.note_sweep()
     assert time.monotonic() - began < 10
     assert [event["event"] for event in events] == ["hint_lost", "sweep_not_noted"]
+
+
+@pytest.mark.usefixtures("database")
+def test_the_limit_of_calls_lets_everybody_through_soon(proxy: Proxy) -> None:
+    authorized = {"Authorization": f"Bearer {books.make_live_key(books.make_organization())}"}
+    client = create_app().test_client()
+    proxy.tell("hole")
+    began = time.monotonic()
+    assert [client.get("/v1/organization", headers=authorized).status_code for _ in range(3)] == [200] * 3
+    assert time.monotonic() - began < 10

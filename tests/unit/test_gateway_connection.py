@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.http.errors import ParseException
 
-from app.api.gateway_connection import ConnectionWorker
+from app.api.gateway_connection import READ_DEADLINE_S, Connection, ConnectionWorker
 from tests.deadline import TIMEOUT_S
 
 
@@ -136,11 +136,29 @@ def test_a_caller_that_has_gone_is_not_waited_for(ended: Ended) -> None:
     assert ended.is_over()
 
 
-def test_behind_a_body_that_cannot_be_read_no_other_request_is_looked_for() -> None:
+def test_a_caller_has_so_long_for_its_request_and_what_it_has_not_sent_by_then_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moments = iter((0.0, 0.0, READ_DEADLINE_S - 0.05, READ_DEADLINE_S))
+    monkeypatch.setattr("app.api.gateway_connection.time", SimpleNamespace(monotonic=lambda: next(moments)))
+    peer, ours = socket.socketpair()
+    with peer, Connection(fileno=ours.detach()) as connection:
+        connection.setblocking(True)
+        peer.sendall(b"GET / HT")
+        assert connection.recv(100) == b"GET / HT"
+        began = time.monotonic()
+        assert connection.recv(100) == b""
+        assert time.monotonic() - began < READ_DEADLINE_S / 2
+        peer.sendall(b"TP/1.1")
+        assert connection.recv(100) == b""
+
+
+def test_behind_a_body_that_cannot_be_read_or_is_not_read_whole_no_other_request_is_looked_for() -> None:
     def finish_body(**_: object) -> bool:
         raise ParseException
 
     worker = ConnectionWorker.__new__(ConnectionWorker)
     assert not worker._keepalive_after(SimpleNamespace(parser=SimpleNamespace(finish_body=finish_body)), True)
-    whole = SimpleNamespace(parser=SimpleNamespace(finish_body=lambda **_: True))
-    assert worker._keepalive_after(whole, True)
+    for is_read in (True, False):
+        conn = SimpleNamespace(parser=SimpleNamespace(finish_body=lambda is_read=is_read, **_: is_read))
+        assert worker._keepalive_after(conn, True) is is_read
