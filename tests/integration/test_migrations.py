@@ -1,9 +1,11 @@
 """The migrations on a server of their own: up, down and up again, and equal to the models."""
 
+from typing import Any
+
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, event, text
 
 import migrations
 from app.connections import engine
@@ -56,6 +58,25 @@ def test_the_migrations_go_up_and_down_and_up_again(server_url: str, scratch: En
     assert catalog(scratch) == []
     migrations.upgrade(server_url)
     assert catalog(scratch) == first
+
+
+@pytest.mark.usefixtures("scratch")
+def test_a_migration_waits_for_no_lock_for_long_and_has_a_minute_for_each_statement(server_url: str) -> None:
+    limits: set[tuple[str, str]] = set()
+
+    def look(_connection: Connection, cursor: Any, statement: str, *_: object) -> None:
+        if statement.lstrip().startswith("CREATE TABLE organizations"):
+            [limit] = cursor.connection.execute(
+                "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"
+            )
+            limits.add(limit)
+
+    event.listen(Engine, "before_cursor_execute", look)
+    try:
+        migrations.upgrade(server_url)
+    finally:
+        event.remove(Engine, "before_cursor_execute", look)
+    assert limits == {("5s", "1min")}
 
 
 def test_upgrading_a_database_that_is_up_to_date_changes_nothing(server_url: str, scratch: Engine) -> None:
