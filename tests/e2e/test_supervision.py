@@ -68,7 +68,10 @@ def test_a_first_start_shows_keys_that_work_and_a_batch_that_was_issued(own_serv
 @pytest.mark.parametrize(
     ("settings", "shown"),
     [
-        ({"POINTS_AMOUNT_MAX": "10", "POINTS_RECIPIENTS_MAX": "1"}, "ada@example.com    10 points, credited"),
+        (
+            {"POINTS_AMOUNT_MAX": "10", "POINTS_RECIPIENTS_MAX": "1", "POINTS_SANDBOX_BALANCE": "0"},
+            "ada@example.com    10 points, credited",
+        ),
         ({"POINTS_RATE_LIMIT": "1/day"}, "A first batch was not issued: HTTP Error 429"),
     ],
 )
@@ -141,6 +144,27 @@ def test_a_start_that_waits_for_the_migration_of_another_ends_when_it_is_asked_t
             starting.send_signal(signal.SIGINT)
             said, _ = starting.communicate(timeout=STARTED_IN_S)
     assert (starting.returncode, said.splitlines()[-1]) == (0, "Everything is stopped.")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_start_that_waits_is_ended_by_ctrl_c_by_a_scheduler_and_by_a_terminal_that_goes_away(
+    own_service: Service, number: signal.Signals
+) -> None:
+    datadir = DataDir(own_service.data_dir)
+    datadir.create()
+    at_work = datadir.try_lock("use.lock", shared=True)
+    assert at_work is not None
+    command = own_service.command("up", *_ports(own_service))
+    pipe = subprocess.PIPE
+    with at_work, subprocess.Popen(command, env=own_service.environment, stdout=pipe, stderr=pipe, text=True) as up:
+        assert up.stdout is not None
+        assert "Waiting for a command" in up.stdout.readline()
+        up.send_signal(number)
+        try:
+            _, told = up.communicate(timeout=30)
+        finally:
+            up.kill()  # While the database is in use, it has started nothing yet.
+    assert (up.returncode, told) == (1, "points: Interrupted. Nothing was started.\n")
 
 
 def test_a_command_that_is_ended_leaves_no_server_behind(own_service: Service, tmp_path: Path) -> None:
@@ -268,14 +292,14 @@ def test_a_second_start_on_the_same_data_says_so(own_service: Service) -> None:
     assert "Traceback" not in second.stderr
 
 
-def test_a_port_that_is_taken_is_named_with_the_option_that_changes_it(own_service: Service) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", own_service.port))
-        taken.listen()
-        refused = own_service.run(["up", "--port", str(own_service.port), "--data-dir", str(own_service.data_dir)])
+@pytest.mark.parametrize("option", ["--port", "--flower-port"])
+def test_a_port_that_is_taken_is_named_with_the_option_that_changes_it(own_service: Service, option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = str(server.getsockname()[1])
+        refused = own_service.run(["up", *_ports(own_service), option, taken, "--data-dir", str(own_service.data_dir)])
     assert refused.returncode == 1
-    assert f"Port {own_service.port} is taken" in refused.stderr
-    assert "--port" in refused.stderr
+    assert f"Port {taken} is taken" in refused.stderr
+    assert f" {option} " in refused.stderr
 
 
 def test_data_of_another_version_of_postgresql_is_named(own_service: Service) -> None:

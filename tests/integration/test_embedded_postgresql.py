@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from app.errors import Refused
-from app.local import postgresql
+from app.local import postgresql, servers
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
@@ -88,6 +88,26 @@ def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(privat
         assert running is not None
         assert not psutil.pid_exists(running.pid) or running.status() == psutil.STATUS_ZOMBIE
         assert server.process() is None
+
+
+def test_a_command_stops_the_server_that_it_has_started_unless_another_still_uses_it(
+    private_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL")
+    datadir = DataDir(private_folder / "data")
+    datadir.create()
+    server = PostgreSQL(datadir)
+    another = datadir.try_lock("use.lock", shared=True)
+    assert another is not None
+    try:
+        with another, servers.database(datadir):
+            pass
+        assert server.process() is not None
+        with servers.database(datadir):
+            pass
+        assert server.process() is None
+    finally:
+        server.stop()
 
 
 def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) -> None:

@@ -28,6 +28,15 @@ def test_a_port_is_free_until_somebody_listens_on_it_and_again_after(address: st
     assert ports.is_free(port)
 
 
+def test_the_port_of_a_server_that_has_just_ended_is_free_though_the_system_remembers_its_callers() -> None:
+    with socket.create_server((ports.HOST, 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection((ports.HOST, port)) as caller:
+            server.accept()[0].close()  # Who closes first is remembered for a minute.
+            assert caller.recv(1) == b""
+    assert ports.is_free(port)
+
+
 def test_a_taken_port_is_refused_with_a_way_out() -> None:
     with socket.socket() as server:
         server.bind((ports.HOST, 0))
