@@ -1,0 +1,58 @@
+"""What the commands of an operator say of modes and states, in words and in documents."""
+
+from inspect import unwrap
+from typing import Any
+
+import click
+import pytest
+
+from app.cli.answer import Answer
+from app.cli.keys import keys
+from app.cli.organizations import organizations
+from tests.integration import books
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def _answer(group: click.Group, name: str, *arguments: Any) -> Answer:
+    """Give a command, and return what it answers."""
+    command = group.commands[name]
+    assert command.callback is not None
+    answer: Answer = unwrap(command.callback)(*arguments)
+    return answer
+
+
+def test_a_key_is_said_to_be_live_or_development_as_it_is_made_and_where_it_is_listed() -> None:
+    organization_id = books.make_organization()
+    for development, mode in ((False, "live"), (True, "development")):
+        made = _answer(keys, "create", organization_id, development)
+        assert made._sentence is not None
+        assert made._sentence.startswith("pts_dev_" if development else "pts_live_")
+        assert f"This is {mode} key " in made._sentence
+    listed: Any = _answer(keys, "list", organization_id)._document
+    assert [(key["mode"], key["start"][:8]) for key in listed] == [("live", "pts_live"), ("development", "pts_dev_")]
+
+
+def test_a_refill_says_which_of_the_balances_it_has_raised() -> None:
+    organization_id = books.make_organization(100, sandbox_balance=7)
+    for sandbox, words in ((False, "the live balance is 105."), (True, "the sandbox balance is 12.")):
+        assert _answer(organizations, "refill", organization_id, 5, sandbox)._sentence == f"Refilled 5 points; {words}"
+
+
+@pytest.mark.parametrize(
+    ("commands", "state"),
+    [
+        ([], "may issue"),
+        (["disable"], "disabled"),
+        (["suspend"], "suspended"),
+        (["disable", "suspend"], "disabled, suspended"),
+    ],
+)
+def test_a_person_reads_what_keeps_an_organization_from_issuing(
+    capsys: pytest.CaptureFixture[str], commands: list[str], state: str
+) -> None:
+    organization_id = books.make_organization()
+    for command in commands:
+        _answer(organizations, command, organization_id)
+    _answer(organizations, "show", organization_id).print(as_json=False)
+    assert f" {state} " in capsys.readouterr().out
