@@ -175,6 +175,15 @@ def test_the_rows_of_one_batch_are_listed_from_its_last_to_its_first(organizatio
         assert walk_transactions(stranger) == walk_batches(stranger) == []
 
 
+@pytest.mark.usefixtures("database")
+def test_the_lists_of_an_address_in_one_batch_hold_nothing_of_the_batches_beside_it() -> None:
+    organization_id = books.make_organization(100)
+    for batch_id in [books.issue_now(organization_id, [ANN], 1) for _ in range(3)]:
+        filters = Filters(organization_id=organization_id, sandbox=False, email_key=ANN, batch_id=batch_id)
+        assert walk_transactions(filters) == [batch_id * POSITIONS]
+        assert walk_batches(filters) == [batch_id]
+
+
 def test_a_place_and_a_batch_that_nobody_was_ever_given_cost_no_more_than_others(organization: int) -> None:
     filters = Filters(organization_id=organization, sandbox=False, email_key=ANN)
     for read, look in ((transaction_pages.page, look_at_transactions), (batch_pages.page, look_at_batches)):
