@@ -16,7 +16,7 @@ from rich.console import Console
 from app.cli.send import send, stages
 from app.cli.send.column import Column
 from app.cli.send.earlier import Earlier, Intent
-from app.cli.send.recipients import Recipients
+from app.cli.send.recipients import Part, Recipients, idempotency_key
 from app.cli.send.report import report
 from app.cli.send.results import ResultFile
 from app.cli.send.run import Choices, Run, prepared
@@ -132,6 +132,19 @@ def test_the_result_never_replaces_the_file_itself_however_it_is_called(
         pytest.raises(Refused, match="would replace the file itself"),
         prepared(_choices(path, result=Path(spelling))),
     ):
+        pass
+
+
+def test_whom_a_killed_run_has_paid_is_not_paid_once_more_because_the_file_has_changed_since(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Service, "organization", lambda _: {"id": 7, "name": "Acme", "balance": 100})
+    choices, paid = _choices(path), _EMAILS[:2]
+    issued = _Batches(lambda _: {"debited": True, "credited": False}).send({"recipients": paid}, "")
+    with ResultFile(choices.result_path) as killed:
+        killed.begin([])
+        killed.write(Part(number=1, lines=[1, 2], emails=paid), issued, idempotency_key("c" * 64, 1))
+    with pytest.raises(Refused, match="2 of its recipients were paid then"), prepared(choices):
         pass
 
 
