@@ -33,6 +33,12 @@ def test_nobody_enters_postgresql_without_the_password_or_from_elsewhere(servers
         psycopg.connect(servers.database_url, password=f"not {password}")
 
 
+def test_the_log_of_postgresql_repeats_no_value_of_a_statement_that_failed(unmigrated: PostgreSQL) -> None:
+    with psycopg.connect(unmigrated.url()) as connection, pytest.raises(psycopg.DataError):
+        connection.execute("SELECT 'ann@example.com'::integer")
+    assert "ann@" not in (unmigrated._datadir.path / "postgresql.log").read_text()
+
+
 def test_valkey_keeps_what_it_is_told_and_listens_to_this_machine_alone(servers: Servers) -> None:
     with Redis.from_url(servers.redis_url, decode_responses=True) as client:
         found = client.config_get("bind", "appendonly", "maxmemory-policy", "save")

@@ -110,6 +110,16 @@ def test_a_command_stops_the_server_that_it_has_started_unless_another_still_use
         server.stop()
 
 
+def test_a_server_of_another_folder_is_left_alone_though_it_has_the_number_that_is_noted_here(
+    private_folder: Path, unmigrated: PostgreSQL
+) -> None:
+    server = PostgreSQL(DataDir(private_folder))
+    server._folder.mkdir()
+    (server._folder / "postmaster.pid").write_text((unmigrated._folder / "postmaster.pid").read_text())
+    assert unmigrated.process() is not None
+    assert server.process() is None
+
+
 def test_a_first_start_that_was_cut_short_is_begun_anew(private_folder: Path) -> None:
     datadir = DataDir(private_folder / "data")
     # initdb writes this file long before its last.

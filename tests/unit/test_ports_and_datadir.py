@@ -130,6 +130,15 @@ def test_files_are_for_their_owner_alone_and_drafts_do_not_stay(datadir: DataDir
     assert files == {"servers.json": 0o600, "secrets.json": 0o600}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root works in the folder of somebody else")
+def test_what_root_makes_in_the_folder_of_somebody_else_belongs_to_them(datadir: DataDir) -> None:
+    os.chown(datadir.path, 65_534, 65_534)
+    datadir.write("servers.json", {"a": 1})
+    with datadir.locked("start.lock"):
+        made = {path.name: (path.stat().st_uid, path.stat().st_gid) for path in datadir.path.iterdir()}
+    assert made == dict.fromkeys(("servers.json", "start.lock"), (65_534, 65_534))
+
+
 def test_a_password_is_made_once_for_each_name(datadir: DataDir) -> None:
     first = datadir.password("valkey")
     assert len(first) >= 32  # 24 random bytes as text.
