@@ -16,8 +16,9 @@ def main() -> None:
     values.ValueClass = values.MultiProcessValue(lambda: processes._slot)  # type: ignore[no-untyped-call]
     processes.take_slot()
     # The metrics take the kind of value that there is when they are made.
-    from app.metrics.requests import count_request  # noqa: PLC0415
+    from app.metrics.requests import count_request, watch_connections  # noqa: PLC0415
 
+    watch_connections()
     for line in sys.stdin:
         for _ in range(int(line)):
             count_request("GET", "/test", 200, 0.01)

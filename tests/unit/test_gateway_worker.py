@@ -3,7 +3,9 @@
 import json
 import logging
 import socket
+from collections.abc import MutableMapping
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from gunicorn.config import Config
@@ -14,6 +16,8 @@ from gunicorn.http.errors import (
     LimitRequestLine,
     ParseException,
 )
+from prometheus_client import REGISTRY
+from structlog.contextvars import bind_contextvars
 
 from app.api.gateway_worker import GatewayWorker
 
@@ -67,6 +71,20 @@ def test_such_a_400_carries_the_headers_of_the_interface_document() -> None:
     assert headers["Vary"] == "Accept, Authorization"
     assert headers["Via"] == "1.1 points"
     assert not any(character.isdigit() for character in headers["Server"])  # It gives no version.
+
+
+def test_such_a_400_is_counted_and_its_line_is_not_taken_for_one_of_the_request_before(
+    events: list[MutableMapping[str, Any]],
+) -> None:
+    def counted() -> float:
+        labels = {"method": "other", "route": "no route", "status": "400"}
+        return REGISTRY.get_sample_value("points_requests_total", labels) or 0
+
+    before = counted()
+    bind_contextvars(request_id="the one before")
+    answer_to(InvalidRequestLine("nonsense"))
+    assert counted() - before == 1
+    assert [(event["event"], event.get("request_id")) for event in events] == [("not_a_request", None)]
 
 
 def test_a_peer_that_is_gone_is_no_error() -> None:

@@ -61,6 +61,12 @@ def counted(shared: Path) -> float:
     return registry.get_sample_value("points_requests_total", labels) or 0
 
 
+def allowed(shared: Path) -> float | None:
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=str(shared))  # type: ignore[no-untyped-call]
+    return registry.get_sample_value("points_database_connections", {"which": "allowed"})
+
+
 def test_processes_at_once_have_slots_of_their_own_and_add_up(shared: Path) -> None:
     webs = [Web(), Web()]
     assert {web.count(3) for web in webs} == {"0", "1"}
@@ -81,6 +87,17 @@ def test_who_takes_the_place_of_a_dead_process_counts_on_in_its_files(shared: Pa
     second.end()
     assert counted(shared) == 7
     assert sorted(path.name for path in shared.iterdir()) == files
+
+
+def test_the_connections_of_a_dead_process_count_no_more(shared: Path) -> None:
+    webs = [Web(), Web()]
+    for web in webs:
+        web.count(1)
+    shown = []
+    for web in webs:
+        shown.append(allowed(shared))
+        web.end(signal.SIGKILL)
+    assert [*shown, allowed(shared)] == [20, 10, None]  # Ten each.
 
 
 def test_what_a_killed_master_left_is_removed_and_what_a_living_one_uses_stays(shared: Path, tmp_path: Path) -> None:

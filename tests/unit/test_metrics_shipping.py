@@ -1,6 +1,7 @@
 """What workers count on its way through Redis, and the page when a server is away."""
 
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from prometheus_client.core import CollectorRegistry
 
 from app import last_runs, process_redis
 from app.metrics import shipping, state
-from app.metrics.page import page
+from app.metrics.page import Page, page
 from app.tally import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, Tally
 
 
@@ -41,6 +42,14 @@ def test_what_many_processes_count_is_added_up(redis: FakeRedis) -> None:
         shipping.ship(counted)  # Nothing is shipped twice.
     assert sample(redis, "points_issued_points_total", mode="live") == 7
     assert sample(redis, "points_sweeps_total") == 2
+
+
+def test_a_forked_process_ships_nothing_that_its_parent_has_counted_and_waits_for_no_lock_of_its_parent() -> None:
+    counted = Tally()
+    counted.count(SWEEPS)
+    with counted._lock:  # As another thread of the parent may have held it at the fork.
+        counted.forget_lock_of_the_parent()
+        assert counted.take() == {}
 
 
 @pytest.mark.parametrize(
@@ -102,6 +111,14 @@ def test_the_page_is_200_without_the_figures_of_what_is_away(
     assert "points_requests_total{" in response.text
     for name in ("points_queued_batches", "points_sweeps_total", "points_broker_messages", "points_audit_breaches"):
         assert name not in response.text
+
+
+def test_a_page_is_kept_for_a_second_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages, moments = iter((b"first", b"second")), iter((100.0, 100.9, 101.1, 101.1))
+    monkeypatch.setattr("app.metrics.page._generate", lambda: next(pages))
+    monkeypatch.setattr("app.metrics.page.time", SimpleNamespace(monotonic=lambda: next(moments)))
+    asked = Page()
+    assert [asked.text() for _ in range(3)] == [b"first", b"first", b"second"]
 
 
 def test_what_nobody_has_noted_is_absent_and_what_was_noted_is_there(
