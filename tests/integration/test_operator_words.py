@@ -6,9 +6,11 @@ from typing import Any
 import click
 import pytest
 
+from app.cli import status
 from app.cli.answer import Answer
 from app.cli.keys import keys
 from app.cli.organizations import organizations
+from app.settings import settings
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -56,3 +58,14 @@ def test_a_person_reads_what_keeps_an_organization_from_issuing(
         _answer(organizations, command, organization_id)
     _answer(organizations, "show", organization_id).print(as_json=False)
     assert f" {state} " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("scratch")
+def test_a_postgresql_that_has_no_tables_yet_is_said_to_answer(
+    server_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", server_url)
+    settings.cache_clear()
+    found = status._look_at_database()
+    assert str(found.pop("database")).startswith("PostgreSQL ")
+    assert found == {"queued_batches": None, "oldest_queued_s": None}

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from app.broker import VISIBILITY_TIMEOUT_S, broker_settings
-from app.redis_client import Sentinels
+from app.redis_client import Sentinels, redis_client
 
 # In a process of its own, because Celery reads its settings once. It prints how many seconds it was held up.
 _SUBMIT = """
@@ -37,6 +37,12 @@ def test_each_sentinel_is_an_address_of_the_broker() -> None:
     assert options["master_name"] == "points"
     assert options["sentinel_kwargs"]["password"] == "quiet"
     assert options["sentinel_kwargs"]["socket_timeout"] == options["socket_timeout"]
+
+
+def test_a_client_behind_sentinels_uses_the_database_and_the_password_of_its_address() -> None:
+    with redis_client("sentinel://:hu%40sh@w1:1/3?master=points", timeout_s=1) as client:
+        options = client.connection_pool.connection_kwargs
+    assert (options["db"], options["password"]) == (3, "hu@sh")
 
 
 def test_sentinels_without_a_password_get_none() -> None:

@@ -149,3 +149,9 @@ def test_web_and_flower_need_a_port_each() -> None:
     done = CliRunner().invoke(points, ["up", "--port", "18000", "--flower-port", "18000"])
     assert done.exit_code == 2
     assert "are both 18000" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--balance", "--sandbox-balance"])
+def test_no_organization_is_made_with_more_points_than_64_bits_count(option: str) -> None:
+    done = CliRunner().invoke(points, ["organizations", "create", "Acme", option, str(INT64_MAX + 1)])
+    assert (done.exit_code, "is not in the range" in done.stderr) == (2, True)

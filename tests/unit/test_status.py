@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli import status as module
+from app.errors import Refused
 from app.local.datadir import DataDir
 
 URL = "http://127.0.0.1:1"
@@ -70,3 +71,17 @@ def test_the_addresses_of_the_servers_are_shown_without_their_passwords(
     assert "postgresql://x:***@y/z\n" in done.output
     assert "redis://:***@y\n" in done.output
     assert "hush" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [((), "DATABASE_URL and REDIS_URL are not set"), (("REDIS_URL",), "DATABASE_URL is not set")],
+)
+def test_where_nothing_runs_it_says_what_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: tuple[str, ...], words: str
+) -> None:
+    for name in {"DATABASE_URL", "REDIS_URL"} - set(named):
+        monkeypatch.delenv(name)
+    done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path / "none")])
+    assert isinstance(done.exception, Refused)
+    assert f"there is no data directory {tmp_path / 'none'}, and {words}." in done.exception.sentence
