@@ -5,11 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery import Celery
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 from prometheus_client.core import CollectorRegistry
 
-from app import last_runs, process_redis
+from app import last_runs, process_redis, queue
 from app.metrics import shipping, state
 from app.metrics.page import Page, page
 from app.tally import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, Tally
@@ -106,7 +107,11 @@ def test_the_page_is_200_without_the_figures_of_what_is_away(
 ) -> None:
     monkeypatch.setattr(page, "_text", None)
     client.get("/healthz")
-    response = client.get("/metrics")  # PostgreSQL, Redis and the broker are out of reach.
+    # The service's own keeps the broker that it was first used with.
+    with Celery(set_as_current=False, amqp=queue._Protocol) as app:
+        app.add_defaults(queue._configuration)
+        monkeypatch.setattr(queue, "celery", app)
+        response = client.get("/metrics")  # PostgreSQL, Redis and the broker are out of reach.
     assert response.status_code == 200
     assert "points_requests_total{" in response.text
     for name in ("points_queued_batches", "points_sweeps_total", "points_broker_messages", "points_audit_breaches"):
