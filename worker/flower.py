@@ -21,7 +21,7 @@ def prepare(arguments: Sequence[str], environment: Mapping[str, str] = os.enviro
     """Set Flower's defaults in the process that is about to run it.
 
     Raises:
-        SystemExit: it would show its pages to everybody.
+        SystemExit: it would show its pages to everybody, or to nobody.
     """
     _require_password(arguments, environment)
     logs.configure("flower", log_format=settings().log_format)
@@ -49,6 +49,9 @@ def _require_password(arguments: Sequence[str], environment: Mapping[str, str]) 
     def option(name: str) -> str:
         return given.get(name) or environment.get(f"FLOWER_{name.upper()}", "")
 
+    # Flower takes several, with commas between them, and one without a colon lets nobody in.
+    if not all(":" in each for each in option("basic_auth").split(",") if each):
+        raise SystemExit("points: FLOWER_BASIC_AUTH must be user:password.")
     if option("basic_auth") or option("auth") or option("unix_socket") or option("address") in _LOOPBACK:
         return
     raise SystemExit(

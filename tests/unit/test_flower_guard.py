@@ -19,6 +19,12 @@ def require_password() -> Callable[..., Any]:
     return guard
 
 
+@pytest.mark.parametrize("given", ["secret", "ada:secret,grace"])
+def test_should_not_start_with_a_password_that_lets_nobody_in(require_password: Callable[..., Any], given: str) -> None:
+    with pytest.raises(SystemExit, match="must be user:password"):
+        require_password(["celery", "flower", "--address=127.0.0.1"], {"FLOWER_BASIC_AUTH": given})
+
+
 @pytest.mark.parametrize(
     ("arguments", "variables"),
     [
