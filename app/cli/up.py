@@ -190,7 +190,8 @@ def _introduction(datadir: DataDir, *, web_url: str, flower_url: str) -> str:
     lines = [
         "",
         click.style("The Points Issuing Service is running.", bold=True),
-        f"  HTTP      {web_url}   what it takes and answers: {web_url}/docs",
+        f"  HTTP      {web_url}",
+        f"  Docs      {web_url}/docs",
         f"  Flower    {flower_url}   user {parts.FLOWER_USER}, password {datadir.password('flower')}",
         f"  Database  {without_password(settings().database_url)}",
         f"  Redis     {without_password(settings().redis_url)}",

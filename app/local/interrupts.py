@@ -3,7 +3,6 @@
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 # How a person, a scheduler and a terminal that goes away ask a command to end.
 _INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -11,18 +10,19 @@ _INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 def end_gently() -> None:
     """Have every interrupt end this process as Ctrl-C does, but those that it was started to ignore (`nohup`)."""
-    _handle(signal.default_int_handler)
+    for interrupt in _INTERRUPTS:
+        if signal.getsignal(interrupt) is not signal.SIG_IGN:
+            signal.signal(interrupt, signal.default_int_handler)
 
 
 def ask_gently(ask_to_stop: Callable[[], None]) -> None:
-    """Have every interrupt call this, but those that this process was started to ignore."""
-    _handle(lambda *_: ask_to_stop())
+    """Have every interrupt call this; but a terminal that goes away only if this process is to end with it (`nohup`).
 
-
-def _handle(handler: Callable[[int, FrameType | None], object]) -> None:
+    A shell has what it starts in the background ignore Ctrl-C, and whoever sends that signal later means it.
+    """
     for interrupt in _INTERRUPTS:
-        if signal.getsignal(interrupt) is not signal.SIG_IGN:
-            signal.signal(interrupt, handler)
+        if interrupt != signal.SIGHUP or signal.getsignal(interrupt) is not signal.SIG_IGN:
+            signal.signal(interrupt, lambda *_: ask_to_stop())
 
 
 @contextmanager

@@ -61,8 +61,11 @@ def test_what_is_ignored_stays_ignored_while_nothing_may_be_cut_in_two() -> None
     os.kill(os.getpid(), signal.SIGHUP)
 
 
-def test_what_is_asked_to_stop_goes_on_until_it_does_and_only_by_what_it_was_not_started_to_ignore() -> None:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+def test_what_is_asked_to_stop_goes_on_until_it_does_also_in_the_background_and_outlives_a_terminal_with_nohup() -> (
+    None
+):
+    for ignored in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
     asked: list[str] = []
     ask_gently(lambda: asked.append("to stop"))
     for interrupt in _INTERRUPTS:
