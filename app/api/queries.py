@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from werkzeug.datastructures import MultiDict
 
 from app import addresses
-from app.api.schemas import FaultsFound
+from app.api.faults import FaultsFound
 from app.api_keys import Caller
 from app.errors import InvalidAddress
 from app.pages import cursors
@@ -84,7 +84,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         credited=read("credited", _flag),
         allocated=read("allocated", _flag),
     )
-    cursor = read("cursor", _cursor) or None  # An empty one is that of the first page, as some clients write none.
+    cursor = read("cursor", _cursor)
     # Whether a cursor belongs to the filters can only be told of filters without a fault.
     faults.raise_if_any()
     place = None if cursor is None else cursors.decode(kind, filters, cursor)
@@ -135,7 +135,9 @@ def _flag(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _cursor(text: str) -> str:
-    if text and not cursors.has_the_form(text):
+def _cursor(text: str) -> str | None:
+    if not text:  # The first page's, as some clients write that there is none.
+        return None
+    if not cursors.has_the_form(text):
         raise _Fault(f"{_NO_CURSOR}.")
     return text

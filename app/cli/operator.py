@@ -22,10 +22,13 @@ from app.local.postgresql import PostgreSQL
 from app.settings import settings
 
 
-def operator_command(function: Callable[..., Answer], *, makes_data: bool = True) -> Callable[..., None]:
+def operator_command(
+    function: Callable[..., Answer], *, makes_data: bool = True, migrates: bool = False
+) -> Callable[..., None]:
     """Make a function that returns an `Answer` into a command with `--json` and `--data-dir` and a database.
 
     With `makes_data` false, one that is not there yet is not made: the command would look at nothing, and be content.
+    With `migrates`, one that is not ours is brought up to date as well, which every other command refuses to do.
     """
 
     @json_option
@@ -33,7 +36,7 @@ def operator_command(function: Callable[..., Answer], *, makes_data: bool = True
     @functools.wraps(function)
     def command(*, as_json: bool, data_dir: str, **arguments: Any) -> None:
         end_gently()  # However it is ended, no server of ours is left behind.
-        with _database(DataDir(data_dir), makes_data=makes_data):
+        with _database(DataDir(data_dir), makes_data=makes_data, migrates=migrates):
             answer = function(**arguments)
         answer.print(as_json=as_json)
         if answer.exit_status:
@@ -49,24 +52,21 @@ def document(row: Any, **more: object) -> dict[str, Any]:
     return asdict(row) | more
 
 
-def say_that_it_is_new(datadir: DataDir) -> None:
-    """Say on standard error that a database was made: the folder may be another one than was meant."""
-    write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
-
-
 @contextmanager
-def _database(datadir: DataDir, *, makes_data: bool) -> Iterator[None]:
+def _database(datadir: DataDir, *, makes_data: bool, migrates: bool) -> Iterator[None]:
     """Bring a command to an up-to-date database. The embedded one is brought up to date by the way."""
     is_new = not PostgreSQL(datadir).is_initialised()
     if is_new and not makes_data and "DATABASE_URL" not in os.environ:
         raise Refused(f"There is no database in {datadir.path}. Name the right data directory with --data-dir.")
     with servers.database(datadir) as embedded:
-        if embedded and is_new:
-            say_that_it_is_new(datadir)
+        if embedded and is_new:  # The folder may be another one than was meant.
+            write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
         servers.name_servers(datadir)
         try:
             with database_in_reach():
-                if not migrations.is_up_to_date():
+                if migrates:
+                    migrations.bring_up_to_date()
+                elif not migrations.is_up_to_date():
                     if not embedded:
                         raise Refused("The database is not up to date. Run `points migrate` first.")
                     migrations.upgrade(settings().database_url)

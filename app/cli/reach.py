@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from psycopg.errors import LockNotAvailable, QueryCanceled
+from psycopg.errors import QueryCanceled
 from sqlalchemy.exc import DBAPIError
 
-from app.database import is_away
+from app.database import is_away, is_locked_out
 from app.errors import PointsError, Refused
-
-_GAVE_UP_WAITING = frozenset((LockNotAvailable.sqlstate, QueryCanceled.sqlstate))
 
 
 class Unreachable(PointsError):
@@ -29,7 +27,7 @@ def database_in_reach() -> Iterator[None]:
     except DBAPIError as error:
         if not is_away(error):
             raise
-        if getattr(error.orig, "sqlstate", None) in _GAVE_UP_WAITING:
+        if is_locked_out(error) or isinstance(error.orig, QueryCanceled):
             raise Refused(f"PostgreSQL gave up waiting ({_first_line(error)}). Give the command again.") from None
         raise Unreachable(f"The database does not answer: {_first_line(error)}.") from None
 

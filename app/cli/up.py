@@ -53,21 +53,15 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
     ask_gently(supervisor.ask_to_stop)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     with only_one, terminal:
-        _run(datadir, supervisor, terminal, port=port, flower_port=flower_port, workers=workers)
-
-
-def _run(
-    datadir: DataDir, supervisor: Supervisor, terminal: Terminal, *, port: int, flower_port: int, workers: int
-) -> None:
-    with ExitStack() as in_use:  # Until everything is stopped.
-        try:
-            with suppress(KeyboardInterrupt):  # While the start waited for something.
-                _start(datadir, supervisor, terminal, in_use, port=port, flower_port=flower_port, workers=workers)
-                supervisor.watch(until=lambda: False)
-            terminal.say("\nStopping …")
-        finally:
-            supervisor.stop()
-    terminal.say("Everything is stopped.")
+        with ExitStack() as in_use:  # Until everything is stopped.
+            try:
+                with suppress(KeyboardInterrupt):  # While the start waited for something.
+                    _start(datadir, supervisor, terminal, in_use, port=port, flower_port=flower_port, workers=workers)
+                    supervisor.watch(until=lambda: False)
+                terminal.say("\nStopping …")
+            finally:
+                supervisor.stop()
+        terminal.say("Everything is stopped.")
 
 
 def _start(

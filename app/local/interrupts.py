@@ -10,9 +10,8 @@ _INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 def end_gently() -> None:
     """Have every interrupt end this process as Ctrl-C does, but those that it was started to ignore (`nohup`)."""
-    for interrupt in _INTERRUPTS:
-        if signal.getsignal(interrupt) is not signal.SIG_IGN:
-            signal.signal(interrupt, signal.default_int_handler)
+    for interrupt in _heeded():
+        signal.signal(interrupt, signal.default_int_handler)
 
 
 def ask_gently(ask_to_stop: Callable[[], None]) -> None:
@@ -20,9 +19,8 @@ def ask_gently(ask_to_stop: Callable[[], None]) -> None:
 
     A shell has what it starts in the background ignore Ctrl-C, and whoever sends that signal later means it.
     """
-    for interrupt in _INTERRUPTS:
-        if interrupt != signal.SIGHUP or signal.getsignal(interrupt) is not signal.SIG_IGN:
-            signal.signal(interrupt, lambda *_: ask_to_stop())
+    for interrupt in {signal.SIGINT, signal.SIGTERM, *_heeded()}:
+        signal.signal(interrupt, lambda *_: ask_to_stop())
 
 
 @contextmanager
@@ -32,8 +30,7 @@ def undisturbed() -> Iterator[None]:
     To block the signals would not do: the kernel would give them to another thread, of a progress bar say.
     """
     came: list[int] = []
-    heard = [interrupt for interrupt in _INTERRUPTS if signal.getsignal(interrupt) is not signal.SIG_IGN]
-    before = {interrupt: signal.signal(interrupt, lambda number, _: came.append(number)) for interrupt in heard}
+    before = {interrupt: signal.signal(interrupt, lambda number, _: came.append(number)) for interrupt in _heeded()}
     try:
         yield
     finally:
@@ -41,3 +38,8 @@ def undisturbed() -> Iterator[None]:
             signal.signal(interrupt, handler)
         if came:
             signal.raise_signal(came[0])
+
+
+def _heeded() -> list[signal.Signals]:
+    """Return the interrupts that this process does not ignore."""
+    return [interrupt for interrupt in _INTERRUPTS if signal.getsignal(interrupt) is not signal.SIG_IGN]

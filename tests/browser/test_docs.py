@@ -66,6 +66,14 @@ def test_a_live_key_is_told_that_points_are_real(look: Look, service: Service) -
     expect(page.locator("#verify .warning")).to_be_hidden()
 
 
+def test_a_key_may_be_pasted_with_the_word_before_it_and_is_known_all_the_same(look: Look, service: Service) -> None:
+    caller = service.organization(100)
+    page = look.at("/docs")
+    page.get_by_label("API key").fill(f"Bearer {caller.live}")
+    expect(page.locator("#key-says")).to_contain_text("A live key")
+    try_call(page, "verify", 200)
+
+
 def test_a_refusal_is_shown_with_what_it_means(look: Look, service: Service) -> None:
     caller = service.organization(10)
     page = look.at("/docs")

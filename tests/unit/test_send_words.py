@@ -10,7 +10,7 @@ from rich.console import Console
 from app.cli.send import words
 from app.cli.send.earlier import Intent
 from app.cli.send.recipients import Recipients
-from app.cli.send.results import Tally
+from app.cli.send.totals import Totals
 
 _INTENT = Intent(campaign="c", amount=10, label=None, sandbox=False, organization_id=7)
 
@@ -61,10 +61,10 @@ def test_a_plan_says_what_it_costs_and_whom_the_balance_pays(
 def test_an_outcome_tells_what_is_debited_now_from_what_was(
     recipients: Recipients, replayed: int, debited: str, balance_name: str
 ) -> None:
-    tally = Tally(batches=2, replayed=replayed, points=30, debited=3, credited=3, current_balance=70)
+    totals = Totals(batches=2, replayed=replayed, points=30, debited=3, credited=3, current_balance=70)
     out = io.StringIO()
     words.outcome(
-        Console(file=out, width=200), tally=tally, recipients=recipients, sent=3, result="r.csv", undebited=None
+        Console(file=out, width=200), totals=totals, recipients=recipients, sent=3, result="r.csv", undebited=None
     )
     shown = _pairs(out)
     assert (shown["Points debited"], shown[balance_name]) == (debited, "70")

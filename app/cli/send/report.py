@@ -16,7 +16,7 @@ def report(run: Run) -> int:
         run.out.print()
         words.outcome(
             run.out,
-            tally=run.tally,
+            totals=run.totals,
             recipients=run.recipients,
             sent=run.sent,
             result=str(run.results.path),
@@ -29,7 +29,7 @@ def report(run: Run) -> int:
 
 
 def _document(run: Run) -> dict[str, Any]:
-    tally = run.tally
+    totals = run.totals
     return {
         "complete": run.stopped is None,
         "error": run.stopped,
@@ -39,14 +39,14 @@ def _document(run: Run) -> dict[str, Any]:
         "label": run.intent.label,
         "recipients": run.recipients.count,
         "sent": run.sent,
-        "debited": tally.debited,
-        "credited": tally.credited,
-        "held": tally.held,
-        "not_debited": run.sent - tally.debited,
-        "points": tally.points,
-        "current_balance": tally.current_balance,
-        "batches": tally.batches,
-        "replayed_batches": tally.replayed,
+        "debited": totals.debited,
+        "credited": totals.credited,
+        "held": totals.held,
+        "not_debited": run.sent - totals.debited,
+        "points": totals.points,
+        "current_balance": totals.current_balance,
+        "batches": totals.batches,
+        "replayed_batches": totals.replayed,
         "bad": len(run.recipients.bad),
         "bad_lines": [bad._asdict() for bad in run.recipients.bad],
         "result": str(run.results.path),

@@ -6,8 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import count, takewhile
+from itertools import count, dropwhile, takewhile
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -35,32 +34,6 @@ COLUMNS = (
 TOO_LOW = "the balance was too low"
 NOT_SENT = "not sent yet"
 NOT_ANSWERED = "sent, but not answered"
-
-
-@dataclass(kw_only=True)
-class Tally:
-    """What the parts sent so far came to; `points` are those debited."""
-
-    batches: int = 0
-    replayed: int = 0
-    points: int = 0
-    debited: int = 0
-    credited: int = 0
-    current_balance: int | None = None
-
-    @property
-    def held(self) -> int:
-        return self.debited - self.credited
-
-    def add(self, issued: Issued) -> None:
-        self.batches += 1
-        self.replayed += issued.replayed
-        for transaction in issued.transactions:
-            if transaction["debited"]:
-                self.points += transaction["amount"]
-                self.debited += 1
-                self.credited += transaction["credited"]
-        self.current_balance = issued.current_balance
 
 
 class ResultFile:
@@ -97,7 +70,7 @@ class ResultFile:
     def begin(self, bad: Iterable[BadLine]) -> None:
         """Start the file anew; the bad lines are put where they belong among the others."""
         if os.fstat(self._file.fileno()).st_size:
-            shutil.copyfile(self.draft, self._left_as(1 + sum(1 for _ in self.left())))
+            shutil.copyfile(self.draft, _first_free(self._left_as))
         self._file.truncate(0)
         self._rows.writerow(COLUMNS)
         self._bad = iter(bad)
@@ -127,7 +100,7 @@ class ResultFile:
         self._file.flush()
         for earlier in (*left, self.path):
             if holds_another(earlier, campaign):
-                earlier.rename(self._kept_as(1 + sum(1 for _ in self.kept())))
+                earlier.rename(_first_free(self._kept_as))
         self.draft.replace(self.path)
         for earlier in left:
             earlier.unlink(missing_ok=True)
@@ -165,6 +138,10 @@ class ResultFile:
 
 def _existing(numbered: Callable[[int], Path]) -> Iterator[Path]:
     return takewhile(Path.exists, map(numbered, count(1)))
+
+
+def _first_free(numbered: Callable[[int], Path]) -> Path:
+    return next(dropwhile(Path.exists, map(numbered, count(1))))
 
 
 def write_undebited(result: Path) -> Path:

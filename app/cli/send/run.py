@@ -14,8 +14,9 @@ from app.cli.send import words
 from app.cli.send.column import Column, find_column
 from app.cli.send.earlier import Earlier, Intent, read_earlier, require_no_second_payment
 from app.cli.send.recipients import Part, Recipients, campaign
-from app.cli.send.results import ResultFile, Tally
+from app.cli.send.results import ResultFile
 from app.cli.send.service import Service
+from app.cli.send.totals import Totals
 from app.cli.tables import console
 from app.errors import Refused
 
@@ -66,7 +67,7 @@ class Run:
     out: Console
     err: Console
     size: int = RECIPIENTS_MAX
-    tally: Tally = field(default_factory=Tally)
+    totals: Totals = field(default_factory=Totals)
     parts_sent: int = 0
     sent: int = 0
     # The number of a part that was sent and not answered.

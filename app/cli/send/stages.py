@@ -87,7 +87,7 @@ def send(run: Run) -> None:
         unsent = (part for part in run.recipients.parts(run.size) if part.number > run.parts_sent)
         try:
             run.results.finish(unsent, run.intent.campaign, unanswered=run.part_under_way)
-            if run.sent > run.tally.debited:
+            if run.sent > run.totals.debited:
                 run.undebited = write_undebited(run.results.path)
         except OSError as error:
             run.stopped = _unwritable(run, error)
@@ -120,7 +120,7 @@ def _settle(run: Run, part: Part) -> None:
     issued = run.service.send(run.choices.body(part), key)
     with undisturbed():
         run.results.write(part, issued, key)
-        run.tally.add(issued)
+        run.totals.add(issued)
         run.parts_sent, run.sent = part.number, run.sent + len(part.emails)
         run.part_under_way = None
 

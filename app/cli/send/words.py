@@ -8,7 +8,7 @@ from rich.text import Text
 
 from app.cli.send.earlier import Intent
 from app.cli.send.recipients import BadLine, Recipients
-from app.cli.send.results import Tally
+from app.cli.send.totals import Totals
 from app.cli.tables import counted, points, print_pairs
 
 _BAD_LINES_SHOWN_MAX = 20
@@ -55,25 +55,25 @@ def plan(
 
 
 def outcome(
-    console: Console, *, tally: Tally, recipients: Recipients, sent: int, result: str, undebited: str | None
+    console: Console, *, totals: Totals, recipients: Recipients, sent: int, result: str, undebited: str | None
 ) -> None:
     """Show what the batches came to, and where each line's fate stands."""
     unsent = recipients.count - sent
-    is_news = tally.replayed < tally.batches
+    is_news = totals.replayed < totals.batches
     rows = {
-        "Batches": points(tally.batches)
-        + (f", {points(tally.replayed)} of them had been issued before" if tally.replayed else ""),
-        "Points debited": points(tally.points) if is_news else f"0 now; {points(tally.points)} before",
-        "Credited": points(tally.credited),
-        "Held": f"{points(tally.held)}, until an account is registered" if tally.held else "0",
+        "Batches": points(totals.batches)
+        + (f", {points(totals.replayed)} of them had been issued before" if totals.replayed else ""),
+        "Points debited": points(totals.points) if is_news else f"0 now; {points(totals.points)} before",
+        "Credited": points(totals.credited),
+        "Held": f"{points(totals.held)}, until an account is registered" if totals.held else "0",
         "Not debited": undebited
-        and f"{points(sent - tally.debited)}: the balance was too low. After a refill, send {undebited}",
+        and f"{points(sent - totals.debited)}: the balance was too low. After a refill, send {undebited}",
         "Left out": _bad(recipients),
         "Not sent": points(unsent) if unsent else None,
         # Of a batch that was issued before, the balance is the one it left then.
         "Left after" if is_news else "Balance then": None
-        if tally.current_balance is None
-        else points(tally.current_balance),
+        if totals.current_balance is None
+        else points(totals.current_balance),
         "Each line": result,
     }
     print_pairs(console, rows)

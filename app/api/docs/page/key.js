@@ -6,7 +6,7 @@ const show = document.getElementById("key-show");
 
 export const key = {
   get text() {
-    return field.value.trim();
+    return field.value.trim().replace(/^Bearer +/i, ""); // As a header has it.
   },
   get isLive() {
     return this.text.startsWith("pts_live_");

@@ -73,7 +73,7 @@ function bodyField(description, content, body, chosen) {
 async function tried(description, operation, { url, ...options }) {
   const began = performance.now();
   try {
-    if (description.needsKey(operation)) options.headers.Authorization = `Bearer ${key.text.replace(/^Bearer +/i, "")}`;
+    if (description.needsKey(operation)) options.headers.Authorization = `Bearer ${key.text}`;
     const response = await fetch(url, { ...options, cache: "no-store", credentials: "omit", redirect: "error" });
     const text = await response.text();
     const taken = Math.round(performance.now() - began);
