@@ -58,6 +58,14 @@ def test_a_first_start_shows_keys_that_work_and_a_batch_that_was_issued(own_serv
     shown = "\n".join(own_service.output)
     assert "POST /v1/points/verify  200" in shown
     assert "POST /v1/points/send    201" in shown
+    for name, address in {
+        "HTTP": own_service.url,
+        "Docs": f"{own_service.url}/docs",
+        "Flower": f"http://127.0.0.1:{own_service.flower_port}   user points, password ",
+        "Database": "postgresql://points:***@127.0.0.1:",
+        "Redis": "redis://:***@127.0.0.1:",
+    }.items():
+        assert f"  {name:<8}  {address}" in shown
     assert f"curl -i {own_service.url}/v1/points/send" in shown
     demo = json.loads((own_service.data_dir / "demo.json").read_text())
     assert demo["live"] in shown
