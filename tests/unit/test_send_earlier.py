@@ -3,21 +3,30 @@
 import csv
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.cli.send.earlier import Intent, read_earlier, read_rows, require_no_second_payment
+from app.cli.send.earlier import (
+    Intent,
+    KnownRows,
+    holds_another,
+    read_earlier,
+    read_rows,
+    require_no_second_payment,
+)
 from app.cli.send.recipients import Part, Recipients, idempotency_key
-from app.cli.send.results import COLUMNS, ResultFile
+from app.cli.send.results import COLUMNS, ResultFile, write_undebited
 from app.cli.send.service import Issued
 from app.errors import Refused
 
 ANN = "ann@example.com"
 OURS, OTHER = "a" * 64, "b" * 64
 INTENT = Intent(campaign=OURS, amount=10, label=None, sandbox=False, organization_id=7)
+ANOTHER = replace(INTENT, campaign=OTHER)
 
 
 @pytest.fixture
@@ -80,17 +89,19 @@ def test_of_two_files_the_one_that_warns_counts(tmp_path: Path, recipients: Reci
     assert read_earlier([settled, otherwise], INTENT, recipients).paid_otherwise == 1
 
 
-def _issued(number: int, email: str) -> Issued:
+def _issued(number: int, email: str, intent: Intent) -> Issued:
     transaction = {"email": email, "id": number, "amount": 10, "debited": True, "credited": False, "label": None}
-    transaction |= {"sandbox": False, "organization": {"id": 7}, "created_at": datetime.now(UTC).isoformat()}
+    transaction |= {"sandbox": intent.sandbox, "organization": {"id": intent.organization_id}}
+    transaction |= {"created_at": datetime.now(UTC).isoformat()}
     return Issued(batch_id=number, transactions=[transaction], current_balance=0, replayed=False)
 
 
 PARTS = [Part(number=number, lines=[number + 1], emails=[f"{number}@example.com"]) for number in (1, 2, 3)]
 
 
-def _send(results: ResultFile, part: Part, campaign: str = OURS) -> None:
-    results.write(part, _issued(part.number, part.emails[0]), idempotency_key(campaign, part.number))
+def _send(results: ResultFile, part: Part, intent: Intent = INTENT) -> None:
+    issued = _issued(part.number, part.emails[0], intent)
+    results.write(part, issued, idempotency_key(intent.campaign, part.number))
 
 
 def test_what_a_killed_run_has_written_is_read_by_the_next_and_two_at_once_are_refused(
@@ -119,22 +130,83 @@ def test_what_killed_runs_have_written_stands_in_the_result_of_one_that_comes_le
         assert read_earlier(stopped.earlier(), INTENT, recipients).settled == 2
         stopped.begin([])
         _send(stopped, PARTS[0])
-        stopped.finish(PARTS[1:], OURS, unanswered=None)
+        stopped.finish(PARTS[1:], INTENT, unanswered=None)
     rows = [(row["line"], row["transaction_id"], row["reason"]) for row in read_rows(tmp_path / "r.csv")]
     assert rows == [("2", "1", ""), ("3", "2", ""), ("4", "", "not sent yet")]
     assert [path.name for path in tmp_path.iterdir()] == ["r.csv"]
 
 
-def test_what_a_killed_run_of_another_campaign_has_written_is_kept(tmp_path: Path, recipients: Recipients) -> None:
+@pytest.mark.parametrize("other", [ANOTHER, replace(INTENT, sandbox=True), replace(INTENT, organization_id=8)])
+def test_what_a_killed_run_of_another_campaign_mode_or_organization_has_written_is_kept(
+    tmp_path: Path, recipients: Recipients, other: Intent
+) -> None:
     with ResultFile(tmp_path / "r.csv") as killed:
         killed.begin([])
         _send(killed, PARTS[0])
     with ResultFile(tmp_path / "r.csv") as another:
         another.begin([])
-        _send(another, PARTS[0], OTHER)
-        another.finish([], OTHER, unanswered=None)
+        _send(another, PARTS[0], other)
+        another.finish([], other, unanswered=None)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["r.1.csv", "r.csv"]
         assert read_earlier(another.earlier(), INTENT, recipients).settled == 1
+
+
+@pytest.mark.parametrize("rehearsed_with", [replace(INTENT, sandbox=True), replace(INTENT, organization_id=8)])
+def test_no_line_that_a_rehearsal_has_sent_counts_as_sent(
+    tmp_path: Path, recipients: Recipients, rehearsed_with: Intent
+) -> None:
+    with ResultFile(tmp_path / "r.csv") as rehearsal:
+        rehearsal.begin([])
+        for part in PARTS:
+            _send(rehearsal, part, rehearsed_with)
+        rehearsal.finish([], rehearsed_with, unanswered=None)
+    with ResultFile(tmp_path / "r.csv") as stopped:
+        assert read_earlier(stopped.earlier(), INTENT, recipients).settled == 0
+        stopped.begin([])
+        _send(stopped, PARTS[0])
+        stopped.finish(PARTS[1:], INTENT, unanswered=None)
+    rows = [(row["line"], row["transaction_id"], row["reason"]) for row in read_rows(tmp_path / "r.csv")]
+    assert rows == [("2", "1", ""), ("3", "", "not sent yet"), ("4", "", "not sent yet")]
+    assert [row["organization_id"] for row in read_rows(tmp_path / "r.1.csv")] == [
+        str(rehearsed_with.organization_id)
+    ] * 3
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_result_that_a_spreadsheet_has_saved_still_tells_who_was_paid(
+    tmp_path: Path, recipients: Recipients, delimiter: str
+) -> None:
+    ours = _write(tmp_path / "r.csv", _row(), _row(line=3, email="bob@example.com"))
+    with ours.open(newline="") as file:
+        cells = list(csv.reader(file))
+    with ours.open("w", encoding="utf-8-sig", newline="") as file:  # As “CSV UTF-8” is saved.
+        csv.writer(file, delimiter=delimiter).writerows(cells)
+    assert read_earlier([ours], INTENT, recipients).settled == 2
+    assert KnownRows([ours], INTENT).row(3, "bob@example.com") == cells[2]
+    assert holds_another(ours, ANOTHER)
+
+
+def test_a_result_without_its_lines_is_not_read_for_one_of_ours(tmp_path: Path, recipients: Recipients) -> None:
+    result = tmp_path / "r.csv"
+    with result.open("w", newline="") as file:
+        row = {name: value for name, value in _row().items() if name != "line"}
+        written = csv.DictWriter(file, row)
+        written.writeheader()
+        written.writerow(row)
+    with pytest.raises(Refused, match=r"r\.csv was changed by another program"):
+        read_earlier([result], INTENT, recipients)
+
+
+def test_who_was_left_undebited_by_another_campaign_is_kept_beside_its_result(tmp_path: Path) -> None:
+    for intent, expected in ((INTENT, ["r.csv", "r.undebited.csv"]), (ANOTHER, ["r.1.csv", "r.csv"])):
+        with ResultFile(tmp_path / "r.csv") as results:
+            results.begin([])
+            _send(results, PARTS[0], intent)
+            results.finish([], intent, unanswered=None)
+            if intent is INTENT:
+                write_undebited(results.path)
+        assert {*expected} <= {path.name for path in tmp_path.iterdir()}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.1.csv", "r.csv", "r.undebited.1.csv"]
 
 
 def test_a_run_that_never_began_leaves_nothing(tmp_path: Path) -> None:

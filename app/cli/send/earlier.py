@@ -12,6 +12,8 @@ from app.errors import InvalidAddress, Refused
 
 # The service keeps an idempotency key for 30 days at least. After that it no longer knows what it has paid.
 _REMEMBERED = timedelta(days=30)
+# We write the first; a spreadsheet saves what its country is used to.
+_DELIMITERS = ",;\t"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +25,15 @@ class Intent:
     label: str | None
     sandbox: bool
     organization_id: int
+
+    def is_payer_of(self, row: Mapping[str, str]) -> bool:
+        """Tell whether a row of a result is of the same organization, and as real: a rehearsal has paid nobody."""
+        payer = (str(self.organization_id), "yes" if self.sandbox else "no")
+        return (row.get("organization_id"), row.get("sandbox")) == payer
+
+    def is_of(self, row: Mapping[str, str]) -> bool:
+        """Tell whether a row of a result says what became of a line of this very campaign."""
+        return f"-{self.campaign}-" in row.get("idempotency_key", "") and self.is_payer_of(row)
 
 
 @dataclass(kw_only=True)
@@ -42,23 +53,25 @@ def read_earlier(paths: Iterable[Path], intent: Intent, recipients: Recipients) 
 
 
 def read_rows(path: Path) -> Iterator[Mapping[str, str]]:
-    """Yield the rows of a result file; nothing when there is none."""
+    """Yield the rows of a result file, also of one that a spreadsheet has saved; nothing when there is none."""
     if path.is_file():
-        with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-            yield from csv.DictReader(file, restval="")
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            delimiter = max(_DELIMITERS, key=file.readline().count)
+            file.seek(0)
+            yield from csv.DictReader(file, restval="", delimiter=delimiter)
 
 
-def holds_another(path: Path, campaign: str) -> bool:
+def holds_another(path: Path, intent: Intent) -> bool:
     """Tell whether a result file says what became of another campaign: it is the only one that does."""
     rows = read_rows(path)
-    return any(is_idempotency_key(row.get("idempotency_key", "")) and not _is_of(row, campaign) for row in rows)
+    return any(is_idempotency_key(row.get("idempotency_key", "")) and not intent.is_of(row) for row in rows)
 
 
 class KnownRows:
     """What earlier result files say of lines of the same campaign, asked for in the order of the lines."""
 
-    def __init__(self, paths: Iterable[Path], campaign: str) -> None:
-        self._files = [_RowsByLine(path, campaign) for path in paths]
+    def __init__(self, paths: Iterable[Path], intent: Intent) -> None:
+        self._files = [_RowsByLine(path, intent) for path in paths]
 
     def row(self, line: int, email: str) -> Sequence[str] | None:
         found = [file.row(line, email) for file in self._files]
@@ -68,8 +81,8 @@ class KnownRows:
 class _RowsByLine:
     """One of these files. A line that was asked for is behind us."""
 
-    def __init__(self, path: Path, campaign: str) -> None:
-        self._rows = (row for row in read_rows(path) if _is_of(row, campaign))
+    def __init__(self, path: Path, intent: Intent) -> None:
+        self._rows = (row for row in read_rows(path) if intent.is_of(row))
         self._next = next(self._rows, None)
 
     def row(self, line: int, email: str) -> Sequence[str] | None:
@@ -78,10 +91,6 @@ class _RowsByLine:
         found = self._next
         is_this = found is not None and (found["line"], found["email"]) == (str(line), email)
         return list(found.values()) if found is not None and is_this else None
-
-
-def _is_of(row: Mapping[str, str], campaign: str) -> bool:
-    return f"-{campaign}-" in row.get("idempotency_key", "")
 
 
 def _read(path: Path, intent: Intent, recipients: Recipients) -> Earlier:
@@ -94,7 +103,7 @@ def _read(path: Path, intent: Intent, recipients: Recipients) -> Earlier:
     for row in read_rows(path):
         try:
             _add(found, row, intent, recipients)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, KeyError):
             raise Refused(
                 f"{path.name} was changed by another program, and what it says of line {row.get('line')} cannot be"
                 " read any more. Restore a copy of it, or choose another --result FILE."
@@ -105,19 +114,19 @@ def _read(path: Path, intent: Intent, recipients: Recipients) -> Earlier:
 def _add(found: Earlier, row: Mapping[str, str], intent: Intent, recipients: Recipients) -> None:
     if not is_idempotency_key(row.get("idempotency_key", "")):
         return  # Of a bad line, or of one that was not sent; or the last row of a run that could not write all of it.
-    if (row.get("organization_id"), row.get("sandbox")) != (
-        str(intent.organization_id),
-        "yes" if intent.sandbox else "no",
-    ):
-        return
-    if _is_of(row, intent.campaign):
+    if intent.is_of(row):
         int(row["line"])  # By which the row will be found again.
         settled_at = datetime.fromisoformat(row["created_at"]).astimezone(UTC)
         found.settled += 1
         # The first: each part is remembered from when it was sent itself, and a run may have been carried on for weeks.
         found.settled_at = min(settled_at, found.settled_at or settled_at)
-    elif (row.get("debited"), row.get("amount"), row.get("label")) == ("yes", str(intent.amount), intent.label or ""):
+    elif intent.is_payer_of(row) and _is_paid_alike(row, intent):
         found.paid_otherwise += _is_among(recipients, row.get("email", ""))
+
+
+def _is_paid_alike(row: Mapping[str, str], intent: Intent) -> bool:
+    paid = (row.get("debited"), row.get("amount"), row.get("label"))
+    return paid == ("yes", str(intent.amount), intent.label or "")
 
 
 def _is_among(recipients: Recipients, email: str) -> bool:

@@ -6,11 +6,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count, dropwhile, takewhile
 from pathlib import Path
 from typing import IO, Any, Self
 
-from app.cli.send.earlier import KnownRows, holds_another, read_rows
+from app.cli.send.earlier import Intent, KnownRows, holds_another, read_rows
 from app.cli.send.recipients import BadLine, Part
 from app.cli.send.service import Issued
 from app.errors import Refused
@@ -83,14 +84,14 @@ class ResultFile:
             self._rows.writerow(_cells(line, transaction, issued.batch_id, idempotency_key))
         self._file.flush()
 
-    def finish(self, unsettled: Iterable[Part], campaign: str, *, unanswered: int | None) -> None:
+    def finish(self, unsettled: Iterable[Part], intent: Intent, *, unanswered: int | None) -> None:
         """Write the lines of which nothing is known, and the bad ones among and after them, and give the file its name.
 
         What an earlier run has written of such a line, of the same campaign, is kept. `unanswered` is the number of
         the part that was sent all the same.
         """
         left = list(self.left())
-        known = KnownRows((self.path, *left), campaign)
+        known = KnownRows((self.path, *left), intent)
         for part in unsettled:
             reason = NOT_ANSWERED if part.number == unanswered else NOT_SENT
             for line, email in zip(part.lines, part.emails, strict=True):
@@ -99,8 +100,10 @@ class ResultFile:
         self._write_bad(before=None)
         self._file.flush()
         for earlier in (*left, self.path):
-            if holds_another(earlier, campaign):
+            if holds_another(earlier, intent):
                 earlier.rename(_first_free(self._kept_as))
+                if earlier == self.path:
+                    self._keep_undebited()
         self.draft.replace(self.path)
         for earlier in left:
             earlier.unlink(missing_ok=True)
@@ -121,7 +124,13 @@ class ResultFile:
         return self.draft.with_name(f"{self.draft.name}.{number}")
 
     def _kept_as(self, number: int) -> Path:
-        return self.path.with_name(f"{self.path.stem}.{number}{self.path.suffix}")
+        return _numbered(self.path, number)
+
+    def _keep_undebited(self) -> None:
+        """Keep whom the balance did not pay in that other campaign: its person was told to send this file later."""
+        undebited = _undebited_of(self.path)
+        if undebited.is_file():
+            undebited.rename(_first_free(partial(_numbered, undebited)))
 
     def __exit__(self, *_: object) -> None:
         # Nothing of this run is in it unless it was begun: an empty one is no result.
@@ -136,6 +145,10 @@ class ResultFile:
             self._next_bad = next(self._bad, None)
 
 
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.stem}.{number}{path.suffix}")
+
+
 def _existing(numbered: Callable[[int], Path]) -> Iterator[Path]:
     return takewhile(Path.exists, map(numbered, count(1)))
 
@@ -146,7 +159,7 @@ def _first_free(numbered: Callable[[int], Path]) -> Path:
 
 def write_undebited(result: Path) -> Path:
     """Write the recipients of a result file that the balance did not pay into a file that can be sent later."""
-    target = result.with_name(f"{result.name.removesuffix('.csv').removesuffix('.result')}.undebited.csv")
+    target = _undebited_of(result)
     draft = target.with_name(f"{target.name}.unfinished")
     with draft.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
@@ -154,6 +167,10 @@ def write_undebited(result: Path) -> Path:
         rows.writerows((row["email"], row["line"]) for row in read_rows(result) if row["reason"] == TOO_LOW)
     draft.replace(target)
     return target
+
+
+def _undebited_of(result: Path) -> Path:
+    return result.with_name(f"{result.name.removesuffix('.csv').removesuffix('.result')}.undebited.csv")
 
 
 def _cells(line: int, transaction: Any, batch_id: int, idempotency_key: str) -> Sequence[object]:

@@ -86,7 +86,7 @@ def send(run: Run) -> None:
     with undisturbed():
         unsent = (part for part in run.recipients.parts(run.size) if part.number > run.parts_sent)
         try:
-            run.results.finish(unsent, run.intent.campaign, unanswered=run.part_under_way)
+            run.results.finish(unsent, run.intent, unanswered=run.part_under_way)
             if run.sent > run.totals.debited:
                 run.undebited = write_undebited(run.results.path)
         except OSError as error:
