@@ -108,6 +108,8 @@ def new_engine(url: str, *, pool_size: int, pooler: bool = False, must_write: bo
             "keepalives_interval": 10,
             "keepalives_count": 3,
             "application_name": "points",
+            # Whatever the database or PGCLIENTENCODING says: what goes there in an exchange is UTF-8.
+            "client_encoding": "utf8",
             **({"target_session_attrs": "read-write"} if must_write and not says_which else {}),
             # What a session keeps, a pooler would give to the next one: there the limits stand in its own
             # configuration (deploy/pgbouncer.ini), and no statement is prepared.

@@ -7,7 +7,7 @@ whether there is anything to migrate is asked without it.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from app.database import transaction
 from app.errors import Refused
@@ -31,12 +31,41 @@ def bring_up_to_date() -> None:
     upgrade(settings().database_url)
 
 
+OLDEST_POSTGRESQL = 15
+
+
+def require_fit(connection: Connection) -> None:
+    """Check that the service can work in a database, before anything is made there.
+
+    Raises:
+        Refused: its PostgreSQL is too old, or it cannot hold, or compare, the names and addresses of everybody.
+    """
+    version, release, encoding = connection.execute(_SERVER).one()
+    if version < OLDEST_POSTGRESQL * 10_000:
+        raise Refused(f"PostgreSQL is {release}, but must be {OLDEST_POSTGRESQL} or newer.")
+    if encoding != "UTF8":
+        raise Refused(
+            f"The database's encoding is {encoding}, but must be UTF8: create it with ENCODING 'UTF8' TEMPLATE"
+            " template0."
+        )
+
+
+_SERVER = text("""
+    SELECT CAST(current_setting('server_version_num') AS int), current_setting('server_version'),
+           current_setting('server_encoding')
+""")
+
+
 if TYPE_CHECKING:
     from alembic.config import Config
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the database at `url` up to a revision; nothing to do is fine."""
+    """Bring the database at `url` up to a revision; nothing to do is fine.
+
+    Raises:
+        Refused: the service cannot work in it.
+    """
     from alembic import command  # noqa: PLC0415  # See the head of this file.
 
     command.upgrade(_config(url), revision)

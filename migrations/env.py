@@ -8,6 +8,7 @@ from sqlalchemy import Connection, text
 from app.connections import new_engine, wait_without_end
 from app.models import Base
 from app.settings import settings
+from migrations import require_fit
 
 # Two deployments may start at once: the second waits here, and then finds nothing left to do.
 _MIGRATION_LOCK = 0x5054_4D49_4752_4154
@@ -26,6 +27,7 @@ def run() -> None:
     try:
         with engine.connect() as connection:
             _wait_for_our_turn(connection)
+            require_fit(connection)
             # A lock on a table is not waited for long: it would hold up every query behind it. Better to come again.
             connection.execute(text("SET lock_timeout = '5s'"))
             connection.execute(text("SET statement_timeout = '60s'"))

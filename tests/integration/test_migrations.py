@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, event, make_url, text
 
 import migrations
 from app.connections import engine
+from app.errors import Refused
+from app.local.postgresql import PostgreSQL
 from app.models import Organization
 from tests.integration import books
 
@@ -48,6 +50,28 @@ def test_a_migrated_database_is_the_one_the_models_describe(server_url: str, scr
     Organization.metadata.create_all(scratch)
     # The triggers stand in a migration alone: they guard what the service has written, and not its models.
     assert [line for line in migrated if not line.startswith("trigger ")] == catalog(scratch)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_name_is_refused(unmigrated: PostgreSQL, encoding: str) -> None:
+    url = make_url(unmigrated.url())
+    narrow = f"CREATE DATABASE narrow OWNER {url.username} ENCODING '{encoding}' TEMPLATE template0 LOCALE 'C'"
+    with unmigrated._connect_as_superuser() as connection:
+        connection.execute(narrow.encode())
+        try:
+            with pytest.raises(Refused, match=rf"encoding is {encoding}, but must be UTF8"):
+                migrations.upgrade(url.set(database="narrow").render_as_string(hide_password=False))
+        finally:
+            connection.execute("DROP DATABASE narrow WITH (FORCE)")
+
+
+def test_a_postgresql_that_is_too_old_is_refused(
+    server_url: str, scratch: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "OLDEST_POSTGRESQL", 99)
+    with pytest.raises(Refused, match=r"PostgreSQL is 18\..*, but must be 99 or newer"):
+        migrations.upgrade(server_url)
+    assert catalog(scratch) == []
 
 
 def test_the_migrations_go_up_and_down_and_up_again(server_url: str, scratch: Engine) -> None:

@@ -46,6 +46,16 @@ def test_a_session_begins_with_our_limits_and_in_utc_whatever_the_database_has_s
     assert (settings["enable_seqscan"], settings["jit"]) == ("off", "off")
 
 
+def test_a_session_speaks_utf_8_whatever_libpq_is_told_in_the_environment(
+    server_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    engine = new_engine(server_url, pool_size=1)
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql("SHOW client_encoding").scalar_one() == "UTF8"
+    engine.dispose()
+
+
 @pytest.mark.usefixtures("database")
 def test_whoever_reads_everything_may_read_whole_tables() -> None:
     with snapshot() as connection:
