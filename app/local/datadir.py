@@ -34,14 +34,19 @@ class DataDir:
         """Make the folder, or check that we may write to it.
 
         Raises:
-            Refused: it belongs to another user, or cannot be made.
+            Refused: it belongs to another user, or cannot be made or written to.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Refused(f"The data directory {self.path} cannot be made: {error.strerror}.") from None
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
-            owner = user_name(self.path.stat().st_uid)
+            uid = self.path.stat().st_uid
+            if uid == os.geteuid():
+                raise Refused(
+                    f"The data directory {self.path} cannot be written to: its permissions, or its disk, forbid it."
+                )
+            owner = user_name(uid)
             raise Refused(
                 f"The data directory {self.path} belongs to the user {owner}. Run as {owner},"
                 " or choose another with --data-dir."

@@ -9,11 +9,17 @@ PORT_MAX = 65_535
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a server could listen on this port now."""
+    """Tell whether a server could listen on this port now.
+
+    Raises:
+        Refused: the system keeps it for root.
+    """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
+        except PermissionError:
+            raise Refused(f"Port {port} is not open to this user: choose one from 1024 on.") from None
         except OSError:
             return False
     return True
@@ -23,7 +29,7 @@ def require_free(port: int, *, option: str) -> None:
     """Raise a sentence that says what to do when a port the user chose is taken.
 
     Raises:
-        Refused: another program listens there.
+        Refused: another program listens there, or the system keeps it for root.
     """
     if not is_free(port):
         other = port + 1 if port < PORT_MAX else port - 1

@@ -37,9 +37,12 @@ class PostgreSQL:
 
     def is_initialised(self) -> bool:
         try:
-            return (self._folder / "PG_VERSION").exists()
+            (self._folder / "PG_VERSION").stat()
         except PermissionError:  # There is one, and it is another user's.
             return True
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     def process(self) -> psutil.Process | None:
         """Return the running server, found by the pid file it keeps, or None."""
@@ -88,18 +91,23 @@ class PostgreSQL:
         """Start the server in the background, to outlive this process if another comes to need it.
 
         Its folder is told by the environment: a shell would read the option, whatever stands in the folder's name.
+
+        Raises:
+            Refused: it cannot be started.
         """
         pg_ctl = _binary("pg_ctl")
         with (self._datadir.path / "postgresql.log").open("ab") as log:
             give_to_owner_of(self._datadir.path, log.fileno())
-            subprocess.run(
+            finished = subprocess.run(
                 [*run_as_owner(self._folder, pg_ctl), str(pg_ctl), "-W", "-o", shlex.join(self._options()), "start"],
                 env={**os.environ, "PGDATA": str(self._folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                check=True,
+                check=False,
             )
+        if finished.returncode != 0:
+            raise Refused(f"The embedded PostgreSQL could not be started; {log.name} says why.")
 
     def _options(self) -> list[str]:
         options = {
@@ -225,6 +233,11 @@ class PostgreSQL:
 
     def _check_owner(self) -> None:
         owner = self._folder.stat().st_uid
+        if os.geteuid() == owner == 0:
+            raise Refused(
+                f"The data in {self._folder} belongs to root, and PostgreSQL never runs as root. Give that folder, with all"
+                " in it, to another user (chown -R), who need not be you."
+            )
         if os.geteuid() not in (0, owner):
             name = user_name(owner)
             raise Refused(

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import IO
 
 from app.local.datadir import DataDir
+from app.local.identity import moment_of_birth
 from app.local.interrupts import undisturbed
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
@@ -20,9 +21,19 @@ _APPEARS_WITHIN_S = 5.0
 def name_servers(datadir: DataDir) -> None:
     """Put the addresses of the embedded servers into the environment where it names none."""
     if "DATABASE_URL" not in os.environ:
+        _forget_other_servers()
         os.environ["DATABASE_URL"] = PostgreSQL(datadir).url()
     if "REDIS_URL" not in os.environ:
         os.environ["REDIS_URL"] = Valkey(datadir).url()
+
+
+def _forget_other_servers() -> None:
+    """Take out of the environment what PostgreSQL's library reads there: it is meant for other servers than ours.
+
+    With PGSSLMODE=require, say, it would not speak to one that is embedded.
+    """
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
 
 
 @contextmanager
@@ -36,6 +47,7 @@ def database(datadir: DataDir) -> Iterator[bool]:
     if "DATABASE_URL" in os.environ:
         yield False
         return
+    _forget_other_servers()
     datadir.create()
     server = PostgreSQL(datadir)
     with datadir.locked("start.lock"):
@@ -74,9 +86,9 @@ def _leave(datadir: DataDir, server: PostgreSQL, in_use: IO[str]) -> None:
         alone.close()
 
 
-def _identity(server: PostgreSQL, *, within_s: float = 0.0) -> list[float] | None:
+def _identity(server: PostgreSQL, *, within_s: float = 0.0) -> list[int | str] | None:
     """Return what tells the server that runs, or does so in time, from every other one; None when there is none."""
     deadline = time.monotonic() + within_s
     while (process := server.process()) is None and time.monotonic() < deadline:
         time.sleep(0.01)
-    return None if process is None else [process.pid, process.create_time()]
+    return None if process is None else [process.pid, moment_of_birth(process)]

@@ -15,6 +15,7 @@ import psutil
 
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.identity import moment_of_birth
 
 _LOOK_EVERY_S = 0.2
 # A part that dies at once is not started again at once: 0.5 s, 1 s, 2 s … up to 10 s.
@@ -63,7 +64,7 @@ class Supervisor:
         self._show_text = show
         self._parts: list[Part] = []
         self._readers: list[threading.Thread] = []
-        self._stopping = threading.Event()
+        self.is_stopping = False
 
     def end_leftovers(self) -> None:
         """End what a supervisor that was killed has left behind, so that ports and data are free.
@@ -75,7 +76,7 @@ class Supervisor:
         for name, known in reversed(parts.items()):
             try:
                 process = psutil.Process(known["pid"])
-                if process.create_time() != known["created"]:
+                if moment_of_birth(process) != known["created"]:
                     continue  # The number has gone to another process since.
                 process.send_signal(known["stop_signal"])
                 with contextlib.suppress(psutil.TimeoutExpired):
@@ -97,22 +98,18 @@ class Supervisor:
 
     def watch(self, until: Callable[[], bool]) -> None:
         """Start again what dies, until `until` says so or a stop is asked for."""
-        while not self._stopping.is_set() and not until():
+        while not self.is_stopping and not until():
             for part in self._parts:
                 self._look_after(part)
-            self._stopping.wait(_LOOK_EVERY_S)
+            time.sleep(_LOOK_EVERY_S)
 
     def ask_to_stop(self) -> None:
-        """Make `watch` return. Safe in a signal handler."""
-        self._stopping.set()
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._stopping.is_set()
+        """Make `watch` return. Safe in a signal handler: an Event has a lock, which `watch` may just hold."""
+        self.is_stopping = True
 
     def stop(self) -> None:
         """Stop every part in good order, those that were started last first, and leave nothing behind."""
-        self._stopping.set()
+        self.is_stopping = True
         for part in reversed(self._parts):
             self._end(part)
         for reader in self._readers:
@@ -202,7 +199,7 @@ class Supervisor:
         parts = {}
         for part in self._parts:
             if part.process is not None and part.process.poll() is None:
-                created = psutil.Process(part.process.pid).create_time()
+                created = moment_of_birth(psutil.Process(part.process.pid))
                 parts[part.name] = {"pid": part.process.pid, "created": created, "stop_signal": part.stop_signal}
         self._datadir.update(RUNNING_FILE, pid=os.getpid(), parts=parts)
 

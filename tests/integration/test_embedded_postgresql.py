@@ -9,6 +9,7 @@ import psutil
 import psycopg
 import pytest
 
+from app.connections import engine
 from app.errors import Refused
 from app.local import postgresql, servers
 from app.local.datadir import DataDir
@@ -162,6 +163,51 @@ def test_what_root_starts_in_the_folder_of_another_is_theirs(private_folder: Pat
             process.terminate()
     files = {path: path.stat().st_uid for path in private_folder.rglob("*") if "postgresql" not in path.parts}
     assert set(files.values()) == {12_345}, files
+
+
+@as_root
+def test_data_of_roots_own_is_refused_because_no_server_may_run_on_it(private_folder: Path) -> None:
+    datadir = DataDir(private_folder / "data")
+    (datadir.path / "postgresql").mkdir(parents=True)
+    (datadir.path / "postgresql" / "PG_VERSION").write_text("18\n")
+    with pytest.raises(Refused, match=r"belongs to root, .* \(chown -R\)"):
+        PostgreSQL(datadir).prepare()
+
+
+def test_a_server_that_cannot_be_started_is_refused_and_its_log_named(private_folder: Path) -> None:
+    datadir = DataDir(private_folder / "data")
+    datadir.create()
+    server = PostgreSQL(datadir)
+    server.prepare()
+    (datadir.path / "postgresql" / "postgresql.conf").unlink()
+    (datadir.path / "postgresql" / "PG_VERSION").unlink()
+    with pytest.raises(Refused, match=r"could not be started; .*/postgresql\.log says why"):
+        server.start_detached()
+
+
+def test_what_the_environment_says_of_other_servers_means_nothing_to_ours(
+    private_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"PGSSLMODE": "require", "PGCHANNELBINDING": "require", "PGDATABASE": "another"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    with servers.database(DataDir(private_folder / "data")) as embedded, engine().connect() as connection:
+        assert embedded
+        assert connection.exec_driver_sql("SELECT current_database()").scalar_one() == "points"
+
+
+def test_a_folder_that_may_not_be_looked_into_is_taken_for_anothers_data(
+    private_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def may_not(_path: Path, **_options: object) -> None:
+        raise PermissionError
+
+    server = PostgreSQL(DataDir(private_folder))
+    assert not server.is_initialised()
+    # From Python 3.14 on, `Path.exists` says that what may not be looked at is not there.
+    monkeypatch.setattr(Path, "exists", lambda _path: False)
+    monkeypatch.setattr(Path, "stat", may_not)
+    assert server.is_initialised()
 
 
 @as_root

@@ -47,6 +47,15 @@ def test_a_taken_port_is_refused_with_a_way_out() -> None:
     ports.require_free(port, option="--port")
 
 
+def test_a_port_that_the_system_keeps_for_root_is_not_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kept(_socket: socket.socket, _address: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(socket.socket, "bind", kept)  # Root may have every port.
+    with pytest.raises(Refused, match=r"^Port 80 is not open to this user: choose one from 1024 on\.$"):
+        ports.require_free(80, option="--port")
+
+
 def test_the_port_that_is_proposed_instead_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "is_free", lambda port: port != 65_535)
     with pytest.raises(Refused) as refusal:
@@ -91,6 +100,9 @@ def test_a_data_directory_of_another_user_is_refused_and_its_owner_named(
 ) -> None:
     monkeypatch.setattr("os.access", lambda _path, _mode: False)  # Root may write everywhere.
     monkeypatch.setattr("app.local.datadir.user_name", lambda _uid: "ada")
+    with pytest.raises(Refused, match=r"cannot be written to: its permissions, or its disk, forbid it\."):
+        datadir.create()
+    monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
     with pytest.raises(Refused, match=r"belongs to the user ada\. Run as ada, or choose another with --data-dir\."):
         datadir.create()
 

@@ -3,11 +3,13 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -16,6 +18,7 @@ import pytest
 
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.identity import moment_of_birth
 from app.local.supervisor import Part, Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
@@ -151,7 +154,27 @@ def test_what_runs_is_noted_with_the_moment_it_was_created(supervisor: Superviso
     assert running["pid"] == os.getpid()
     assert set(running["parts"]) == {"web", "beat"}
     for known in running["parts"].values():
-        assert psutil.Process(known["pid"]).create_time() == known["created"]
+        assert moment_of_birth(psutil.Process(known["pid"])) == known["created"]
+
+
+def test_an_interrupt_ends_the_watch_at_whatever_line_it_comes(supervisor: Supervisor) -> None:
+    """A handler runs between any two lines of the main thread, also of those that hold a lock."""
+    looks = []
+
+    def interrupt(_frame: FrameType, _event: str, _argument: object) -> Any:
+        if looks:
+            supervisor.ask_to_stop()
+        return interrupt
+
+    def watch() -> None:
+        sys.settrace(interrupt)
+        supervisor.watch(until=lambda: bool(looks.append(None)))
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    watching.join(TIMEOUT_S)
+    assert not watching.is_alive()
+    assert len(looks) == 1
 
 
 def test_watching_ends_when_a_stop_is_asked_for(supervisor: Supervisor) -> None:

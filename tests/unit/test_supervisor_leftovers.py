@@ -12,8 +12,10 @@ import psutil
 import pytest
 
 from app.errors import Refused
+from app.local import identity
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.identity import moment_of_birth
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
@@ -75,6 +77,29 @@ def test_what_leftovers_had_started_is_ended_with_them(
     until(lambda: parts.is_gone(child), "the grandchild ends", within_s=5)
 
 
+def test_leftovers_are_known_again_after_the_clock_was_set(
+    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leftover = parts.part(tmp_path, parts.STAYS)
+    start(supervisor, tmp_path, leftover)
+    boot_s = psutil.boot_time()
+    monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: boot_s + 7_200)
+    next_one.end_leftovers()
+    assert parts.is_gone(process_of(leftover).pid)
+
+
+@pytest.mark.skipif(not identity._BOOT_ID.exists(), reason="only Linux names each start of the machine")
+def test_a_process_of_the_same_number_and_moment_after_another_start_of_the_machine_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = moment_of_birth(psutil.Process())
+    assert moment_of_birth(psutil.Process()) == before
+    another = tmp_path / "boot_id"
+    another.write_text("another\n")
+    monkeypatch.setattr(identity, "_BOOT_ID", another)
+    assert moment_of_birth(psutil.Process()) != before
+
+
 def test_a_process_that_only_has_the_number_of_a_leftover_is_left_alone(
     supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
 ) -> None:
@@ -82,7 +107,7 @@ def test_a_process_that_only_has_the_number_of_a_leftover_is_left_alone(
     leftover = parts.part(tmp_path, parts.STAYS, name="leftover")
     start(supervisor, tmp_path, stranger, leftover)
     running = json.loads((tmp_path / RUNNING_FILE).read_text())
-    running["parts"]["stranger"]["created"] -= 1.0
+    running["parts"]["stranger"]["created"] += "1"
     (tmp_path / RUNNING_FILE).write_text(json.dumps(running))
     next_one.end_leftovers()
     assert parts.is_gone(process_of(leftover).pid)  # The file was read, and the stranger stood in it first.
@@ -99,7 +124,7 @@ def test_a_group_whose_first_process_is_gone_is_left_alone_because_it_may_be_any
         pass
     [child] = map(int, parts.notes(tmp_path, "child"))
     try:
-        known = {"web": {"pid": first.pid, "created": 1.0, "stop_signal": signal.SIGTERM}}
+        known = {"web": {"pid": first.pid, "created": "1.0", "stop_signal": signal.SIGTERM}}
         DataDir(tmp_path).write(RUNNING_FILE, {"pid": 1, "parts": known})
         next_one.end_leftovers()
         assert not parts.is_gone(child)
@@ -110,7 +135,7 @@ def test_a_group_whose_first_process_is_gone_is_left_alone_because_it_may_be_any
 def test_leftovers_that_have_ended_by_themselves_are_no_error(next_one: Supervisor, tmp_path: Path) -> None:
     next_one.end_leftovers()  # Nothing was ever noted.
     with subprocess.Popen([sys.executable, "-Sc", ""]) as ended:
-        created = psutil.Process(ended.pid).create_time()
+        created = moment_of_birth(psutil.Process(ended.pid))
     known = {"gone": {"pid": ended.pid, "created": created, "stop_signal": signal.SIGTERM}}
     DataDir(tmp_path).write(RUNNING_FILE, {"pid": 1, "parts": known})
     next_one.end_leftovers()
