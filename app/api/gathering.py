@@ -61,7 +61,7 @@ class Gathering(Generic[Each]):
             self._present -= 1
 
     def next_group(self, leader: Each) -> list[Each]:
-        """Wait for the others, and take a group; the leader is its first."""
+        """Wait for the others, and take a group; the leader is its first, and leads no more."""
         self._wait_for_others(leader)
         with self._lock:
             self._lately = max(self._present, self._lately // 2)
@@ -72,6 +72,7 @@ class Gathering(Generic[Each]):
                     break
                 count += 1
             group, self._queue = self._queue[:count], self._queue[count:]
+            leader.leads = False  # Not before: who still waits for others must not be taken out of its own group.
         return group
 
     def take_who_came_before(self, moment: float) -> list[Each]:

@@ -104,7 +104,6 @@ class Sending:
 
     def _lead(self, leader: _Member) -> None:
         """Have one group accepted, the leader's own; then the next in the queue leads."""
-        leader.leads = False
         group = self._gathering.next_group(leader)
         try:
             with ExitStack() as leading:

@@ -75,6 +75,13 @@ def test_a_leader_is_woken_by_the_last_that_was_missing_and_waits_no_longer(gath
     assert not any(caller.leads for caller in coming)
 
 
+def test_a_leader_that_still_waits_for_others_is_not_taken_out_of_its_own_group(gathering: Gathering[Caller]) -> None:
+    taken = []
+    leader = join(gathering, Caller(meanwhile=lambda: taken.extend(gathering.take_who_came_before(1.0))))
+    assert gathering.next_group(leader) == [leader]
+    assert (leader.slept, taken, leader.leads) == ([module._NEXT_WITHIN_S], [], False)
+
+
 def test_a_leader_to_whom_nobody_comes_leaves_after_one_look(gathering: Gathering[Caller]) -> None:
     leader = join(gathering, Caller())
     assert gathering.next_group(leader) == [leader]
