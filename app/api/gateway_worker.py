@@ -11,7 +11,7 @@ from structlog.contextvars import clear_contextvars
 from app import logs
 from app.api import envelope
 from app.api.gateway_connection import ConnectionWorker
-from app.api.record import request_id_of
+from app.api.record import request_id_of, trace_id_of
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings
 
@@ -54,8 +54,9 @@ class GatewayWorker(ConnectionWorker):
         if not isinstance(exc, ParseException):  # A fault of ours, below Flask: let gunicorn say what it was.
             super().handle_error(req, client, addr, exc)
             return
+        request_id = request_id_of(None if req is None else dict(req.headers).get("X-REQUEST-ID"))
         count_request(*NO_ROUTE, 400, 0.0)
-        _log.warning("not_a_request", status=400, error=type(exc).__name__)
+        _log.warning("not_a_request", status=400, error=type(exc).__name__, request_id=trace_id_of(request_id))
         field = "idempotency_key" if isinstance(exc, _TwiceError) else "request"
         faults = {field: [self._sentence(exc)]}
         body = envelope.failure_document(faults)
@@ -65,7 +66,7 @@ class GatewayWorker(ConnectionWorker):
             "Connection": "close",
             "Transfer-Encoding": "chunked",
             "Content-Type": "application/json",
-            "X-Request-Id": request_id_of(None if req is None else dict(req.headers).get("X-REQUEST-ID")),
+            "X-Request-Id": request_id,
         }
         lines = ["HTTP/1.1 400 Bad Request", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         try:

@@ -58,10 +58,15 @@ def request_id_of(given: str | None) -> str:
     return given if given and _SANE_REQUEST_ID.match(given) else os.urandom(16).hex()
 
 
+def trace_id_of(request_id: str) -> str:
+    """Return a request's id as logs and tasks carry it."""
+    return sha256(request_id.encode()).hexdigest()[:32] if "@" in request_id else request_id
+
+
 def _begin() -> None:
     """Take the caller's `X-Request-Id` if it is a sane one, else make one."""
     request_id = request_id_of(request.environ.get("HTTP_X_REQUEST_ID"))
-    trace_id = sha256(request_id.encode()).hexdigest()[:32] if "@" in request_id else request_id
+    trace_id = trace_id_of(request_id)
     _in_hand.set(Record(request_id=request_id, trace_id=trace_id, started_at=perf_counter()))
     # From here on every line of this thread carries it, until its next request.
     clear_contextvars()

@@ -4,6 +4,7 @@ import json
 import logging
 import socket
 from collections.abc import MutableMapping
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,7 +85,19 @@ def test_such_a_400_is_counted_and_its_line_is_not_taken_for_one_of_the_request_
     bind_contextvars(request_id="the one before")
     answer_to(InvalidRequestLine("nonsense"))
     assert counted() - before == 1
-    assert [(event["event"], event.get("request_id")) for event in events] == [("not_a_request", None)]
+    assert [event["event"] for event in events] == ["not_a_request"]
+    assert "before" not in events[0]["request_id"]
+
+
+@pytest.mark.parametrize("given", [None, "mine", "ada@example.com"])
+def test_such_a_400_is_found_in_the_log_by_the_id_that_it_carries(
+    given: str | None, events: list[MutableMapping[str, Any]]
+) -> None:
+    request = SimpleNamespace(headers=[("X-REQUEST-ID", given)] if given else [])
+    _, headers, _ = answer_to(InvalidRequestLine("nonsense"), request)
+    told = headers["X-Request-Id"]
+    assert given in (None, told)
+    assert events[0]["request_id"] == (sha256(told.encode()).hexdigest()[:32] if "@" in told else told)
 
 
 def test_a_peer_that_is_gone_is_no_error() -> None:
