@@ -120,6 +120,14 @@ def places_of(traceback: TracebackType | None) -> list[str]:
     return places[-_PLACES_MAX:]
 
 
+def _message_of(record: logging.LogRecord) -> str:
+    """Return what a library says; as it stands where its values do not fit, which shall not end what it was doing."""
+    try:
+        return record.getMessage()
+    except Exception:  # noqa: BLE001
+        return str(record.msg)
+
+
 class _Libraries(logging.Handler):
     """Takes what libraries log through the standard library."""
 
@@ -132,7 +140,7 @@ class _Libraries(logging.Handler):
             name = "task_failed"
         else:
             name = "message"
-            fields["message"] = _SECRET.sub(lambda found: f"{found[1] or ''}***", record.getMessage())
+            fields["message"] = _SECRET.sub(lambda found: f"{found[1] or ''}***", _message_of(record))
         if record.exc_info and record.exc_info[1] is not None:
             fields |= kind_of(record.exc_info[1]) | {"places": places_of(record.exc_info[2])}
         level = record.levelname.lower()

@@ -5,6 +5,7 @@ lost, late or delivered twice costs time or nothing, because the sweep asks agai
 issues what it finds queued under the lock.
 """
 
+import os
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -126,6 +127,9 @@ class _Protocol(AMQP):  # type: ignore[misc]
     Connection = _Connection
 
 
+# Celery takes these for more than its configuration, whoever has set them, and for another project it may be.
+for _name in ("CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND"):
+    os.environ.pop(_name, None)
 celery = Celery("points", amqp=_Protocol)
 kombu_patches.apply()
 celery.add_defaults(_configuration)  # Read when first needed, so that importing this needs no settings.

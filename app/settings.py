@@ -30,7 +30,7 @@ def _postgresql(url: str) -> str:
 
 
 def _redis(url: str) -> str:
-    if urlsplit(url).scheme not in ("redis", "rediss", "sentinel"):
+    if _scheme_of(url) not in ("redis", "rediss", "sentinel"):
         raise ValueError("it must start with redis://, rediss:// or sentinel://")
     if is_watched(url):
         Sentinels.of(url)
@@ -41,6 +41,13 @@ def _redis(url: str) -> str:
     return url
 
 
+def _scheme_of(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:  # Whose sentence repeats the password.
+        raise ValueError("its host or its port cannot be read") from None
+
+
 def _require_number_of_database(url: str) -> None:
     """Raise for a database of Redis that is no number: one library would take the first, another none."""
     if not re.fullmatch(r"(/[0-9]*)?", urlsplit(url).path):
@@ -48,9 +55,9 @@ def _require_number_of_database(url: str) -> None:
 
 
 def _broker(url: str) -> str:
-    if urlsplit(url).scheme not in broker.SCHEMES:
+    if _scheme_of(url) not in broker.SCHEMES:
         raise ValueError(f"it must start with one of {', '.join(broker.SCHEMES)}")
-    if urlsplit(url).scheme not in ("amqp", "amqps"):
+    if _scheme_of(url) not in ("amqp", "amqps"):
         return _redis(url)
     _require_host_and_port(url)
     return url

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
 
-import psycopg
 from sqlalchemy import Connection, text
 
 from app import names
 from app.addresses import Address, parse
+from app.database import driver
 from app.errors import NotFound
 
 
@@ -79,8 +78,11 @@ def copy_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
     The temporary table does not outlive the transaction: a pooler may give the next one another session.
     """
     connection.execute(_STAGE)
-    cursor = cast(psycopg.Cursor[Any], connection.connection.cursor())
-    with cursor, cursor.copy("COPY staged_users (email, email_key, first_name, last_name) FROM STDIN") as copy:
+    with (
+        driver(connection) as postgresql,
+        postgresql.cursor() as cursor,
+        cursor.copy("COPY staged_users (email, email_key, first_name, last_name) FROM STDIN") as copy,
+    ):
         for user in users:
             copy.write_row((user.address.text, user.address.key, user.first_name, user.last_name))
     user_ids = list(connection.execute(_INSERT_STAGED).scalars())

@@ -1,5 +1,8 @@
 """The Celery app: what a worker takes at once, and how long it tries to reach a broker that is away."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +18,19 @@ def app() -> Iterator[Celery]:
     with Celery(set_as_current=False, amqp=queue._Protocol) as app:
         app.add_defaults(queue._configuration)
         yield app
+
+
+def test_what_the_environment_says_to_celery_of_another_broker_means_nothing_here() -> None:
+    names = ("CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND")
+    program = "from app.queue import celery as c; print(c.conf.broker_read_url, c.conf.broker_write_url, c.backend)"
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "REDIS_URL": "redis://ours:6379/3", **dict.fromkeys(names, "amqp://elsewhere//")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.startswith("redis://ours:6379/3 redis://ours:6379/3 <celery.backends.base.DisabledBackend")
 
 
 def test_a_process_takes_no_message_that_it_does_not_work_on(app: Celery) -> None:
