@@ -88,7 +88,7 @@ _BEGIN, _COMMIT = Statement("BEGIN"), Statement("COMMIT")
 def single_statement() -> Iterator[Connection]:
     """Give a connection on which each statement is a transaction of its own: one round trip instead of three.
 
-    For reads.
+    For reads, and for the note that a key was used.
     """
     with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         yield connection

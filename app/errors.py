@@ -80,7 +80,6 @@ class OrganizationSuspended(MayNotIssue):
 
 class InsufficientBalance(PointsError):
     code = "insufficient_balance"
-    field = "amount"
 
     def __init__(self, *, required: int, available: int) -> None:
         super().__init__(f"The issue needs {required} points, but the balance is {available}.")
@@ -100,17 +99,15 @@ class NotFound(PointsError):
 
     @property
     def faults(self) -> Faults:
-        return {self.noun.replace(" ", "_"): [self.sentence]}
+        return {self.noun: [self.sentence]}
 
 
 class Refused(PointsError):
-    """An operator's command that would break a rule of the books."""
+    """What was asked for cannot be done; the sentence says why, and what to do about it."""
 
 
 class InvalidAddress(PointsError):
     """A text is not an e-mail address; the sentence completes “It …”, and does not repeat the address."""
-
-    field = "email"
 
 
 class SettingsError(Exception):

@@ -11,12 +11,12 @@ import zlib
 from dataclasses import dataclass
 
 _LIVE_PREFIX = "pts_live_"
-_DEVELOPMENT_PREFIX = "pts_dev_"
+DEVELOPMENT_PREFIX = "pts_dev_"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET_LENGTH = 43  # 62**43 is just above 2**256.
 _CHECKSUM_LENGTH = 6  # 62**6 is just above 2**32.
 _SHOWN_LENGTH = 4
-_FORM = re.compile(rf"(?:{_LIVE_PREFIX}|{_DEVELOPMENT_PREFIX})[{_ALPHABET}]{{{_SECRET_LENGTH + _CHECKSUM_LENGTH}}}\Z")
+_FORM = re.compile(rf"(?:{_LIVE_PREFIX}|{DEVELOPMENT_PREFIX})[{_ALPHABET}]{{{_SECRET_LENGTH + _CHECKSUM_LENGTH}}}\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class NewKey:
 
 def new_key(*, sandbox: bool) -> NewKey:
     """Make a key of 256 random bits: a development key for the sandbox, else a live one."""
-    prefix = _DEVELOPMENT_PREFIX if sandbox else _LIVE_PREFIX
+    prefix = DEVELOPMENT_PREFIX if sandbox else _LIVE_PREFIX
     body = prefix + _base62(secrets.randbits(256), _SECRET_LENGTH)
     text = body + _checksum(body)
     return NewKey(text=text, hash=hash_key(text), start=body[: len(prefix) + _SHOWN_LENGTH])

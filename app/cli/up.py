@@ -89,7 +89,7 @@ def _start(
         _start_servers(datadir, supervisor)
     with _interruptible(supervisor), database_in_reach():
         migrations.bring_up_to_date()
-    # Stopped in the other order: web first, so that no call waits for a worker that is gone.
+    # Stopped in the other order: Flower and web first, so that no call waits for a worker that is gone.
     for number in range(1, workers + 1):
         supervisor.start(parts.worker(number))
     supervisor.start(parts.beat())

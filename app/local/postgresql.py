@@ -235,8 +235,8 @@ class PostgreSQL:
         owner = self._folder.stat().st_uid
         if os.geteuid() == owner == 0:
             raise Refused(
-                f"The data in {self._folder} belongs to root, and PostgreSQL never runs as root. Give that folder, with all"
-                " in it, to another user (chown -R), who need not be you."
+                f"The data in {self._folder} belongs to root, and PostgreSQL never runs as root. Give that folder,"
+                " with all in it, to another user (chown -R), who need not be you."
             )
         if os.geteuid() not in (0, owner):
             name = user_name(owner)

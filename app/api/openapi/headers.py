@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from app.api.envelope import HEADERS
+
 # Each is on every answer, whatever its status.
-_EVERYWHERE = ("X-Request-Id", "Cache-Control", "Vary", "Via")
+_EVERYWHERE = ("X-Request-Id", *HEADERS)
 
 
 def always(description: str, value: str) -> dict[str, Any]:
@@ -19,13 +21,13 @@ def _seconds(description: str) -> dict[str, Any]:
 DESCRIBED: dict[str, Any] = {
     "X-Request-Id": {
         "description": "Names this request; quote it when you report a problem. It is the caller's own if that is "
-        "1 to 128 characters of letters, digits and `._:/+=@-`.",
+        "1 to 128 characters of letters, digits and `._:/+=@-`, and holds no key.",
         "required": True,
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._:/+=@-]{1,128}$"},
     },
-    "Cache-Control": always("No answer may be kept, by anybody.", "no-store, private"),
-    "Vary": always("What an answer depends on besides its address.", "Accept, Authorization"),
-    "Via": always("The front end, a gateway to the workers, names itself.", "1.1 points"),
+    "Cache-Control": always("No answer may be kept, by anybody.", HEADERS["Cache-Control"]),
+    "Vary": always("What an answer depends on besides its address.", HEADERS["Vary"]),
+    "Via": always("The front end, a gateway to the workers, names itself.", HEADERS["Via"]),
     "WWW-Authenticate": always("The scheme in which a key is sent.", "Bearer"),
     "Allow": {
         "description": "The methods that this path takes.",

@@ -65,7 +65,7 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
     "--result",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the outcome of each line [default: people.result.csv for people.csv]. An existing result of"
-    " another campaign, also of a rehearsal, is kept as people.result.1.csv.",
+    " another campaign, or of one in the sandbox, is kept as people.result.1.csv.",
 )
 @click.option(
     "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."

@@ -19,6 +19,7 @@ from app.cli.send.service import Service
 from app.cli.send.totals import Totals
 from app.cli.tables import console
 from app.errors import Refused
+from app.keys import DEVELOPMENT_PREFIX
 
 # The limit that the service has unless it says otherwise, in its answer to a verify.
 RECIPIENTS_MAX = 10_000
@@ -103,7 +104,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
             campaign=campaign(recipients.fingerprint, amount=choices.amount, label=choices.label, again=choices.again),
             amount=choices.amount,
             label=choices.label,
-            sandbox=choices.key.startswith("pts_dev_"),
+            sandbox=choices.key.startswith(DEVELOPMENT_PREFIX),
             organization_id=organization["id"],
         )
         earlier = read_earlier(results.earlier(), intent, recipients)
