@@ -3,11 +3,12 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import NamedTuple
 
 from app.arrays import array, text_array
-from app.batches import QUEUED
+from app.batches import QUEUED, BatchRow
 from app.database import AnyConnection, together
 from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
 from app.exchange import Answer, Statement
@@ -46,7 +47,10 @@ class Send(NamedTuple):
 
 
 class Acceptance(NamedTuple):
-    """What became of a send at the front: a batch of its own, or (`existed`) the one its key already names."""
+    """What became of a send at the front: a batch of its own, or (`existed`) the one its key already names.
+
+    `created_at` is the batch's. A PostgreSQL that has lost commits gives their ids away again, but not at that moment.
+    """
 
     api_key_id: int
     key_use_is_old: bool
@@ -54,6 +58,12 @@ class Acceptance(NamedTuple):
     batch_id: int
     status: str
     existed: bool
+    created_at: datetime
+
+    def is_of(self, batch: BatchRow) -> bool:
+        """Tell whether this is the batch that was accepted, and not another one that has its id by now."""
+        accepted = (self.batch_id, self.organization_id, self.created_at)
+        return accepted == (batch.id, batch.organization_id, batch.created_at)
 
 
 Outcomes = Sequence["Acceptance | PointsError | None"]
@@ -99,6 +109,7 @@ class _Row(NamedTuple):
     known_status: str | None
     is_same: bool | None
     written_id: int | None
+    created_at: datetime | None
 
 
 def _outcome(row: _Row) -> Acceptance | PointsError | None:
@@ -109,7 +120,7 @@ def _outcome(row: _Row) -> Acceptance | PointsError | None:
         batch_id = row.known_id
     elif (refusal := may_not_issue(is_disabled=row.is_disabled, is_suspended=row.is_suspended)) is not None:
         return refusal
-    if batch_id is None:
+    if batch_id is None or row.created_at is None:
         return None
     return Acceptance(
         api_key_id=row.api_key_id,
@@ -118,6 +129,7 @@ def _outcome(row: _Row) -> Acceptance | PointsError | None:
         batch_id=batch_id,
         status=row.known_status or QUEUED,
         existed=row.known_id is not None,
+        created_at=row.created_at,
     )
 
 
@@ -157,7 +169,7 @@ _ACCEPT = Statement("""
         JOIN api_keys k ON k.hash = a.hash AND k.revoked_at IS NULL
         JOIN organizations o ON o.id = k.organization_id
     ), known AS MATERIALIZED (
-        SELECT a.ordinality, b.id, b.status, b.idempotency_hash = a.idempotency_hash AS is_same
+        SELECT a.ordinality, b.id, b.status, b.idempotency_hash = a.idempotency_hash AS is_same, b.created_at
         FROM asked a
         JOIN batches b ON b.organization_id = a.organization_id AND b.sandbox = a.sandbox
                       AND b.idempotency_key = a.idempotency_key
@@ -180,7 +192,8 @@ _ACCEPT = Statement("""
         RETURNING id
     )
     SELECT (a.ordinality - 1)::int AS place, a.api_key_id, a.key_use_is_old, a.organization_id, a.is_disabled,
-           a.is_suspended, k.id AS known_id, k.status AS known_status, k.is_same, w.id AS written_id
+           a.is_suspended, k.id AS known_id, k.status AS known_status, k.is_same, w.id AS written_id,
+           coalesce(k.created_at, f.created_at) AS created_at
     FROM asked a
     LEFT JOIN known k ON k.ordinality = a.ordinality
     LEFT JOIN fresh f ON f.ordinality = a.ordinality

@@ -59,10 +59,10 @@ def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox
     return None if row is None else BatchRow(*row)
 
 
-def find_accepted(connection: Connection, batch_id: int) -> BatchRow:
-    """Return a batch that was accepted for whoever asks; it is never deleted."""
-    row: Any = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one()
-    return BatchRow(*row)
+def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
+    """Return a batch that was accepted for whoever asks. It is never deleted, but a PostgreSQL can lose commits."""
+    row: Any = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one_or_none()
+    return None if row is None else BatchRow(*row)
 
 
 # The fields of a `BatchRow` and of a `TransactionRow`, in their order.

@@ -85,6 +85,17 @@ class InsufficientBalance(PointsError):
         super().__init__(f"The issue needs {required} points, but the balance is {available}.")
 
 
+class BatchLost(PointsError):
+    """PostgreSQL no longer has a batch that it had accepted: a standby took over that had not heard of it yet."""
+
+    field = "service"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database has lost this batch after it had accepted it; nobody was debited. Send it again."
+        )
+
+
 class IdempotencyKeyReused(PointsError):
     field = "idempotency_key"
 

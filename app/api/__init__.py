@@ -14,8 +14,6 @@ from app.database import is_away
 from app.errors import PointsError
 from app.settings import settings
 
-_RETRY_AFTER_S = 2
-
 _log = logs.logger()
 
 
@@ -94,7 +92,7 @@ def _database_failure(error: SQLAlchemyError) -> Response:
         return _unexpected_failure(error)
     _log.warning("postgresql_out_of_reach", **logs.kind_of(error))
     response = envelope.failure(503, {"service": ["The service is out of reach of its database. Try again soon."]})
-    response.headers["Retry-After"] = str(_RETRY_AFTER_S)
+    response.headers["Retry-After"] = str(envelope.RETRY_AFTER_S)
     return response
 
 

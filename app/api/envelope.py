@@ -9,6 +9,7 @@ from flask import Response
 
 from app.batches import ISSUED, BatchRow, TransactionRow
 from app.errors import (
+    BatchLost,
     DevelopmentKeyRequired,
     Faults,
     IdempotencyKeyReused,
@@ -34,7 +35,10 @@ _STATUS_OF: dict[type[PointsError], int] = {
     MayNotIssue: 403,
     NotFound: 404,
     IdempotencyKeyReused: 422,
+    BatchLost: 503,
 }
+# Of a 503.
+RETRY_AFTER_S = 2
 
 
 def success(data: Mapping[str, Any], *, status: int = 200, **additional: object) -> Response:
@@ -69,6 +73,8 @@ def failure_of(error: PointsError) -> Response:
     response = failure(status, error.faults)
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
+    if status == 503:
+        response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response
 
 

@@ -3,9 +3,10 @@
 import re
 
 from flask import Blueprint, Response, request
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
-from app import batches
+from app import batches, logs
 from app.acceptance import Acceptance, Send
 from app.api import envelope
 from app.api.auth import caller, hash_of_key
@@ -14,9 +15,8 @@ from app.api.record import record_in_hand
 from app.api.schemas import parse_issue_request
 from app.api.sending import sending
 from app.api.waiting import Rows
-from app.batches import BatchRow, TransactionRow
-from app.database import transaction
-from app.errors import InvalidRequest, OrganizationDisabled, OrganizationSuspended, PointsError
+from app.database import is_away, transaction
+from app.errors import BatchLost, InvalidRequest, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.settings import settings
 
 blueprint = Blueprint("send", __name__)
@@ -25,6 +25,8 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
 _RETRY_AFTER_S = 1
 # A larger body is read only once its key is known to be good.
 _READ_FOR_STRANGERS_BYTES = 65_536
+
+_log = logs.logger()
 
 
 @blueprint.post("/v1/points/send")
@@ -39,8 +41,13 @@ def send() -> Response:
         if wait_s == 0:
             return _accepted(accepted.batch_id)
         record.waiting_since = sent.accepted_at
-    batch, transactions = sent.rows or _read(accepted)
-    return _answer(accepted, batch, transactions)
+    try:
+        rows = sent.rows or _read(accepted)
+    except SQLAlchemyError as error:
+        if accepted.status == batches.QUEUED and is_away(error):
+            return _accepted(accepted.batch_id)  # It is: told that it is not, the caller would send it again.
+        raise
+    return _answer(accepted, rows)
 
 
 def _read_send() -> Send:
@@ -60,20 +67,26 @@ def _read_send() -> Send:
         raise
 
 
-def _read(accepted: Acceptance) -> Rows:
-    """Return the batch as it is committed, with its transactions once it is issued."""
+def _read(accepted: Acceptance) -> Rows | None:
+    """Return the batch as it is committed, with its transactions once it is issued; None when there is none."""
     with transaction() as connection:
         batch = batches.find_accepted(connection, accepted.batch_id)
-        transactions = batches.transactions_of(connection, batch.id) if batch.status == batches.ISSUED else []
-    return batch, transactions
+        if batch is None:
+            return None
+        return batch, batches.transactions_of(connection, batch.id) if batch.status == batches.ISSUED else []
 
 
-def _answer(accepted: Acceptance, batch: BatchRow, transactions: list[TransactionRow]) -> Response:
+def _answer(accepted: Acceptance, rows: Rows | None) -> Response:
     """Answer from committed rows.
 
     Raises:
+        BatchLost: they are not there, or those of another batch: after a failover, its id was given away again.
         MayNotIssue: the worker found the organization disabled or suspended under the row lock.
     """
+    if rows is None or not accepted.is_of(rows[0]):
+        _log.error("batch_lost", organization_id=accepted.organization_id, batch_id=accepted.batch_id)
+        raise BatchLost
+    batch, transactions = rows
     if batch.status == batches.REFUSED:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
     if batch.status == batches.QUEUED:

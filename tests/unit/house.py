@@ -30,6 +30,7 @@ def acceptance(
         batch_id=batch_id,
         status=status,
         existed=existed,
+        created_at=rows.MOMENT,
     )
 
 

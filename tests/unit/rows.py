@@ -6,7 +6,7 @@ from typing import Any
 
 from app.batches import ISSUED, QUEUED, BatchRow, TransactionRow
 
-_MOMENT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+MOMENT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,14 +26,14 @@ def queued_batch(**changes: Any) -> BatchRow:
         status=QUEUED,
         amount=30,
         label=None,
-        created_at=_MOMENT,
+        created_at=MOMENT,
         refusal=None,
         issued_at=None,
         debited_count=None,
         current_balance=None,
         organization_name=None,
         last_refill=None,
-        organization_created_at=_MOMENT,
+        organization_created_at=MOMENT,
     )
     return batch._replace(**changes)
 
@@ -42,7 +42,7 @@ def issued_batch(**changes: Any) -> BatchRow:
     """Return a batch that two of three recipients were debited for; the balance was 70 before it."""
     fields: dict[str, Any] = {
         "status": ISSUED,
-        "issued_at": _MOMENT.replace(microsecond=5),
+        "issued_at": MOMENT.replace(microsecond=5),
         "debited_count": 2,
         "current_balance": 10,
         "organization_name": "Acme",

@@ -10,6 +10,7 @@ from app.acceptance import Acceptance
 from app.arrays import text_array
 from app.batches import ISSUED, QUEUED
 from app.errors import IdempotencyKeyReused, OrganizationDisabled, OrganizationSuspended
+from tests.unit.rows import MOMENT
 
 
 def outcome(**changes: Any) -> object:
@@ -24,17 +25,19 @@ def outcome(**changes: Any) -> object:
         "known_status": None,
         "is_same": None,
         "written_id": None,
+        "created_at": MOMENT,
     }
     return acceptance._outcome(acceptance._Row(**(row | changes)))
 
 
 def test_a_batch_that_was_written_is_queued_and_its_own() -> None:
-    assert outcome(written_id=42) == Acceptance(1, False, 7, 42, QUEUED, existed=False)
+    assert outcome(written_id=42) == Acceptance(1, False, 7, 42, QUEUED, existed=False, created_at=MOMENT)
 
 
 def test_a_batch_that_the_key_names_is_joined_or_replayed_as_it_is() -> None:
-    assert outcome(known_id=41, known_status=ISSUED, is_same=True) == Acceptance(1, False, 7, 41, ISSUED, existed=True)
-    assert outcome(known_id=41, known_status=QUEUED, is_same=True) == Acceptance(1, False, 7, 41, QUEUED, existed=True)
+    for status in (ISSUED, QUEUED):
+        joined = outcome(known_id=41, known_status=status, is_same=True)
+        assert joined == Acceptance(1, False, 7, 41, status, existed=True, created_at=MOMENT)
 
 
 @pytest.mark.parametrize("flag", ["is_disabled", "is_suspended"])

@@ -1,18 +1,21 @@
 """The view of send: what it hands on, how long it waits, and which answer it gives."""
 
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from prometheus_client import REGISTRY
+from sqlalchemy.exc import OperationalError
 from werkzeug.test import TestResponse
 
 from app.api import create_app
+from app.batches import ISSUED
 from tests.unit import rows
 from tests.unit.answers import AUTHORIZED, data_of, envelope_of, errors_of
 from tests.unit.bodies import body_with
 from tests.unit.conftest import Calling
-from tests.unit.house import House
+from tests.unit.house import House, acceptance
 
 
 def send(client: FlaskClient, *, prefer: list[str] | None = None, **fields: Any) -> TestResponse:
@@ -60,6 +63,49 @@ def test_a_wait_is_counted_in_seconds_from_the_batch_accepted_to_its_answer(
     house.accepted_at = 10.25
     data_of(send(client), 202)
     assert counted() - before == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("lost", [{"organization_id": 8}, {"created_at": rows.MOMENT.replace(microsecond=1)}])
+@pytest.mark.parametrize("reads_by_the_way", [False, True])
+def test_nobody_is_answered_with_another_batch_that_has_the_id_of_a_lost_one(
+    client: FlaskClient, house: House, lost: dict[str, Any], reads_by_the_way: bool
+) -> None:
+    """As after a failover to a standby that had not heard of the last commits: the ids are drawn again."""
+    house.after_the_wait, house.reads_by_the_way = rows.issued_batch(**lost), reads_by_the_way
+    response = send(client)
+    assert "lost this batch" in errors_of(response, 503)["service"][0]
+    assert response.headers["Retry-After"] == "2"
+
+
+def test_a_lost_batch_whose_id_nobody_has_is_503_too(
+    client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch, events: list[MutableMapping[str, Any]]
+) -> None:
+    monkeypatch.setattr("app.batches.find_accepted", lambda *_: None)
+    assert "lost this batch" in errors_of(send(client), 503)["service"][0]
+    assert [(event["event"], event["batch_id"]) for event in events if event["log_level"] == "error"] == [
+        ("batch_lost", 42)
+    ]
+
+
+def _gone(*_: object) -> None:
+    raise OperationalError("SELECT", {}, Exception("gone"), connection_invalidated=True)
+
+
+def test_what_is_known_to_be_accepted_is_202_though_postgresql_has_gone_since(
+    client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """503 means that it may be sent again: without an idempotency key everybody would be paid twice."""
+    monkeypatch.setattr("app.batches.find_accepted", _gone)
+    assert data_of(send(client), 202) == {"batch_id": 42, "status": "queued"}
+
+
+def test_a_replay_that_cannot_be_read_is_503(
+    client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.known["k"] = acceptance(status=ISSUED, existed=True)
+    monkeypatch.setattr("app.batches.find_accepted", _gone)
+    headers = AUTHORIZED | {"Idempotency-Key": "k"}
+    assert errors_of(client.post("/v1/points/send", json=body_with(), headers=headers), 503)
 
 
 def test_the_wait_is_a_setting(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,16 +159,20 @@ def test_what_runs_is_noted_with_the_moment_it_was_created(supervisor: Superviso
 
 def test_an_interrupt_ends_the_watch_at_whatever_line_it_comes(supervisor: Supervisor) -> None:
     """A handler runs between any two lines of the main thread, also of those that hold a lock."""
-    looks = []
+    looks: list[None] = []
 
     def interrupt(_frame: FrameType, _event: str, _argument: object) -> Any:
         if looks:
             supervisor.ask_to_stop()
         return interrupt
 
+    def look() -> bool:
+        looks.append(None)
+        return False
+
     def watch() -> None:
         sys.settrace(interrupt)
-        supervisor.watch(until=lambda: bool(looks.append(None)))
+        supervisor.watch(until=look)
 
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()

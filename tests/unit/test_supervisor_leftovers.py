@@ -83,7 +83,7 @@ def test_leftovers_are_known_again_after_the_clock_was_set(
     leftover = parts.part(tmp_path, parts.STAYS)
     start(supervisor, tmp_path, leftover)
     boot_s = psutil.boot_time()
-    monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: boot_s + 7_200)
+    monkeypatch.setattr("psutil._psplatform.boot_time", lambda: boot_s + 7_200)
     next_one.end_leftovers()
     assert parts.is_gone(process_of(leftover).pid)
 
