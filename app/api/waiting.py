@@ -66,7 +66,7 @@ class Waiting:
         self._waiters: dict[int, list[Waiter]] = {}
         self._heard: dict[int, None] = {}
         self._something_to_do = threading.Event()
-        self._started = False
+        self._not_started: list[Callable[[], None]] = [self._look, self._listen]
         self._looked_at = 0.0
 
     def expect(self, batch_id: int, waiter: Waiter) -> bool:
@@ -89,12 +89,20 @@ class Waiting:
     def start(self) -> None:
         """See that the threads run. At first use and not at import: a thread does not survive a fork."""
         self._something_to_do.set()
-        with self._lock:
-            started, self._started = self._started, True
-        if started:
+        if not self._not_started:
             return
-        for work in (self._listen, self._look):
-            threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True).start()
+        with self._lock:
+            try:
+                while self._not_started:
+                    work = self._not_started[-1]
+                    threading.Thread(
+                        target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True
+                    ).start()
+                    self._not_started.pop()
+            except (
+                RuntimeError
+            ) as error:  # The system has no thread to give at present. Whoever comes next tries again.
+                _log_failed(work, error)
 
     def _listen(self) -> None:
         try:
@@ -169,7 +177,9 @@ def _for_ever(work: Callable[[], None]) -> None:
         try:
             work()
         except Exception as error:  # noqa: BLE001
-            _log.error(
-                "thread_failed", thread=work.__name__, **logs.kind_of(error), places=logs.places_of(error.__traceback__)
-            )
+            _log_failed(work, error)
             time.sleep(_LISTEN_AGAIN_AFTER_S)
+
+
+def _log_failed(work: Callable[[], None], error: Exception) -> None:
+    _log.error("thread_failed", thread=work.__name__, **logs.kind_of(error), places=logs.places_of(error.__traceback__))

@@ -35,7 +35,7 @@ class World:
     def __init__(self) -> None:
         self.sending = Sending()
         self.waiting = self.sending._waiting
-        self.waiting._started = True  # No threads: the test takes their steps.
+        self.waiting._not_started = []  # No threads: the test takes their steps.
         self.pending = Pending()
         self.groups: list[list[int]] = []
         self.leaders: list[str] = []

@@ -2,6 +2,7 @@
 
 import selectors
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -12,8 +13,68 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.http.errors import ParseException
 
+from app.api import gateway_connection
 from app.api.gateway_connection import READ_DEADLINE_S, Connection, ConnectionWorker
-from tests.deadline import TIMEOUT_S
+from tests.deadline import TIMEOUT_S, until
+
+
+class Answered:
+    """A connection with much to be sent to its caller, who reads 64 KiB whenever it is told to."""
+
+    def __init__(self) -> None:
+        self.peer, ours = socket.socketpair()
+        for end in (self.peer, ours):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        self.ours = Connection(fileno=ours.detach())
+        self.ours.setblocking(True)
+        self.read = 0
+        self.is_over = threading.Event()
+
+    def read_every(self, seconds: float) -> None:
+        while not self.is_over.wait(seconds):
+            self.read += len(self.peer.recv(65_536))
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answered]:
+    monkeypatch.setattr(gateway_connection, "_SEND_TIMEOUT_S", 0.5)
+    one = Answered()
+    with one.peer, one.ours:
+        yield one
+
+
+def test_a_caller_on_a_slow_line_gets_all_of_a_large_answer(answered: Answered) -> None:
+    """Three times as long as a caller that reads nothing is waited for."""
+    reader = threading.Thread(target=answered.read_every, args=(0.1,))
+    reader.start()
+    try:
+        answered.ours.sendall(bytes(1_000_000))
+        answered.ours.shutdown(socket.SHUT_WR)
+        until(lambda: answered.read == 1_000_000, "all of it is read")
+    finally:
+        answered.is_over.set()
+        reader.join(TIMEOUT_S)
+
+
+def test_a_caller_that_reads_nothing_is_given_up(answered: Answered) -> None:
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        answered.ours.sendall(bytes(1_000_000))
+    assert time.monotonic() - began < 5
+
+
+def test_a_caller_that_reads_too_slowly_is_given_up_at_last(
+    answered: Answered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_connection, "_SLOWEST_BYTES_PER_S", 1_000_000_000)
+    reader = threading.Thread(target=answered.read_every, args=(0.1,))
+    reader.start()
+    try:
+        with pytest.raises(TimeoutError):
+            answered.ours.sendall(bytes(10_000_000))
+    finally:
+        answered.is_over.set()
+        reader.join(TIMEOUT_S)
 
 
 def test_a_connection_that_says_nothing_gets_no_thread_and_ends_with_the_process() -> None:

@@ -28,7 +28,7 @@ def submitting() -> Submitting:
 def waiting(submitting: Submitting) -> Waiting:
     """Return the waiting of a process whose threads do not run, so that a test takes each of their steps."""
     still = Waiting(submitting)
-    still._started = True
+    still._not_started = []
     return still
 
 

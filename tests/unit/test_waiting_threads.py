@@ -2,7 +2,8 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,22 @@ def test_the_two_threads_start_with_the_first_who_waits_and_only_once(process: P
     process.come(2)
     process.waiting.start()
     assert process.threads() == first
+
+
+def test_a_thread_that_the_system_could_not_start_is_started_with_the_next_who_waits(
+    process: Process, monkeypatch: pytest.MonkeyPatch, events: list[MutableMapping[str, Any]]
+) -> None:
+    def none_left(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", none_left)
+        waiter = process.come(1)  # It is accepted, and waits in vain at worst.
+    assert ([event["event"] for event in events], process.threads()) == (["thread_failed"], [])
+    process.pending.final = {1}
+    process.come(2)
+    assert len(process.threads()) == 2
+    assert waiter.sleep(TIMEOUT_S)
 
 
 def test_a_hint_wakes_who_waits_before_any_look_does(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
