@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+from sqlalchemy import Connection
 
 from app import organizations as rows
 from app.cli.answer import Answer
@@ -53,7 +54,11 @@ def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
         for amount, sandbox in ((balance, False), (start, True)):
             if amount:
                 refill_balance(connection, organization_id, amount, sandbox=sandbox)
-    return _show(organization_id, f"Made organization {organization_id}. Next: points keys create {organization_id}")
+        return _show(
+            connection,
+            organization_id,
+            f"Made organization {organization_id}. Next: points keys create {organization_id}",
+        )
 
 
 @organizations.command(name="list")
@@ -72,7 +77,8 @@ def list_organizations() -> Answer:
 @operator_command
 def show(organization_id: int) -> Answer:
     """Show one organization."""
-    return _show(organization_id)
+    with transaction() as connection:
+        return _show(connection, organization_id)
 
 
 @organizations.command(context_settings={"ignore_unknown_options": True})  # A number below 0 is no option.
@@ -84,8 +90,8 @@ def refill(organization_id: int, amount: int, sandbox: bool) -> Answer:
     """Add AMOUNT points to an organization's balance."""
     with transaction() as connection:
         balance = refill_balance(connection, organization_id, amount, sandbox=sandbox)
-    mode = "sandbox" if sandbox else "live"
-    return _show(organization_id, f"Refilled {amount} points; the {mode} balance is {balance}.")
+        mode = "sandbox" if sandbox else "live"
+        return _show(connection, organization_id, f"Refilled {amount} points; the {mode} balance is {balance}.")
 
 
 def _flag_command(
@@ -97,7 +103,7 @@ def _flag_command(
     def command(organization_id: int) -> Answer:
         with transaction() as connection:
             rows.set_flags(connection, organization_id, is_disabled=is_disabled, is_suspended=is_suspended)
-        return _show(organization_id)
+            return _show(connection, organization_id)
 
 
 _flag_command("disable", "Disable an organization: it can no longer issue.", is_disabled=True)
@@ -106,10 +112,10 @@ _flag_command("suspend", "Suspend an organization: it cannot issue until it is r
 _flag_command("resume", "Resume a suspended organization.", is_suspended=False)
 
 
-def _show(organization_id: int, sentence: str | None = None) -> Answer:
-    with transaction() as connection:
-        live = rows.find(connection, organization_id, sandbox=False)
-        sandbox = rows.find(connection, organization_id, sandbox=True)
+def _show(connection: Connection, organization_id: int, sentence: str | None = None) -> Answer:
+    """Answer with an organization as it is at the end of a transaction: when this fails, nothing has been done."""
+    live = rows.find(connection, organization_id, sandbox=False)
+    sandbox = rows.find(connection, organization_id, sandbox=True)
     return Answer(_document(live, sandbox), columns=_COLUMNS, sentence=sentence)
 
 

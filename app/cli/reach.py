@@ -29,6 +29,11 @@ def database_in_reach() -> Iterator[None]:
             raise
         if is_locked_out(error) or isinstance(error.orig, QueryCanceled):
             raise Refused(f"PostgreSQL gave up waiting ({_first_line(error)}). Give the command again.") from None
+        if error.connection_invalidated:
+            raise Unreachable(
+                f"The connection to the database was lost: {_first_line(error)}. What the command was to change may be"
+                " changed all the same: look before you give it again."
+            ) from None
         raise Unreachable(f"The database does not answer: {_first_line(error)}.") from None
 
 

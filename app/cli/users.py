@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+from sqlalchemy import Connection
 
 from app import users as rows
 from app.cli.answer import Answer
@@ -37,7 +38,7 @@ def create(email: str, first_name: str, last_name: str) -> Answer:
     with transaction() as connection:
         if not register(connection, [user]):
             raise Refused(f"A user is registered as {user.address.text} already.")
-    return _show(email)
+        return _show(connection, email)
 
 
 @users.command()
@@ -45,7 +46,8 @@ def create(email: str, first_name: str, last_name: str) -> Answer:
 @operator_command
 def show(email: str) -> Answer:
     """Show the user registered under an address, with the balance."""
-    return _show(email)
+    with transaction() as connection:
+        return _show(connection, email)
 
 
 @users.command(name="import")
@@ -87,6 +89,6 @@ def import_file(file: Path) -> Answer:
     )
 
 
-def _show(email: str) -> Answer:
-    with transaction() as connection:
-        return Answer(document(rows.find(connection, email)), columns=_COLUMNS)
+def _show(connection: Connection, email: str) -> Answer:
+    """Answer with a user as it is at the end of a transaction: when this fails, nothing has been done."""
+    return Answer(document(rows.find(connection, email)), columns=_COLUMNS)

@@ -9,7 +9,7 @@ from app.connections import wait_at_most, wait_without_end
 
 BREACHES_SHOWN_MAX = 100
 
-# A registration that crossed an issue leaves points held until the next sweep. Older ones are a breach.
+# A registration that crossed an issue leaves points held until such crossings are looked for. Older ones are a breach.
 _CROSSING_GRACE_S = 120
 
 _PARAMETERS = {"breaches_shown_max": BREACHES_SHOWN_MAX, "crossing_grace_s": _CROSSING_GRACE_S}
@@ -135,6 +135,16 @@ _RULES = {
         ) e
         WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
         ORDER BY b.id, t.position""",
+    # Served in request order while the balance covers (contract, part 2). In numeric: no bigint holds every product.
+    "whom the balance covers is debited": """
+        SELECT format('batch %s', b.id) AS subject,
+               format('%s of %s recipients debited for %s points each%s, and %s left', b.debited_count,
+                      b.recipient_count, b.amount, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance)
+                   AS seen
+        FROM batches b
+        WHERE b.status = 'issued' AND b.debited_count < b.recipient_count
+          AND b.current_balance >= b.amount::numeric * CASE WHEN b.atomic THEN b.recipient_count ELSE 1 END
+        ORDER BY b.id""",
     # Every batch and refill leads from one balance to the next. Whatever their order was (no clock is
     # asked), each balance that one of them starts from was left by another, except the very first, 0.
     "balances form one chain from zero to the present": """

@@ -8,6 +8,7 @@ SUMS = "refills less debits are the balance"
 LAST_REFILL = "a last refill is the balance after the newest refill"
 USERS = "a user's balance is the credited live transactions"
 RECIPIENTS = "a batch's transactions are its recipients, in order"
+COVERED = "whom the balance covers is debited"
 FOLLOWS = "each balance follows from the one before"
 CHAIN = "balances form one chain from zero to the present"
 ONLY_ISSUED = "only an issued batch has transactions"
@@ -16,6 +17,8 @@ UNFOLDED = "only an issued live batch waits to be folded"
 FLAGS = "flags follow the table of the contract"
 ADDRESS = "a transaction's user is registered under its address"
 HELD = "nothing stays held for a registered user"
+
+_UNDEBITED = "UPDATE transactions SET debited = false, credited = false, user_id = NULL"
 
 LIVE, SANDBOX = "organization 1, live", "organization 1, sandbox"
 
@@ -73,7 +76,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ),
     (
         "two batches paid from one balance, and one debit of the two lost",
-        {(SUMS, LIVE), (CHAIN, LIVE)},
+        {(SUMS, LIVE), (CHAIN, LIVE), (COVERED, "batch 3")},
         [
             "UPDATE batches SET current_balance = current_balance + 20 WHERE id IN (2, 3)",
             "UPDATE transactions SET balance = balance + 20 WHERE batch_id IN (2, 3)",
@@ -86,6 +89,24 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         [
             "UPDATE batches SET current_balance = current_balance + 1 WHERE id = 1",
             "UPDATE transactions SET balance = balance + 1 WHERE batch_id = 1",
+        ],
+    ),
+    (
+        "one who was passed over, with the points for it left",
+        {(COVERED, "batch 3")},
+        [
+            "UPDATE batches SET debited_count = 0, current_balance = 50 WHERE id = 3",
+            f"{_UNDEBITED}, balance = 50 WHERE batch_id = 3",
+            "UPDATE organizations SET balance = 50 WHERE id = 1",
+        ],
+    ),
+    (
+        "an atomic batch that the balance would have paid, whole",
+        {(COVERED, "batch 4")},
+        [
+            "UPDATE batches SET atomic = true, debited_count = 0, current_balance = 50 WHERE id = 4",
+            f"{_UNDEBITED}, balance = 50 WHERE batch_id = 4",
+            "UPDATE organizations SET sandbox_balance = 50 WHERE id = 1",
         ],
     ),
     ("another last refill", {(LAST_REFILL, LIVE)}, ["UPDATE organizations SET last_refill = 99 WHERE id = 1"]),

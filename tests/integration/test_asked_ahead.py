@@ -31,7 +31,7 @@ class Front:
 
     def __init__(self, sender: Celery) -> None:
         self.sending = Sending()
-        self.sending._waiting._started = True  # No threads that nobody ends: `hear` takes their steps.
+        self.sending._waiting._not_started = []  # No threads that nobody ends: `hear` takes their steps.
         self.messages: list[tuple[int, int | None]] = []
         self.hints: list[Hint] = []
         self._sender = sender

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 from app.cli import status
 from app.cli.answer import Answer
@@ -39,6 +40,20 @@ def test_a_refill_says_which_of_the_balances_it_has_raised() -> None:
     organization_id = books.make_organization(100, sandbox_balance=7)
     for sandbox, words in ((False, "the live balance is 105."), (True, "the sandbox balance is 12.")):
         assert _answer(organizations, "refill", organization_id, 5, sandbox)._sentence == f"Refilled 5 points; {words}"
+
+
+def test_a_refill_that_cannot_be_shown_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told that it failed, whoever has given the command gives it again."""
+
+    def gone(*_arguments: object, **_named: object) -> None:
+        raise DBAPIError("SELECT", {}, Exception("gone"))
+
+    organization_id = books.make_organization(100)
+    with monkeypatch.context() as patch:
+        patch.setattr("app.organizations.find", gone)
+        with pytest.raises(DBAPIError):
+            _answer(organizations, "refill", organization_id, 5, False)
+    assert books.balance_of(organization_id) == 100
 
 
 @pytest.mark.parametrize(

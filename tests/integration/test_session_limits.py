@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app import connections
-from app.cli.reach import database_in_reach
+from app.cli.reach import Unreachable, database_in_reach
 from app.connections import new_engine
 from app.database import is_away, snapshot
 from app.errors import Refused
@@ -139,4 +139,14 @@ def test_a_command_that_waits_for_somebodys_lock_in_vain_says_so_and_not_that_th
         words = r"gave up waiting \(canceling statement due to lock timeout\)"
         with pytest.raises(Refused, match=words), database_in_reach():
             waiting.exec_driver_sql("SELECT pg_advisory_xact_lock(4712)")
+    engine.dispose()
+
+
+def test_of_a_connection_that_is_lost_it_is_said_that_the_work_may_be_done(server_url: str) -> None:
+    engine = new_engine(server_url, pool_size=2)
+    with engine.connect() as killer, engine.connect() as lost:
+        pid = lost.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+        with pytest.raises(Unreachable, match="may be changed all the same"), database_in_reach():
+            lost.exec_driver_sql("SELECT 1")
     engine.dispose()
