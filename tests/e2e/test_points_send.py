@@ -144,6 +144,11 @@ def test_a_file_that_was_changed_since_it_was_sent_is_not_paid_a_second_time(
     assert service.balance(caller.live) == 970
     assert len(_results(path)) == 3
     assert _send(service, path, caller, "--label", "another thing")["debited"] == 4
+    assert _send(service, path, caller, "--again", "June")["debited"] == 4
+    path.write_text(path.read_text() + "newest@example.com\n")
+    refused = _send(service, path, caller, "--again", "June", status=1)
+    assert "4 of its recipients were paid then" in refused
+    assert "with another --again NAME" in refused
 
 
 @pytest.mark.parametrize("say_limit", [True, False])

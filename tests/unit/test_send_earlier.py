@@ -38,7 +38,15 @@ def recipients() -> Iterator[Recipients]:
 
 def _row(campaign: str = OURS, *, days: int = 0, **other: object) -> dict[str, object]:
     moment = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-    row = {"line": 2, "email": ANN, "amount": 10, "debited": "yes", "sandbox": "no", "organization_id": 7}
+    row: dict[str, object] = {
+        "line": 2,
+        "email": ANN,
+        "transaction_id": 131_072,
+        "amount": 10,
+        "debited": "yes",
+        "sandbox": "no",
+        "organization_id": 7,
+    }
     return row | {"created_at": moment, "idempotency_key": idempotency_key(campaign, 1)} | other
 
 
@@ -56,12 +64,12 @@ def test_a_file_of_which_a_part_was_sent_longer_ago_than_the_service_remembers_i
 ) -> None:
     result = _write(tmp_path / "r.csv", *(_row(days=each, line=line) for line, each in enumerate(days, start=2)))
     with pytest.raises(Refused, match="for 30 days only"):
-        require_no_second_payment(read_earlier([result], INTENT, recipients), name="people.csv", result=result)
+        require_no_second_payment(read_earlier([result], INTENT, recipients), INTENT, name="people.csv", result=result)
 
 
 def test_a_file_that_was_sent_lately_may_be_sent_again(tmp_path: Path, recipients: Recipients) -> None:
     result = _write(tmp_path / "r.csv", _row(days=29), _row(days=12, line=3))
-    require_no_second_payment(read_earlier([result], INTENT, recipients), name="people.csv", result=result)
+    require_no_second_payment(read_earlier([result], INTENT, recipients), INTENT, name="people.csv", result=result)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +91,48 @@ def test_only_who_was_paid_alike_would_be_paid_twice(
     assert read_earlier([result], INTENT, recipients).paid_otherwise == paid
 
 
+@pytest.mark.parametrize(
+    ("again", "noted", "paid"),
+    [(None, "", 1), (None, "June", 1), ("June", "June", 1), ("June", "May", 0), ("June", "", 0)],
+)
+def test_a_repetition_is_made_once_for_each_of_its_recipients_though_its_file_has_changed(
+    tmp_path: Path, recipients: Recipients, again: str | None, noted: str, paid: int
+) -> None:
+    intent = replace(INTENT, again=again)
+    result = _write(tmp_path / "r.csv", _row(OTHER, again=noted))
+    found = read_earlier([result], intent, recipients)
+    assert found.paid_otherwise == paid
+    if paid:
+        with pytest.raises(Refused, match=f"with {'another ' if again else ''}--again NAME"):
+            require_no_second_payment(found, intent, name="people.csv", result=result)
+
+
+def test_a_repetition_too_is_not_made_again_once_the_service_has_forgotten_it(
+    tmp_path: Path, recipients: Recipients
+) -> None:
+    intent = replace(INTENT, again="June")
+    result = _write(tmp_path / "r.csv", _row(days=31, again="June"))
+    with pytest.raises(Refused, match="for 30 days only"):
+        require_no_second_payment(read_earlier([result], intent, recipients), intent, name="people.csv", result=result)
+
+
+def test_who_was_sent_points_and_not_answered_of_may_have_been_paid(tmp_path: Path, recipients: Recipients) -> None:
+    """The service may have accepted it, and issues it once the run has ended."""
+    with ResultFile(tmp_path / "r.csv") as stopped:
+        stopped.begin([])
+        part = Part(number=1, lines=[2], emails=[ANN])
+        stopped.finish([part], INTENT, unanswered=1)
+    [row] = read_rows(tmp_path / "r.csv")
+    assert (row["reason"], row["transaction_id"], row["debited"]) == ("sent, but not answered", "", "")
+    same = read_earlier([tmp_path / "r.csv"], INTENT, recipients)
+    assert (same.settled, same.sent_at is not None, same.paid_otherwise) == (0, True, 0)
+    assert read_earlier([tmp_path / "r.csv"], ANOTHER, recipients).paid_otherwise == 1
+    with ResultFile(tmp_path / "r.csv") as following:  # Which comes to nothing.
+        following.begin([])
+        following.finish([part], INTENT, unanswered=None)
+    assert list(read_rows(tmp_path / "r.csv")) == [row]
+
+
 def test_of_two_files_the_one_that_warns_counts(tmp_path: Path, recipients: Recipients) -> None:
     settled = _write(tmp_path / "one.csv", _row(), _row(line=3))
     otherwise = _write(tmp_path / "two.csv", _row(OTHER))
@@ -101,7 +151,7 @@ PARTS = [Part(number=number, lines=[number + 1], emails=[f"{number}@example.com"
 
 def _send(results: ResultFile, part: Part, intent: Intent = INTENT) -> None:
     issued = _issued(part.number, part.emails[0], intent)
-    results.write(part, issued, idempotency_key(intent.campaign, part.number))
+    results.write(part, issued, intent)
 
 
 def test_what_a_killed_run_has_written_is_read_by_the_next_and_two_at_once_are_refused(

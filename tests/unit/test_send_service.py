@@ -13,7 +13,7 @@ import pytest
 
 from app.cli.send import service as module
 from app.cli.send.refusals import NotAService, RefusedRecipients, TooManyRecipients, refusal
-from app.cli.send.service import GaveUp, Service
+from app.cli.send.service import GaveUp, Service, Unanswered
 from app.errors import PointsError, Refused
 from app.settings import settings
 
@@ -199,6 +199,30 @@ def test_a_queued_batch_is_asked_for_until_it_is_issued_and_the_key_goes_nowhere
     assert {str(request.url) for request in calls.requests[1:]} == {f"{URL}/v1/batches/7"}
 
 
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [_queued(""), _refused(401)],
+        [httpx.ReadTimeout("lost"), _refused(401)],
+        [httpx.Response(502), _refused(404)],
+        [_refused(422)],
+        [httpx.Response(200, text="<html>Welcome</html>")],
+    ],
+)
+def test_whoever_may_have_accepted_a_send_is_not_said_to_have_refused_it(
+    calls: Calls, service: Service, answers: list[httpx.Response | Exception]
+) -> None:
+    calls.answers = [ORGANIZATION, *answers]
+    service.organization()
+    with pytest.raises(Unanswered):
+        service.send(BODY, "key-1")
+    for said_no in ([_refused(401)], [httpx.Response(429), _refused(403)], [_queued(""), _batch("refused")]):
+        calls.answers = [*said_no]
+        with pytest.raises(PointsError) as caught:
+            service.send(BODY, "key-1")
+        assert not isinstance(caught.value, Unanswered)
+
+
 def test_a_batch_that_stays_queued_or_is_refused_ends_the_wait(calls: Calls, service: Service) -> None:
     calls.answers = [_queued(""), *[_batch("queued")] * 50]
     with pytest.raises(GaveUp, match="Batch 7 is accepted and still queued; it will be issued once"):
@@ -229,7 +253,7 @@ def test_what_is_no_points_issuing_service_is_said_to_be_none(
 def test_an_answer_about_other_recipients_than_those_sent_is_not_believed(calls: Calls, service: Service) -> None:
     data = {"transactions": TRANSACTIONS * 2, "current_balance": 9}
     calls.answers = [httpx.Response(201, json=_envelope(data, batch_id=7))]
-    with pytest.raises(NotAService):
+    with pytest.raises(Unanswered, match="not as a Points Issuing Service does"):
         service.send(BODY, "key-1")
 
 

@@ -16,15 +16,18 @@ from rich.console import Console
 from app.cli.send import send, stages
 from app.cli.send.column import Column
 from app.cli.send.earlier import Earlier, Intent
-from app.cli.send.recipients import Part, Recipients, idempotency_key
+from app.cli.send.recipients import Part, Recipients
 from app.cli.send.report import report
 from app.cli.send.results import ResultFile
 from app.cli.send.run import Choices, Run, prepared
-from app.cli.send.service import Issued, Service
-from app.errors import Refused
+from app.cli.send.service import GaveUp, Issued, Service, Unanswered
+from app.errors import PointsError, Refused
 
 _AMOUNT = 10
 _EMAILS = ("ann@example.com", "bob@example.com", "cy@example.com", "dee@example.com")
+
+
+_INTENT = Intent(campaign="c" * 64, amount=_AMOUNT, label=None, sandbox=False, organization_id=7)
 
 
 @pytest.fixture
@@ -69,7 +72,7 @@ def _run(choices: Choices, *, service: object = None, balance: int = 100, settle
             service=cast(Service, service),
             results=results,
             organization={"id": 7, "name": "Acme", "balance": balance},
-            intent=Intent(campaign="c" * 64, amount=_AMOUNT, label=None, sandbox=False, organization_id=7),
+            intent=_INTENT,
             earlier=Earlier(settled=settled),
             out=Console(file=io.StringIO()),
             err=Console(file=io.StringIO()),
@@ -121,6 +124,27 @@ def test_of_a_batch_that_was_refused_it_is_known_that_it_is_not_sent(path: Path)
             assert [row["reason"] for row in csv.DictReader(file)] == ["", *["not sent yet"] * 3]
 
 
+@pytest.mark.parametrize("error", [GaveUp, Unanswered])
+def test_of_a_batch_that_may_have_been_accepted_it_is_never_said_that_it_is_not_sent(
+    path: Path, capsys: pytest.CaptureFixture[str], error: type[PointsError]
+) -> None:
+    def lose_bob(email: str) -> Mapping[str, bool]:
+        if email == "bob@example.com":
+            raise error("The key was revoked.")
+        return {"debited": True, "credited": False}
+
+    with _run(_choices(path), service=_Batches(lose_bob)) as run:
+        stages.send(run)
+        assert run.stopped is not None
+        assert {GaveUp: "Give the same command again", Unanswered: "'sent, but not answered'"}[error] in run.stopped
+        with run.results.path.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["reason"] for row in rows] == ["", "sent, but not answered", *["not sent yet"] * 2]
+        assert report(run) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["sent"], found["unanswered"]) == (1, 1)
+
+
 @pytest.mark.parametrize("spelling", ["people.csv", "./people.csv", "folder/../people.csv", "link.csv"])
 def test_the_result_never_replaces_the_file_itself_however_it_is_called(
     path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
@@ -143,7 +167,7 @@ def test_whom_a_killed_run_has_paid_is_not_paid_once_more_because_the_file_has_c
     issued = _Batches(lambda _: {"debited": True, "credited": False}).send({"recipients": paid}, "")
     with ResultFile(choices.result_path) as killed:
         killed.begin([])
-        killed.write(Part(number=1, lines=[1, 2], emails=paid), issued, idempotency_key("c" * 64, 1))
+        killed.write(Part(number=1, lines=[1, 2], emails=paid), issued, _INTENT)
     with pytest.raises(Refused, match="2 of its recipients were paid then"), prepared(choices):
         pass
 

@@ -27,6 +27,30 @@ def _pairs(out: io.StringIO) -> dict[str, str]:
     return {name: value.strip() for name, _, value in (line.partition("  ") for line in out.getvalue().splitlines())}
 
 
+def _outcome(
+    out: io.StringIO, totals: Totals, recipients: Recipients, *, sent: int, unanswered: int = 0
+) -> dict[str, str]:
+    console = Console(file=out, width=200)
+    words.outcome(
+        console,
+        totals=totals,
+        recipients=recipients,
+        sent=sent,
+        unanswered=unanswered,
+        result="r.csv",
+        undebited=None,
+    )
+    return _pairs(out)
+
+
+@pytest.mark.parametrize(("unanswered", "not_answered", "not_sent"), [(0, None, "2"), (1, "1", "1"), (2, "2", None)])
+def test_an_outcome_never_says_of_who_may_be_paid_that_nothing_was_sent(
+    recipients: Recipients, unanswered: int, not_answered: str | None, not_sent: str | None
+) -> None:
+    shown = _outcome(io.StringIO(), Totals(batches=1, points=10, debited=1), recipients, sent=1, unanswered=unanswered)
+    assert (shown.get("Not answered", "").partition(":")[0] or None, shown.get("Not sent")) == (not_answered, not_sent)
+
+
 @pytest.mark.parametrize(
     ("balance", "settled", "cost", "left"),
     [
@@ -63,8 +87,6 @@ def test_an_outcome_tells_what_is_debited_now_from_what_was(
 ) -> None:
     totals = Totals(batches=2, replayed=replayed, points=30, debited=3, credited=3, current_balance=70)
     out = io.StringIO()
-    words.outcome(
-        Console(file=out, width=200), totals=totals, recipients=recipients, sent=3, result="r.csv", undebited=None
-    )
+    _outcome(out, totals, recipients, sent=3)
     shown = _pairs(out)
     assert (shown["Points debited"], shown[balance_name]) == (debited, "70")

@@ -18,13 +18,17 @@ _DELIMITERS = ",;\t"
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:
-    """What a run is about to pay: the name of its campaign, and what the rows of a payment like it would say."""
+    """What a run is about to pay: its campaign, and what the rows of a payment like it would say.
+
+    `again` is the name of a deliberate repetition, None for the first time.
+    """
 
     campaign: str
     amount: int
     label: str | None
     sandbox: bool
     organization_id: int
+    again: str | None = None
 
     def is_payer_of(self, row: Mapping[str, str]) -> bool:
         """Tell whether a row of a result is of the same organization, and as real: a rehearsal has paid nobody."""
@@ -35,13 +39,32 @@ class Intent:
         """Tell whether a row of a result says what became of a line of this very campaign."""
         return f"-{self.campaign}-" in row.get("idempotency_key", "") and self.is_payer_of(row)
 
+    def may_have_paid(self, row: Mapping[str, str]) -> bool:
+        """Tell whether a row of another campaign may be a payment like this one, which would then be made twice.
+
+        A deliberate repetition is like others of its name only.
+        """
+        is_alike = (row.get("amount"), row.get("label")) == (str(self.amount), self.label or "")
+        is_repetition = self.again is None or row.get("again") == self.again
+        return (
+            self.is_payer_of(row) and is_alike and is_repetition and (row["debited"] == "yes" or not is_answered(row))
+        )
+
+
+def is_answered(row: Mapping[str, str]) -> bool:
+    """Tell whether a row of a line that was sent says what became of it."""
+    return bool(row.get("transaction_id"))
+
 
 @dataclass(kw_only=True)
 class Earlier:
-    """Of the same campaign: recipients settled, and when the first of them was. Of another: recipients paid alike."""
+    """Of the same campaign: recipients settled, and when the first of all was sent. Of another: recipients paid alike.
+
+    Paid alike may also be who was sent points and of whom no answer tells what became.
+    """
 
     settled: int = 0
-    settled_at: datetime | None = None
+    sent_at: datetime | None = None
     paid_otherwise: int = 0
 
 
@@ -116,17 +139,12 @@ def _add(found: Earlier, row: Mapping[str, str], intent: Intent, recipients: Rec
         return  # Of a bad line, or of one that was not sent; or the last row of a run that could not write all of it.
     if intent.is_of(row):
         int(row["line"])  # By which the row will be found again.
-        settled_at = datetime.fromisoformat(row["created_at"]).astimezone(UTC)
-        found.settled += 1
+        sent_at = datetime.fromisoformat(row["created_at"]).astimezone(UTC)
+        found.settled += is_answered(row)
         # The first: each part is remembered from when it was sent itself, and a run may have been carried on for weeks.
-        found.settled_at = min(settled_at, found.settled_at or settled_at)
-    elif intent.is_payer_of(row) and _is_paid_alike(row, intent):
+        found.sent_at = min(sent_at, found.sent_at or sent_at)
+    elif intent.may_have_paid(row):
         found.paid_otherwise += _is_among(recipients, row.get("email", ""))
-
-
-def _is_paid_alike(row: Mapping[str, str], intent: Intent) -> bool:
-    paid = (row.get("debited"), row.get("amount"), row.get("label"))
-    return paid == ("yes", str(intent.amount), intent.label or "")
 
 
 def _is_among(recipients: Recipients, email: str) -> bool:
@@ -136,20 +154,21 @@ def _is_among(recipients: Recipients, email: str) -> bool:
         return False
 
 
-def require_no_second_payment(found: Earlier, *, name: str, result: Path) -> None:
+def require_no_second_payment(found: Earlier, intent: Intent, *, name: str, result: Path) -> None:
     """Stop a run that would pay somebody twice without the service being able to notice.
 
     Raises:
         Refused: the file was changed since it was sent, or was sent too long ago.
     """
-    if found.settled_at is not None and datetime.now(UTC) - found.settled_at > _REMEMBERED:
+    way_out = f"name a new campaign with {'--again NAME' if intent.again is None else 'another --again NAME'}"
+    if found.sent_at is not None and datetime.now(UTC) - found.sent_at > _REMEMBERED:
         raise Refused(
-            f"{name} was sent on {found.settled_at:%Y-%m-%d}, and the service remembers that for 30 days only: it would"
-            " pay again. If that is what you want, name a new campaign with --again NAME."
+            f"{name} was sent on {found.sent_at:%Y-%m-%d}, and the service remembers that for 30 days only: it would"
+            f" pay again. If that is what you want, {way_out}."
         )
     if found.paid_otherwise:
         raise Refused(
             f"{name} has changed since {result.name} was written, and {found.paid_otherwise} of its recipients were"
             " paid then with this amount and label: they would be paid again. Send the new lines from their own file;"
-            " or, to pay everybody, name a new campaign with --again NAME."
+            f" or, to pay everybody, {way_out}."
         )

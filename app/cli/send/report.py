@@ -19,6 +19,7 @@ def report(run: Run) -> int:
             totals=run.totals,
             recipients=run.recipients,
             sent=run.sent,
+            unanswered=run.unanswered,
             result=str(run.results.path),
             undebited=None if run.undebited is None else str(run.undebited),
         )
@@ -42,6 +43,7 @@ def _document(run: Run) -> dict[str, Any]:
         "debited": totals.debited,
         "credited": totals.credited,
         "held": totals.held,
+        "unanswered": run.unanswered,
         "not_debited": run.sent - totals.debited,
         "points": totals.points,
         "current_balance": totals.current_balance,

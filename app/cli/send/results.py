@@ -6,13 +6,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from itertools import count, dropwhile, takewhile
 from pathlib import Path
 from typing import IO, Any, Self
 
 from app.cli.send.earlier import Intent, KnownRows, holds_another, read_rows
-from app.cli.send.recipients import BadLine, Part
+from app.cli.send.recipients import BadLine, Part, idempotency_key
 from app.cli.send.service import Issued
 from app.errors import Refused
 
@@ -31,6 +32,7 @@ COLUMNS = (
     "organization_id",
     "created_at",
     "idempotency_key",
+    "again",
 )
 TOO_LOW = "the balance was too low"
 NOT_SENT = "not sent yet"
@@ -77,11 +79,11 @@ class ResultFile:
         self._bad = iter(bad)
         self._next_bad = next(self._bad, None)
 
-    def write(self, part: Part, issued: Issued, idempotency_key: str) -> None:
+    def write(self, part: Part, issued: Issued, intent: Intent) -> None:
         """Write what became of a part, out to the disk."""
         for line, transaction in zip(part.lines, issued.transactions, strict=True):
             self._write_bad(before=line)
-            self._rows.writerow(_cells(line, transaction, issued.batch_id, idempotency_key))
+            self._rows.writerow(_cells(line, transaction, issued.batch_id, part, intent))
         self._file.flush()
 
     def finish(self, unsettled: Iterable[Part], intent: Intent, *, unanswered: int | None) -> None:
@@ -93,10 +95,10 @@ class ResultFile:
         left = list(self.left())
         known = KnownRows((self.path, *left), intent)
         for part in unsettled:
-            reason = NOT_ANSWERED if part.number == unanswered else NOT_SENT
             for line, email in zip(part.lines, part.emails, strict=True):
                 self._write_bad(before=line)
-                self._rows.writerow(known.row(line, email) or _blank(line, email, reason))
+                unknown = _unanswered(line, email, part, intent) if part.number == unanswered else None
+                self._rows.writerow(known.row(line, email) or unknown or _blank(line, email, NOT_SENT))
         self._write_bad(before=None)
         self._file.flush()
         for earlier in (*left, self.path):
@@ -173,7 +175,7 @@ def _undebited_of(result: Path) -> Path:
     return result.with_name(f"{result.name.removesuffix('.csv').removesuffix('.result')}.undebited.csv")
 
 
-def _cells(line: int, transaction: Any, batch_id: int, idempotency_key: str) -> Sequence[object]:
+def _cells(line: int, transaction: Any, batch_id: int, part: Part, intent: Intent) -> Sequence[object]:
     debited, credited = transaction["debited"], transaction["credited"]
     return (
         line,
@@ -189,8 +191,26 @@ def _cells(line: int, transaction: Any, batch_id: int, idempotency_key: str) -> 
         _word(transaction["sandbox"]),
         transaction["organization"]["id"],
         transaction["created_at"],
-        idempotency_key,
+        idempotency_key(intent.campaign, part.number),
+        intent.again or "",
     )
+
+
+def _unanswered(line: int, email: str, part: Part, intent: Intent) -> Sequence[object]:
+    """Make the row of a line that may have been paid: the next run must know it as such, whatever its file holds."""
+    cells = dict.fromkeys(COLUMNS, "") | {
+        "line": line,
+        "email": email,
+        "amount": intent.amount,
+        "reason": NOT_ANSWERED,
+        "label": intent.label or "",
+        "sandbox": _word(intent.sandbox),
+        "organization_id": intent.organization_id,
+        "created_at": datetime.now(UTC).isoformat(),
+        "idempotency_key": idempotency_key(intent.campaign, part.number),
+        "again": intent.again or "",
+    }
+    return list(cells.values())
 
 
 def _blank(line: int, email: str, reason: str) -> Sequence[object]:

@@ -77,6 +77,11 @@ class Run:
     # Where those stand whom the balance did not pay.
     undebited: Path | None = None
 
+    @property
+    def unanswered(self) -> int:
+        """Return how many recipients were sent points and may have got them or not."""
+        return 0 if self.part_under_way is None else min(self.size, self.recipients.count - self.sent)
+
 
 @contextmanager
 def prepared(choices: Choices) -> Iterator[Run]:
@@ -106,10 +111,10 @@ def prepared(choices: Choices) -> Iterator[Run]:
             label=choices.label,
             sandbox=choices.key.startswith(DEVELOPMENT_PREFIX),
             organization_id=organization["id"],
+            again=choices.again,
         )
         earlier = read_earlier(results.earlier(), intent, recipients)
-        if choices.again is None:
-            require_no_second_payment(earlier, name=choices.file.name, result=results.path)
+        require_no_second_payment(earlier, intent, name=choices.file.name, result=results.path)
         yield Run(
             choices=choices,
             recipients=recipients,

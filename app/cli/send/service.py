@@ -14,10 +14,16 @@ from app.errors import PointsError, Refused
 
 # What a gateway or a busy service answers for a while. A 500 too: the idempotency key makes it safe.
 _PASSING = frozenset((429, 500, 502, 503, 504))
+# What says that this call was not accepted, which an earlier one under the same key may have been all the same.
+_SAY_NO = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 413, 415, 429))
 _PATIENCE_IN_A_HURRY_S = 10.0
 _WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
+
+
+class Unanswered(PointsError):
+    """The service has refused to tell what became of a send that it may have accepted."""
 
 
 class GaveUp(PointsError):
@@ -42,6 +48,8 @@ class Service:
         self._patience_s = patience_s
         self._say = say
         self._was_reached = False
+        # Whether the last send may have been accepted.
+        self._may_be_accepted = False
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "User-Agent": "points-send"}
         try:
             # A proxy that the environment names is for the world outside, and not for this machine.
@@ -83,7 +91,23 @@ class Service:
         return {**document["data"], **document["additional_data"]}
 
     def send(self, body: Mapping[str, Any], idempotency_key: str) -> Issued:
-        """Issue a batch, or find the one that the key names, and wait until it is committed."""
+        """Issue a batch, or find the one that the key names, and wait until it is committed.
+
+        Raises:
+            GaveUp, Unanswered: it may have been accepted.
+            PointsError: it was not.
+        """
+        self._may_be_accepted = False
+        try:
+            return self._send(body, idempotency_key)
+        except GaveUp:
+            raise
+        except PointsError as error:
+            if self._may_be_accepted:
+                raise Unanswered(error.sentence) from None
+            raise
+
+    def _send(self, body: Mapping[str, Any], idempotency_key: str) -> Issued:
         response = self._call("POST", "/v1/points/send", body, {"Idempotency-Key": idempotency_key})
         document = _document(response, self.url)
         data, batch_id = document["data"], document["additional_data"]["batch_id"]
@@ -109,6 +133,7 @@ class Service:
             if data["status"] == "issued":
                 return data
             if data["status"] == "refused":
+                self._may_be_accepted = False
                 raise Refused(f"Batch {batch_id} was refused: the organization may not issue points at present.")
             if time.monotonic() > patient_until:
                 raise GaveUp(f"Batch {batch_id} is accepted and still queued; it will be issued once.")
@@ -135,9 +160,12 @@ class Service:
             except (httpx.TransportError, UnicodeError) as error:  # The second where a host has no name of the DNS.
                 if not self._was_reached:
                     raise Refused(f"{self.url} cannot be reached: {error}. Is the --url right?") from None
+                self._may_be_accepted = True
                 trouble, wait_s = "cannot be reached", None
             else:
                 self._was_reached = True
+                # Too many calls, and what is refused for itself, are not looked at. Another body under the key was.
+                self._may_be_accepted |= response.status_code not in _SAY_NO
                 if response.status_code not in _PASSING:
                     if not response.is_success:
                         raise refusal(response, self.url)

@@ -10,9 +10,9 @@ from app.cli.progress import progress_bar
 from app.cli.send import words
 from app.cli.send.recipients import Part, idempotency_key
 from app.cli.send.refusals import RefusedRecipients, TooManyRecipients
-from app.cli.send.results import write_undebited
+from app.cli.send.results import NOT_ANSWERED, write_undebited
 from app.cli.send.run import Run
-from app.cli.send.service import GaveUp
+from app.cli.send.service import GaveUp, Unanswered
 from app.errors import PointsError, Refused
 from app.local.interrupts import undisturbed
 
@@ -79,6 +79,8 @@ def send(run: Run) -> None:
         run.stopped = "Interrupted. Give the same command again to carry on: nothing is paid twice."
     except GaveUp as error:
         run.stopped = f"{error.sentence} Give the same command again to carry on: nothing is paid twice."
+    except Unanswered as error:
+        run.stopped = f"{error.sentence} The last batch may have been accepted all the same: {NOT_ANSWERED!r}."
     except PointsError as error:
         run.stopped, run.part_under_way = error.sentence, None  # It was answered, with a refusal.
     except OSError as error:
@@ -119,7 +121,7 @@ def _settle(run: Run, part: Part) -> None:
     run.part_under_way = part.number
     issued = run.service.send(run.choices.body(part), key)
     with undisturbed():
-        run.results.write(part, issued, key)
+        run.results.write(part, issued, run.intent)
         run.totals.add(issued)
         run.parts_sent, run.sent = part.number, run.sent + len(part.emails)
         run.part_under_way = None

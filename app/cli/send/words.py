@@ -55,10 +55,17 @@ def plan(
 
 
 def outcome(
-    console: Console, *, totals: Totals, recipients: Recipients, sent: int, result: str, undebited: str | None
+    console: Console,
+    *,
+    totals: Totals,
+    recipients: Recipients,
+    sent: int,
+    unanswered: int,
+    result: str,
+    undebited: str | None,
 ) -> None:
     """Show what the batches came to, and where each line's fate stands."""
-    unsent = recipients.count - sent
+    unsent = recipients.count - sent - unanswered
     is_news = totals.replayed < totals.batches
     rows = {
         "Batches": points(totals.batches)
@@ -69,6 +76,7 @@ def outcome(
         "Not debited": undebited
         and f"{points(sent - totals.debited)}: the balance was too low. After a refill, send {undebited}",
         "Left out": _bad(recipients),
+        "Not answered": f"{points(unanswered)}: they may be paid, or may be yet" if unanswered else None,
         "Not sent": points(unsent) if unsent else None,
         # Of a batch that was issued before, the balance is the one it left then.
         "Left after" if is_news else "Balance then": None
