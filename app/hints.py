@@ -7,6 +7,7 @@ finds out from its own polling.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -38,7 +39,8 @@ def publish(hint: Hint) -> None:
     """Tell every front. Never fails: an unheard hint is only a delay."""
     try:
         words = (hint.organization_id, int(hint.has_left), int(hint.found_owner), hint.asked_for or 0, *hint.batch_ids)
-        process_redis.redis().publish(_CHANNEL, " ".join(map(str, words)))
+        redis = process_redis.redis()
+        redis.publish(_channel(redis), " ".join(map(str, words)))
     except RedisError as error:
         _log.warning("hint_lost", batch_ids=hint.batch_ids, **logs.kind_of(error))
 
@@ -49,8 +51,9 @@ def listen() -> Iterator[Hint | None]:
     Raises:
         RedisError: Redis went away or fell silent; call again to listen anew.
     """
-    with process_redis.redis().pubsub() as channel:  # type: ignore[no-untyped-call]
-        channel.subscribe(_CHANNEL)
+    redis = process_redis.redis()
+    with redis.pubsub() as channel:  # type: ignore[no-untyped-call]
+        channel.subscribe(_channel(redis))
         connection = channel.connection
         while True:
             # The channel's own `get_message` asks the kernel five times for each message, and each time a busy
@@ -69,6 +72,12 @@ def listen() -> Iterator[Hint | None]:
                 yield None
             elif answer[0] == "message":
                 yield _read(answer[2])
+
+
+def _channel(redis: Redis) -> str:
+    """Return the channel of our numbered database: what is published in one is heard in all of them."""
+    number = redis.get_connection_kwargs().get("db") or 0
+    return f"{_CHANNEL}:{number}" if number else _CHANNEL
 
 
 def _read(words: str) -> Hint:

@@ -10,12 +10,15 @@ from app.local.datadir import DataDir
 from app.local.identity import moment_of_birth
 from app.local.interrupts import undisturbed
 from app.local.postgresql import PostgreSQL
+from app.local.supervisor import keeps
 from app.local.valkey import Valkey
 
 # Notes the server that a command has started.
 _STARTED_FILE = "started.json"
 # So long it may take to note itself where `PostgreSQL.process` finds it.
 _APPEARS_WITHIN_S = 5.0
+# So long `points up` may take to start again what has died.
+_COMES_BACK_WITHIN_S = 30.0
 
 
 def name_servers(datadir: DataDir) -> None:
@@ -68,8 +71,15 @@ def database(datadir: DataDir) -> Iterator[bool]:
 
 
 def _start(datadir: DataDir, server: PostgreSQL) -> None:
-    """Start the server if it does not run, and wait until it answers."""
-    if server.process() is None:
+    """Start the server if it does not run, and wait until it answers.
+
+    One that has died under `points up` is started again by that: another, beside it, would hold the data, which
+    that never gets again, and outlive it.
+    """
+    deadline = time.monotonic() + _COMES_BACK_WITHIN_S
+    while server.process() is None and keeps(datadir, "postgresql") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if server.process() is None and not keeps(datadir, "postgresql"):
         server.prepare()
         with undisturbed():  # Else it would run, and nobody would know who has started it.
             server.start_detached()

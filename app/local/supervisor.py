@@ -201,7 +201,19 @@ class Supervisor:
             if part.process is not None and part.process.poll() is None:
                 created = moment_of_birth(psutil.Process(part.process.pid))
                 parts[part.name] = {"pid": part.process.pid, "created": created, "stop_signal": part.stop_signal}
-        self._datadir.update(RUNNING_FILE, pid=os.getpid(), parts=parts)
+        created = moment_of_birth(psutil.Process())
+        kept = [part.name for part in self._parts]
+        self._datadir.update(RUNNING_FILE, pid=os.getpid(), created=created, kept=kept, parts=parts)
+
+
+def keeps(datadir: DataDir, name: str) -> bool:
+    """Tell whether a supervisor of this folder is at work and starts a part again when it dies."""
+    running = datadir.read(RUNNING_FILE)
+    try:
+        is_at_work = moment_of_birth(psutil.Process(running["pid"])) == running["created"]
+    except (KeyError, psutil.Error):
+        return False
+    return is_at_work and name in running["kept"]
 
 
 def _kill_group(pid: int) -> None:

@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+import threading
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -12,7 +14,8 @@ import pytest
 from app.connections import engine
 from app.errors import Refused
 from app.local import postgresql, servers
-from app.local.datadir import DataDir
+from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.identity import moment_of_birth
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 
@@ -108,6 +111,36 @@ def test_a_command_stops_the_server_that_it_has_started_unless_another_still_use
             pass
         assert server.process() is None
     finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_server_that_has_died_under_points_up_is_started_by_that_unless_that_ends(
+    private_folder: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
+) -> None:
+    monkeypatch.delenv("DATABASE_URL")
+    datadir = DataDir(private_folder / "data")
+    datadir.create()
+    server = PostgreSQL(datadir)
+    server.prepare()
+    created = moment_of_birth(psutil.Process())
+    datadir.write(RUNNING_FILE, {"pid": os.getpid(), "created": created, "kept": ["postgresql"], "parts": {}})
+    by_the_command: list[None] = []
+    start = PostgreSQL.start_detached
+
+    def note_and_start(of_the_command: PostgreSQL) -> None:
+        by_the_command.append(None)
+        start(of_the_command)
+
+    monkeypatch.setattr(PostgreSQL, "start_detached", note_and_start)
+    happens = threading.Timer(0.3, partial(start, server) if comes_back else (datadir.path / RUNNING_FILE).unlink)
+    happens.start()
+    try:
+        with servers.database(datadir):
+            assert (len(by_the_command), happens.finished.is_set()) == (0 if comes_back else 1, True)
+        assert (server.process() is not None) == comes_back
+    finally:
+        happens.join()
         server.stop()
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from app import hints, process_redis
 from app.hints import Hint
+from app.settings import settings
+from tests.conftest import Servers
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +35,22 @@ def test_a_hint_reaches_every_front_that_listens() -> None:
         hints.publish(hint)
     for front in fronts:
         assert [heard(front) for _ in said] == said
+
+
+def test_a_hint_is_not_heard_in_another_database_of_the_same_redis(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis' own PUBLISH knows no databases; another installation's batches have the ids of ours."""
+    here = hints.listen()
+    assert next(here) is None
+    monkeypatch.setenv("REDIS_URL", servers.redis_url.rpartition("/")[0] + "/9")
+    settings.cache_clear()
+    process_redis.redis.cache_clear()
+    there, said = hints.listen(), Hint(organization_id=7, batch_ids=[1], has_left=True)
+    assert next(there) is None
+    hints.publish(said)
+    assert heard(there) == said
+    assert next(here) is None
 
 
 def test_hints_that_come_together_and_are_longer_than_one_read_are_each_heard() -> None:
