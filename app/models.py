@@ -210,7 +210,7 @@ class Batch(Base):
 
 
 # A run of 16,384 batch ids. A batch draws one more for each 16 of its recipients (`app.acceptance`), so an era holds
-# 262,144 transactions at the most.
+# about 262,144 transactions.
 ERA = "((batch_id >> 14)::int)"
 
 # An address within an organization and mode. Two may have one hash, so the address itself is compared as well.

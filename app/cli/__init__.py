@@ -34,7 +34,7 @@ def points() -> None:
     """Issue loyalty points to lists of recipients.
 
     DATABASE_URL, REDIS_URL and the POINTS_… settings come from the environment. With neither URL set,
-    every command uses the embedded servers of the data directory, running or not.
+    commands use the embedded servers of the data directory, and start the database if it does not run.
     """
 
 

@@ -108,7 +108,7 @@ _IS_DECIDED = """d.batches > 0 AND b.id = d.batch_id AND b.id <= (SELECT max(bat
 # No user's row is locked or written: `unfolded` says that these credits are still to be added, and until
 # then they are counted from the transactions (`app.users.find`). So two organizations that pay the same
 # users never wait for each other. A user registered while this runs is not seen, and the points are held
-# until the registration's own claim, or the sweep of crossed registrations, finds them.
+# until the registration's own claim, or the look for crossed ones, finds them.
 #
 # A refused batch gives its idempotency key back: a refused request does not use one up.
 #

@@ -5,6 +5,7 @@
     batches          the pages of `GET /v1/batches`
     transactions     the pages of `GET /v1/transactions`
     addresses        where both find the rows of one address
+    statements       the parts that their SQL is made of
 
 Every page is one statement, so it shows one moment. It walks an index from the row where the page
 begins, looks at a bounded number of rows, and returns those that the filters let through. The order

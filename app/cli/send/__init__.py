@@ -77,11 +77,13 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
     """Issue points to every recipient of a CSV file: verify, ask, send, and write what became of each line.
 
     The e-mail addresses may stand in any column, with a heading or without, between commas,
-    semicolons or tabs. Bad lines and repeated addresses are named and left out; exit status 1. It is 0 when
+    semicolons, tabs or bars. Bad lines and repeated addresses are named and left out; exit status 1. It is 0 when
     every line was sent, also where the balance paid only the first of them: the outcome says how many.
 
     Giving the command again never pays twice, and carries on what was interrupted: each batch goes
     under an idempotency key made from the addresses, the amount, the label and the batch's number.
+    Keep the result file beside the list: it stops a list that was changed, or sent more than 30 days
+    ago, from paying again.
     """
     end_gently()  # The scheduler of a machine stops it as gently as a person does.
     chosen = Choices(as_json=as_json, url=url or _running(DataDir(data_dir)), key=key, **choices)
