@@ -92,17 +92,15 @@ class Waiting:
         if not self._not_started:
             return
         with self._lock:
-            try:
-                while self._not_started:
-                    work = self._not_started[-1]
-                    threading.Thread(
-                        target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True
-                    ).start()
-                    self._not_started.pop()
-            except (
-                RuntimeError
-            ) as error:  # The system has no thread to give at present. Whoever comes next tries again.
-                _log_failed(work, error)
+            while self._not_started:
+                work = self._not_started[-1]
+                thread = threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # The system has none to give now. Whoever comes next tries again.
+                    _log_failed(work, error)
+                    return
+                self._not_started.pop()
 
     def _listen(self) -> None:
         try:

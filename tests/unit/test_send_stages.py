@@ -136,7 +136,9 @@ def test_of_a_batch_that_may_have_been_accepted_it_is_never_said_that_it_is_not_
     with _run(_choices(path), service=_Batches(lose_bob)) as run:
         stages.send(run)
         assert run.stopped is not None
-        assert {GaveUp: "Give the same command again", Unanswered: "'sent, but not answered'"}[error] in run.stopped
+        assert {GaveUp: "Give the same command again", Unanswered: "its lines say “sent, but not answered”"}[
+            error
+        ] in run.stopped
         with run.results.path.open(newline="") as file:
             rows = list(csv.DictReader(file))
         assert [row["reason"] for row in rows] == ["", "sent, but not answered", *["not sent yet"] * 2]

@@ -31,7 +31,7 @@ class Intent:
     again: str | None = None
 
     def is_payer_of(self, row: Mapping[str, str]) -> bool:
-        """Tell whether a row of a result is of the same organization, and as real: a rehearsal has paid nobody."""
+        """Tell whether a row of a result is of the same organization and mode: the sandbox has paid nobody."""
         payer = (str(self.organization_id), "yes" if self.sandbox else "no")
         return (row.get("organization_id"), row.get("sandbox")) == payer
 
@@ -46,9 +46,8 @@ class Intent:
         """
         is_alike = (row.get("amount"), row.get("label")) == (str(self.amount), self.label or "")
         is_repetition = self.again is None or row.get("again") == self.again
-        return (
-            self.is_payer_of(row) and is_alike and is_repetition and (row["debited"] == "yes" or not is_answered(row))
-        )
+        is_paid = row["debited"] == "yes" or not is_answered(row)
+        return self.is_payer_of(row) and is_alike and is_repetition and is_paid
 
 
 def is_answered(row: Mapping[str, str]) -> bool:

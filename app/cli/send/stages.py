@@ -80,7 +80,9 @@ def send(run: Run) -> None:
     except GaveUp as error:
         run.stopped = f"{error.sentence} Give the same command again to carry on: nothing is paid twice."
     except Unanswered as error:
-        run.stopped = f"{error.sentence} The last batch may have been accepted all the same: {NOT_ANSWERED!r}."
+        run.stopped = (
+            f"{error.sentence} The last batch may have been accepted all the same: its lines say “{NOT_ANSWERED}”."
+        )
     except PointsError as error:
         run.stopped, run.part_under_way = error.sentence, None  # It was answered, with a refusal.
     except OSError as error:
