@@ -247,6 +247,15 @@ def test_a_result_without_its_lines_is_not_read_for_one_of_ours(tmp_path: Path, 
         read_earlier([result], INTENT, recipients)
 
 
+def test_of_the_results_that_are_kept_one_may_be_deleted(tmp_path: Path, recipients: Recipients) -> None:
+    _write(tmp_path / "r.2.csv", _row(OTHER))
+    _write(tmp_path / "r.10.csv", _row(OTHER))
+    _write(tmp_path / "r.csv.unfinished.3", _row(OTHER))
+    with ResultFile(tmp_path / "r.csv") as results:
+        assert [path.name for path in results.earlier()][2:] == ["r.csv.unfinished.3", "r.2.csv", "r.10.csv"]
+        assert read_earlier(results.earlier(), INTENT, recipients).paid_otherwise == 1
+
+
 def test_who_was_left_undebited_by_another_campaign_is_kept_beside_its_result(tmp_path: Path) -> None:
     for intent, expected in ((INTENT, ["r.csv", "r.undebited.csv"]), (ANOTHER, ["r.1.csv", "r.csv"])):
         with ResultFile(tmp_path / "r.csv") as results:

@@ -3,12 +3,13 @@
 import csv
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import count, dropwhile, takewhile
+from itertools import count, dropwhile
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -116,11 +117,11 @@ class ResultFile:
 
     def left(self) -> Iterator[Path]:
         """Yield the copies of what killed runs have left behind, oldest first."""
-        return _existing(self._left_as)
+        return _existing(self.draft.parent, f"{self.draft.name}.", "")
 
     def kept(self) -> Iterator[Path]:
         """Yield the result files of other campaigns that had this name before, oldest first."""
-        return _existing(self._kept_as)
+        return _existing(self.path.parent, f"{self.path.stem}.", self.path.suffix)
 
     def _left_as(self, number: int) -> Path:
         return self.draft.with_name(f"{self.draft.name}.{number}")
@@ -151,8 +152,11 @@ def _numbered(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}.{number}{path.suffix}")
 
 
-def _existing(numbered: Callable[[int], Path]) -> Iterator[Path]:
-    return takewhile(Path.exists, map(numbered, count(1)))
+def _existing(folder: Path, before: str, after: str) -> Iterator[Path]:
+    """Yield the files with a number between these in their names, by their numbers; some may have been deleted."""
+    named = re.compile(rf"{re.escape(before)}([1-9][0-9]*){re.escape(after)}")
+    found = {int(match[1]): path for path in folder.iterdir() if (match := named.fullmatch(path.name))}
+    return (found[number] for number in sorted(found))
 
 
 def _first_free(numbered: Callable[[int], Path]) -> Path:
