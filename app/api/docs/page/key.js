@@ -34,7 +34,7 @@ export function watchKey(changed) {
   field.addEventListener("input", () => {
     if (!key.text) tell("Kept in memory only; gone when you leave.", "");
     else if (key.isLive) tell("A live key: what you send here is real.", "live");
-    else if (key.text.startsWith("pts_dev_")) tell("A development key: nothing here is real.", "sandbox");
+    else if (key.text.startsWith("pts_dev_")) tell("A development key, for the sandbox: nothing here is real.", "sandbox");
     else tell("A key begins with pts_live_ or pts_dev_.", "wrong");
     changed();
   });
