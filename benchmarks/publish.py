@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks import tables
@@ -25,7 +26,7 @@ def publish(documents: Mapping[str, Any], sections: Sections, *, docs: Path = DO
     inserts = {"aims": tables.of_aims(sections).as_markdown()}
     for section, rows in sections.items():
         table = tables.of_section(section, rows).as_markdown()
-        inserts[section] = f"{circumstances(documents[section])}\n\n{table}"
+        inserts[section] = f"{fill(circumstances(documents[section]), 120, break_on_hyphens=False)}\n\n{table}"
     for place, name in _PLOTTED.items():
         inserts[place] = f"![{_PLOTS[name](sections).title}](plots/{name}.svg)\n\n{inserts.get(place, '')}"
     _insert(docs / "performance.md", inserts)
