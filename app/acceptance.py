@@ -120,8 +120,9 @@ def _outcome(row: _Row) -> Acceptance | PointsError | None:
         batch_id = row.known_id
     elif (refusal := may_not_issue(is_disabled=row.is_disabled, is_suspended=row.is_suspended)) is not None:
         return refusal
-    if batch_id is None or row.created_at is None:
+    if batch_id is None:
         return None
+    assert row.created_at is not None, "every batch has one, known or written"
     return Acceptance(
         api_key_id=row.api_key_id,
         key_use_is_old=row.key_use_is_old,

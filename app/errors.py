@@ -85,6 +85,15 @@ class InsufficientBalance(PointsError):
         super().__init__(f"The issue needs {required} points, but the balance is {available}.")
 
 
+class OutOfReach(PointsError):
+    """PostgreSQL is away or overloaded."""
+
+    field = "service"
+
+    def __init__(self) -> None:
+        super().__init__("The service is out of reach of its database. Try again soon.")
+
+
 class BatchLost(PointsError):
     """PostgreSQL no longer has a batch that it had accepted: a standby took over that had not heard of it yet."""
 

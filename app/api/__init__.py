@@ -11,7 +11,7 @@ from app.api import batches, docs, envelope, health, metrics, openapi, organizat
 from app.api.limits import limit_rate, retry_after_s
 from app.api.record import record_in_hand, record_requests
 from app.database import is_away
-from app.errors import PointsError
+from app.errors import OutOfReach, PointsError
 from app.settings import settings
 
 _log = logs.logger()
@@ -91,9 +91,7 @@ def _database_failure(error: SQLAlchemyError) -> Response:
     if not is_away(error):
         return _unexpected_failure(error)
     _log.warning("postgresql_out_of_reach", **logs.kind_of(error))
-    response = envelope.failure(503, {"service": ["The service is out of reach of its database. Try again soon."]})
-    response.headers["Retry-After"] = str(envelope.RETRY_AFTER_S)
-    return response
+    return envelope.failure_of(OutOfReach())
 
 
 def _unexpected_failure(error: Exception) -> Response:

@@ -17,6 +17,7 @@ from app.errors import (
     InvalidRequest,
     MayNotIssue,
     NotFound,
+    OutOfReach,
     PointsError,
 )
 from app.ledger.verify import Verdict
@@ -35,10 +36,11 @@ _STATUS_OF: dict[type[PointsError], int] = {
     MayNotIssue: 403,
     NotFound: 404,
     IdempotencyKeyReused: 422,
+    OutOfReach: 503,
     BatchLost: 503,
 }
-# Of a 503.
-RETRY_AFTER_S = 2
+# Of these 503s.
+_RETRY_AFTER_S = 2
 
 
 def success(data: Mapping[str, Any], *, status: int = 200, **additional: object) -> Response:
@@ -74,7 +76,7 @@ def failure_of(error: PointsError) -> Response:
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     if status == 503:
-        response.headers["Retry-After"] = str(RETRY_AFTER_S)
+        response.headers["Retry-After"] = str(_RETRY_AFTER_S)
     return response
 
 
