@@ -16,7 +16,7 @@ from app.errors import InvalidAddress, Refused
 # What a workbook begins with: it is an archive.
 _ZIP = b"PK\x03\x04"
 _DELIMITERS = ",;\t|"
-_SAMPLE_BYTES = 65_536
+SAMPLE_BYTES = 65_536
 _SAMPLE_ROWS = 50
 
 
@@ -53,12 +53,12 @@ class CsvFile:
             raise Refused(f"{self.name} can be read only once, and must be read twice: save it as a file first.")
         self.size = self._raw.seek(0, io.SEEK_END)
         self._raw.seek(0)
-        sample = self._raw.read(_SAMPLE_BYTES)
+        sample = self._raw.read(SAMPLE_BYTES)
         if sample.startswith(_ZIP):
             self._raw.close()
             raise Refused(f"{self.name} is a workbook, as Excel saves it, and no CSV file: save it as “CSV UTF-8”.")
         encoding = "utf-16" if sample[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        self.delimiter = _delimiter(sample.decode(encoding, errors="ignore"))
+        self.delimiter = delimiter_of(sample.decode(encoding, errors="ignore"))
         self._text = io.TextIOWrapper(self._raw, encoding, errors="surrogateescape", newline="")
 
     @property
@@ -121,7 +121,7 @@ def _why(error: csv.Error) -> str:
     return "a quote is opened and never closed" if "end of data" in words else words
 
 
-def _delimiter(sample: str) -> str:
+def delimiter_of(sample: str) -> str:
     """Return the delimiter that leaves the most addresses in cells of their own, and then the most columns."""
 
     def worth(delimiter: str) -> tuple[int, int]:

@@ -7,13 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from app.addresses import parse
+from app.cli.csv_file import SAMPLE_BYTES, delimiter_of
 from app.cli.send.recipients import Recipients, is_idempotency_key
 from app.errors import InvalidAddress, Refused
 
 # The service keeps an idempotency key for 30 days at least. After that it no longer knows what it has paid.
 _REMEMBERED = timedelta(days=30)
-# We write the first; a spreadsheet saves what its country is used to.
-_DELIMITERS = ",;\t"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +77,7 @@ def read_rows(path: Path) -> Iterator[Mapping[str, str]]:
     """Yield the rows of a result file, also of one that a spreadsheet has saved; nothing when there is none."""
     if path.is_file():
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            delimiter = max(_DELIMITERS, key=file.readline().count)
+            delimiter = delimiter_of(file.read(SAMPLE_BYTES))  # A spreadsheet saves what its country is used to.
             file.seek(0)
             yield from csv.DictReader(file, restval="", delimiter=delimiter)
 

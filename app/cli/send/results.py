@@ -3,17 +3,15 @@
 import csv
 import fcntl
 import os
-import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
-from itertools import count, dropwhile
 from pathlib import Path
 from typing import IO, Any, Self
 
 from app.cli.send.earlier import Intent, KnownRows, holds_another, read_rows
+from app.cli.send.numbered import Numbered
 from app.cli.send.recipients import BadLine, Part, idempotency_key
 from app.cli.send.service import Issued
 from app.errors import Refused
@@ -50,6 +48,9 @@ class ResultFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.draft = path.with_name(f"{path.name}.unfinished")
+        # What killed runs have left behind, and the results of other campaigns that had this name before.
+        self.left = Numbered(self.draft, suffix="")
+        self.kept = Numbered(path)
         self._bad: Iterator[BadLine] = iter(())
         self._next_bad: BadLine | None = None
 
@@ -74,7 +75,7 @@ class ResultFile:
     def begin(self, bad: Iterable[BadLine]) -> None:
         """Start the file anew; the bad lines are put where they belong among the others."""
         if os.fstat(self._file.fileno()).st_size:
-            shutil.copyfile(self.draft, _first_free(self._left_as))
+            shutil.copyfile(self.draft, self.left.first_free())
         self._file.truncate(0)
         self._rows.writerow(COLUMNS)
         self._bad = iter(bad)
@@ -93,7 +94,7 @@ class ResultFile:
         What an earlier run has written of such a line, of the same campaign, is kept. `unanswered` is the number of
         the part that was sent all the same.
         """
-        left = list(self.left())
+        left = list(self.left.existing())
         known = KnownRows((self.path, *left), intent)
         for part in unsettled:
             for line, email in zip(part.lines, part.emails, strict=True):
@@ -104,7 +105,7 @@ class ResultFile:
         self._file.flush()
         for earlier in (*left, self.path):
             if holds_another(earlier, intent):
-                earlier.rename(_first_free(self._kept_as))
+                earlier.rename(self.kept.first_free())
                 if earlier == self.path:
                     self._keep_undebited()
         self.draft.replace(self.path)
@@ -113,27 +114,13 @@ class ResultFile:
 
     def earlier(self) -> Iterable[Path]:
         """Return where earlier runs may have written something down, whether or not there is such a file."""
-        return (self.path, self.draft, *self.left(), *self.kept())
-
-    def left(self) -> Iterator[Path]:
-        """Yield the copies of what killed runs have left behind, oldest first."""
-        return _existing(self.draft.parent, f"{self.draft.name}.", "")
-
-    def kept(self) -> Iterator[Path]:
-        """Yield the result files of other campaigns that had this name before, oldest first."""
-        return _existing(self.path.parent, f"{self.path.stem}.", self.path.suffix)
-
-    def _left_as(self, number: int) -> Path:
-        return self.draft.with_name(f"{self.draft.name}.{number}")
-
-    def _kept_as(self, number: int) -> Path:
-        return _numbered(self.path, number)
+        return (self.path, self.draft, *self.left.existing(), *self.kept.existing())
 
     def _keep_undebited(self) -> None:
         """Keep whom the balance did not pay in that other campaign: its person was told to send this file later."""
         undebited = _undebited_of(self.path)
         if undebited.is_file():
-            undebited.rename(_first_free(partial(_numbered, undebited)))
+            undebited.rename(Numbered(undebited).first_free())
 
     def __exit__(self, *_: object) -> None:
         # Nothing of this run is in it unless it was begun: an empty one is no result.
@@ -146,21 +133,6 @@ class ResultFile:
         while self._next_bad is not None and (before is None or self._next_bad.line < before):
             self._rows.writerow(_blank(*self._next_bad))
             self._next_bad = next(self._bad, None)
-
-
-def _numbered(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.stem}.{number}{path.suffix}")
-
-
-def _existing(folder: Path, before: str, after: str) -> Iterator[Path]:
-    """Yield the files with a number between these in their names, by their numbers; some may have been deleted."""
-    named = re.compile(rf"{re.escape(before)}([1-9][0-9]*){re.escape(after)}")
-    found = {int(match[1]): path for path in folder.iterdir() if (match := named.fullmatch(path.name))}
-    return (found[number] for number in sorted(found))
-
-
-def _first_free(numbered: Callable[[int], Path]) -> Path:
-    return next(dropwhile(Path.exists, map(numbered, count(1))))
 
 
 def write_undebited(result: Path) -> Path:
@@ -202,23 +174,22 @@ def _cells(line: int, transaction: Any, batch_id: int, part: Part, intent: Inten
 
 def _unanswered(line: int, email: str, part: Part, intent: Intent) -> Sequence[object]:
     """Make the row of a line that may have been paid: the next run must know it as such, whatever its file holds."""
-    cells = dict.fromkeys(COLUMNS, "") | {
-        "line": line,
-        "email": email,
-        "amount": intent.amount,
-        "reason": NOT_ANSWERED,
-        "label": intent.label or "",
-        "sandbox": _word(intent.sandbox),
-        "organization_id": intent.organization_id,
-        "created_at": datetime.now(UTC).isoformat(),
-        "idempotency_key": idempotency_key(intent.campaign, part.number),
-        "again": intent.again or "",
-    }
-    return list(cells.values())
+    return _blank(
+        line,
+        email,
+        NOT_ANSWERED,
+        amount=intent.amount,
+        label=intent.label or "",
+        sandbox=_word(intent.sandbox),
+        organization_id=intent.organization_id,
+        created_at=datetime.now(UTC).isoformat(),
+        idempotency_key=idempotency_key(intent.campaign, part.number),
+        again=intent.again or "",
+    )
 
 
-def _blank(line: int, email: str, reason: str) -> Sequence[object]:
-    cells = dict.fromkeys(COLUMNS, "") | {"line": line, "email": email, "reason": reason}
+def _blank(line: int, email: str, reason: str, **known: object) -> Sequence[object]:
+    cells = dict.fromkeys(COLUMNS, "") | {"line": line, "email": email, "reason": reason} | known
     return list(cells.values())
 
 
