@@ -8,10 +8,12 @@ import gc
 import os
 import resource
 from collections import Counter
+from itertools import count
 from typing import Any
 
 from app import logs
 from app.api import create_app
+from app.api.connection_share import ConnectionShare, HeldConnections
 from app.api.gateway_worker import GatewayLogger, GatewayWorker
 from app.api.places import THREADS
 from app.connections import FRONT_ANSWER_TIMEOUT_S, forget_connections_of_the_parent, serve
@@ -74,9 +76,15 @@ def on_starting(server: Any) -> None:
 _COLLECT_AFTER = 20_000
 
 
+# Here, so that all processes that are forked share it.
+_held_connections = HeldConnections()
+
+
 def pre_fork(server: Any, worker: Any) -> None:
-    """In the master, who knows to which cores its other processes keep."""
+    """In the master, who knows its other processes: their cores, and their places in what they share."""
     worker.core = _core_beside(server)
+    taken = {other.share.place for other in server.WORKERS.values()}
+    worker.share = ConnectionShare(_held_connections, next(place for place in count() if place not in taken))
 
 
 def _core_beside(server: Any) -> int | None:
@@ -110,6 +118,7 @@ def worker_exit(server: Any, worker: Any) -> None:
 
 
 def child_exit(server: Any, worker: Any) -> None:
+    worker.share.take_part(False, 0)  # However it has ended, nobody shall wait for it.
     processes.forget(worker.pid)
 
 

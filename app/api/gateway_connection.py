@@ -11,6 +11,7 @@ from typing import Any
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
+from app.api.connection_share import ConnectionShare, HeldConnections
 from app.settings import settings
 
 # A caller who begins a request has this long to end it; 8 MiB in that time is a slow line.
@@ -26,6 +27,9 @@ _DISCARDED_BODIES = 4
 _LINGER_S = 2.0
 # What it still sends meanwhile is thrown away, up to this.
 _DISCARDED_BYTES_MAX = 65_536
+
+# After so long a connection that was left to another process is looked for again.
+_LOOKS_AGAIN_AFTER_S = 0.001
 
 
 class Connection(socket.socket):
@@ -79,6 +83,31 @@ class ConnectionWorker(ThreadWorker):
         super().__init__(*arguments, **named)
         # Answered, and closed on our side; the one that has lingered longest is the first.
         self.lingering_conns: deque[Any] = deque()
+        self.share = ConnectionShare(HeldConnections(), 0)  # Of all connections, unless it is told of other processes.
+        self._leaves_until: float | None = None
+
+    def accept(self, listener: Any) -> None:
+        """Take a connection, or leave it to a process that holds fewer and look for it again in a moment."""
+        if self.share.leaves_next():
+            self._leaves_until = time.monotonic() + _LOOKS_AGAIN_AFTER_S
+            super().set_accept_enabled(False)  # Else the main thread would be told of it without end.
+        else:
+            super().accept(listener)
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Take connections or none; gunicorn asks for it whenever it is not so, between two waits for what happens."""
+        self.share.take_part(enabled, self.nr_conns)
+        if not enabled or self._leaves_until is None:
+            super().set_accept_enabled(enabled)
+
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        """Do what there is to do, and tell the other processes how many connections are left."""
+        if self._leaves_until is not None:
+            timeout = min(timeout, max(0.0, self._leaves_until - time.monotonic()))
+        super().wait_for_and_dispatch_events(timeout)
+        self.share.tell(self.nr_conns)
+        if self._leaves_until is not None and self._leaves_until <= time.monotonic():
+            self._leaves_until = None
 
     def enqueue_req(self, conn: Any) -> None:
         """Give a new connection its deadline, and no thread before it has said something."""

@@ -63,7 +63,7 @@ def test_a_web_process_takes_no_server_that_only_reads_and_waits_for_none_longer
 
 def core_of_one_more(gateway: ModuleType, processes: int, *others: int | None) -> int | None:
     """Return the core for one more process beside others who keep to theirs, of a server of so many processes."""
-    workers = {pid: SimpleNamespace(core=core) for pid, core in enumerate(others)}
+    workers = {pid: SimpleNamespace(core=core, share=SimpleNamespace(place=pid)) for pid, core in enumerate(others)}
     worker = SimpleNamespace()
     gateway.pre_fork(SimpleNamespace(num_workers=processes, WORKERS=workers), worker)
     core: int | None = worker.core
@@ -99,6 +99,23 @@ def test_a_process_keeps_to_the_least_used_core_where_there_is_a_process_for_eac
 def test_where_no_process_can_be_kept_to_a_core_none_is(gateway: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.sched_setaffinity", raising=False)
     assert core_of_one_more(gateway, 2) is None
+
+
+def test_each_process_sees_the_connections_of_the_others_and_a_dead_one_leaves_its_place(gateway: ModuleType) -> None:
+    workers = {pid: SimpleNamespace(pid=pid) for pid in range(3)}
+    server = SimpleNamespace(num_workers=3, WORKERS={})
+    for pid, worker in workers.items():
+        gateway.pre_fork(server, worker)
+        server.WORKERS[pid] = worker
+        worker.share.take_part(True, 10 * pid)
+    assert [worker.share.place for worker in workers.values()] == [0, 1, 2]
+    assert [worker.share.leaves_next() for worker in workers.values()] == [False, True, True]
+
+    gateway.child_exit(server, server.WORKERS.pop(0))
+    assert [worker.share.leaves_next() for worker in server.WORKERS.values()] == [False, True]
+    one_more = SimpleNamespace()
+    gateway.pre_fork(server, one_more)
+    assert one_more.share.place == 0
 
 
 @pytest.mark.parametrize("wait_s", ["0", "25", "600"])
