@@ -5,9 +5,10 @@ its drain at work, another one would find nothing to do: it is held back until t
 and then sent only for batches that no drain has issued. A hint that is lost costs the time of
 `_HELD_BACK_S`. So does a message, if sends have come after it; else the sweep brings the batches.
 
-Drains that others have asked for issue our batches as well. Our message is on its way all the same, and no
-other is sent before it is done with: else messages would wait in the broker in ever greater numbers, each
-behind the others, as soon as workers are slower than fronts (decision 11).
+The web processes of a machine see each other's messages by their marks, and hold back behind them just so
+(decision 15). Drains that others have asked for issue our batches as well. A message of ours is on its way
+all the same, and no other is sent before it is done with: else messages would wait in the broker in ever
+greater numbers, each behind the others, as soon as workers are slower than fronts (decision 11).
 
 A message takes a worker longer to begin with than PostgreSQL takes to commit. So the first one goes ahead
 of the commit; should its drain be too early, another is asked for after it (decision 12).
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from app import logs, queue
+from app.api.marks import Marks
 from app.hints import Hint
 
 # Far longer than a message waits and its drain takes, unless one of them is lost or there is far too much to do:
@@ -47,13 +49,15 @@ class _Asked:
     """An organization whose drain was asked for, by a message that may be on its way.
 
     `message` is the batch that it names, None once it is known to have found an owner, or not sent; `until` is for how
-    long that counts; `held` are the batches that have come since, by id.
+    long that counts; `held` are the batches that have come since, by id. `relies_on` is the message of another process
+    of this machine, if there is one of it and none of ours.
     """
 
-    __slots__ = ("another_has_left", "held", "is_ahead", "message", "until")
+    __slots__ = ("another_has_left", "held", "is_ahead", "message", "relies_on", "until")
 
-    def __init__(self, message: int | None, until: float) -> None:
+    def __init__(self, message: int | None, until: float, *, relies_on: int | None = None) -> None:
         self.message = message
+        self.relies_on = relies_on
         self.until = until
         self.held: dict[int, Job] = {}
         self.is_ahead = False  # Its batch is not known to be committed yet.
@@ -63,7 +67,8 @@ class _Asked:
         """Take note of a hint; tell whether what was asked for is over: then whatever comes needs a message.
 
         A message that has found an owner relies on it, and the owner says when it leaves. Should another drain have
-        left since the message was sent, it may have been that owner, heard of first: then nobody is relied on.
+        left since the message was sent, it may have been that owner, heard of first: then nobody is relied on. What
+        was heard before another process's message was relied on is not known: once that has found an owner, nobody is.
         """
         is_ours = self.message is not None and hint.asked_for == self.message
         if hint.has_left:
@@ -72,7 +77,7 @@ class _Asked:
         if hint.found_owner and is_ours:
             self.message = None
             return self.another_has_left
-        return False
+        return hint.found_owner and self.relies_on is not None and hint.asked_for == self.relies_on
 
     def hold(self, batches: Mapping[int, Job]) -> None:
         """Hold batches back. Of very many the newest: a drain takes all there are, oldest first."""
@@ -82,9 +87,13 @@ class _Asked:
 
 
 class Submitting:
-    """What one process has asked the workers for, and holds back."""
+    """What one process has asked the workers for, and holds back.
 
-    def __init__(self) -> None:
+    Make it before the processes are forked: then they see each other's marks.
+    """
+
+    def __init__(self, marks: Marks | None = None) -> None:
+        self._marks = marks or Marks()
         self._lock = threading.Lock()
         self._asked: dict[int, _Asked] = {}
         self._broker_away_until = 0.0
@@ -104,6 +113,11 @@ class Submitting:
                 if time.monotonic() < asked.until:
                     return
                 batches = asked.held
+            elif (message := self._marks.message(organization_id, now=time.monotonic())) is not None:
+                asked = _Asked(None, time.monotonic() + _HELD_BACK_S, relies_on=message)
+                asked.hold(batches)
+                self._asked[organization_id] = asked
+                return
             self._note(organization_id, batches)
         self._send(organization_id, batches)
 
@@ -117,12 +131,17 @@ class Submitting:
             # A broker that did not take the last message may keep us waiting, and all who are accepted with this.
             if organization_id in self._asked or now < self._not_ahead_until or self._broker_away_until:
                 return
+            if self._marks.message(organization_id, now=now) is not None:
+                return
             self._note(organization_id, batches).is_ahead = True
         self._send(organization_id, batches)
 
     def hear(self, hint: Hint) -> None:
         """Take note of what a drain has issued, and ask again if our message is done with and has left some behind."""
         with self._lock:
+            # Under the lock: who has not heard this hint when it sees the mark will hear it, and ask.
+            if hint.has_left or hint.found_owner:
+                self._marks.remove(hint.organization_id, message=hint.asked_for)
             asked = self._asked.get(hint.organization_id)
             if asked is None:
                 return
@@ -152,14 +171,16 @@ class Submitting:
                 self._send(organization_id, held)
 
     def _note(self, organization_id: int, batches: Mapping[int, Job]) -> _Asked:
-        noted = self._asked[organization_id] = _Asked(next(iter(batches)), time.monotonic() + _HELD_BACK_S)
+        message = next(iter(batches))
+        noted = self._asked[organization_id] = _Asked(message, time.monotonic() + _HELD_BACK_S)
+        self._marks.put(organization_id, message=message, until=noted.until)
         return noted
 
     def _send(self, organization_id: int, batches: Mapping[int, Job]) -> None:
         """Send one message for all; its batch and request are the first of them, its recipients everybody's."""
         now = time.monotonic()
+        batch_id, first = next(iter(batches.items()))
         if now >= self._broker_away_until:
-            batch_id, first = next(iter(batches.items()))
             recipients = sum(job.recipients for job in batches.values())
             if _submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=first.request_id):
                 self._broker_away_until = 0.0
@@ -167,6 +188,7 @@ class Submitting:
             now = time.monotonic()
             self._broker_away_until = now + _BROKER_AWAY_S
         with self._lock:
+            self._marks.remove(organization_id, message=batch_id)
             asked = self._asked.setdefault(organization_id, _Asked(None, 0))
             asked.message, asked.until = None, max(now, self._broker_away_until)
             asked.hold(batches)
