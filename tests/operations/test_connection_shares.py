@@ -10,12 +10,14 @@ import psutil
 import pytest
 
 from app.local import ports
-from tests.deadline import comes_true, until
+from tests.deadline import comes_true
 from tests.operations.deployment import STARTED_IN_S, deployment
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
 _CALLERS = 20
+# A machine that stops one process for some milliseconds makes it uneven for a while; later calls go to who has fewer.
+_CALLS_UNTIL_EVEN = 400
 # Of nobody's calls that another process could have answered. A machine that many share takes its time.
 _ANSWERED_IN_S = 10
 
@@ -28,11 +30,19 @@ def test_callers_are_shared_evenly_and_nobody_waits_for_a_process_that_is_frozen
         def call() -> socket.socket:
             return callers.enter_context(socket.create_connection((ports.HOST, port), timeout=_ANSWERED_IN_S))
 
+        def calls_until_even() -> None:
+            """Call until so many calls in a row have left two processes with as many connections, or one more."""
+            even_for = 0
+            for _ in range(_CALLS_UNTIL_EVEN):
+                assert is_answered(call())
+                of_each = held(web, port).values()
+                even_for = even_for + 1 if len(of_each) == 2 and max(of_each) - min(of_each) <= 1 else 0
+                if even_for == _CALLERS:
+                    return
+            pytest.fail(f"not even after {_CALLS_UNTIL_EVEN} calls: {held(web, port)}")
+
         assert comes_true(lambda: len(held(web, port)) == 2, within_s=STARTED_IN_S)
-        assert comes_true(lambda: sum(held(web, port).values()) == 0, within_s=STARTED_IN_S)
-        for _ in range(_CALLERS):
-            call()
-        until(lambda: sorted(held(web, port).values()) == [_CALLERS / 2, _CALLERS / 2], "half of them each")
+        calls_until_even()
 
         frozen, _ = held(web, port)
         callers.callback(wake, frozen)
@@ -43,14 +53,13 @@ def test_callers_are_shared_evenly_and_nobody_waits_for_a_process_that_is_frozen
         assert time.monotonic() - began < _ANSWERED_IN_S
 
         psutil.Process(frozen).kill()
-        assert is_answered(call())
 
-        def the_new_one_has_as_many() -> bool:
-            assert is_answered(call())
-            now_held = held(web, port)
-            return frozen not in now_held and len(now_held) == 2 and len(set(now_held.values())) == 1
+        def another_takes_its_place() -> bool:
+            of_each = held(web, port) if is_answered(call()) else {}
+            return frozen not in of_each and len(of_each) == 2 and min(of_each.values()) > 0
 
-        assert comes_true(the_new_one_has_as_many, within_s=STARTED_IN_S)
+        assert comes_true(another_takes_its_place, within_s=STARTED_IN_S, every_s=0.2)
+        calls_until_even()
 
 
 def held(master: psutil.Process, port: int) -> dict[int, int]:
