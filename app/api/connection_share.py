@@ -1,7 +1,7 @@
 """A web process's share of the connections: whether it takes the next one, or leaves it to a process that holds fewer.
 
-The system wakes all processes for a new connection, and who is awake already takes it: of 32 callers who keep theirs
-one process often got all, on one core, while the other had nothing to do (decision 15).
+The system wakes all processes of one gunicorn for a new connection, and who is awake already takes it: of 32
+callers who keep theirs one process often got all, on one core, while the other had nothing to do (decision 15).
 """
 
 import mmap
@@ -9,9 +9,12 @@ import time
 
 _PLACES = 128
 _BYTES = 4
-# A process that does not come for a connection, though it was left to it so many times, is frozen or has too much to
-# do. For a while it is not waited for any more.
+# A process that does not come for a connection, though it was left to it so many times or for so long, is frozen or has
+# too much to do. For a while it is not waited for any more.
 _LEFT_MAX = 10
+_LEFT_FOR_S = 0.02
+# Who has left nothing for so long begins to count anew: that connection was taken.
+_FORGETS_AFTER_S = 0.05
 _TAKES_ALL_S = 0.1
 
 
@@ -33,6 +36,8 @@ class ConnectionShare:
         self._takes_part = False
         self._others = 0
         self._left = 0
+        self._left_first_at = 0.0
+        self._left_last_at = 0.0
         self._takes_all_until = 0.0
 
     def take_part(self, does: bool, connections: int) -> None:
@@ -49,13 +54,15 @@ class ConnectionShare:
 
         Ask again a millisecond later: it may have been left to one that does not come.
         """
+        now = time.monotonic()
         others = [held for place, held in enumerate(self._held) if held and place != self._index]
-        if not others or self._held[self._index] <= min(others) or time.monotonic() < self._takes_all_until:
+        if not others or self._held[self._index] <= min(others) or now < self._takes_all_until:
             return False
-        if sum(others) != self._others:  # They do come.
-            self._others, self._left = sum(others), 0
+        if sum(others) > self._others or now - self._left_last_at > _FORGETS_AFTER_S:  # They do come.
+            self._left, self._left_first_at = 0, now
+        self._others, self._left_last_at = sum(others), now
         self._left += 1
-        if self._left <= _LEFT_MAX:
+        if self._left <= _LEFT_MAX and now - self._left_first_at <= _LEFT_FOR_S:
             return True
-        self._left, self._takes_all_until = 0, time.monotonic() + _TAKES_ALL_S
+        self._left, self._takes_all_until = 0, now + _TAKES_ALL_S
         return False

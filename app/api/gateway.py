@@ -84,7 +84,8 @@ def pre_fork(server: Any, worker: Any) -> None:
     """In the master, who knows its other processes: their cores, and their places in what they share."""
     worker.core = _core_beside(server)
     taken = {other.share.place for other in server.WORKERS.values()}
-    worker.share = ConnectionShare(_held_connections, next(place for place in count() if place not in taken))
+    if not server.cfg.reuse_port:  # Else each process has an address of its own, and is woken for it alone.
+        worker.share = ConnectionShare(_held_connections, next(place for place in count() if place not in taken))
 
 
 def _core_beside(server: Any) -> int | None:

@@ -5,10 +5,12 @@ its drain at work, another one would find nothing to do: it is held back until t
 and then sent only for batches that no drain has issued. A hint that is lost costs the time of
 `_HELD_BACK_S`. So does a message, if sends have come after it; else the sweep brings the batches.
 
-The web processes of a machine see each other's messages by their marks, and hold back behind them just so
-(decision 15). Drains that others have asked for issue our batches as well. A message of ours is on its way
-all the same, and no other is sent before it is done with: else messages would wait in the broker in ever
-greater numbers, each behind the others, as soon as workers are slower than fronts (decision 11).
+The web processes of one gunicorn see each other's messages by their marks. One that hears the hints holds
+back behind them too, until any drain of the organization is heard to have left (decision 15).
+
+Drains that others have asked for issue our batches as well. A message of ours is on its way all the same, and
+no other is sent before it is done with: else messages would wait in the broker in ever greater numbers, each
+behind the others, as soon as workers are slower than fronts (decision 11).
 
 A message takes a worker longer to begin with than PostgreSQL takes to commit. So the first one goes ahead
 of the commit; should its drain be too early, another is asked for after it (decision 12).
@@ -94,6 +96,8 @@ class Submitting:
 
     def __init__(self, marks: Marks | None = None) -> None:
         self._marks = marks or Marks()
+        # Since when hints are heard: whoever is deaf does not hear that a message of others is done with.
+        self._hears_since: float | None = None
         self._lock = threading.Lock()
         self._asked: dict[int, _Asked] = {}
         self._broker_away_until = 0.0
@@ -102,6 +106,11 @@ class Submitting:
     @property
     def is_idle(self) -> bool:
         return not self._asked
+
+    def hears_hints(self, does: bool) -> None:
+        """Tell whether this process hears what drains say."""
+        if does != (self._hears_since is not None):
+            self._hears_since = time.monotonic() if does else None
 
     def ask(self, organization_id: int, batches: Mapping[int, Job]) -> None:
         """Have these batches of an organization, by their ids, issued."""
@@ -113,7 +122,7 @@ class Submitting:
                 if time.monotonic() < asked.until:
                     return
                 batches = asked.held
-            elif (message := self._marks.message(organization_id, now=time.monotonic())) is not None:
+            elif (message := self._message_of_others(organization_id)) is not None:
                 asked = _Asked(None, time.monotonic() + _HELD_BACK_S, relies_on=message)
                 asked.hold(batches)
                 self._asked[organization_id] = asked
@@ -131,7 +140,7 @@ class Submitting:
             # A broker that did not take the last message may keep us waiting, and all who are accepted with this.
             if organization_id in self._asked or now < self._not_ahead_until or self._broker_away_until:
                 return
-            if self._marks.message(organization_id, now=now) is not None:
+            if self._message_of_others(organization_id) is not None:
                 return
             self._note(organization_id, batches).is_ahead = True
         self._send(organization_id, batches)
@@ -170,10 +179,17 @@ class Submitting:
             if held:
                 self._send(organization_id, held)
 
+    def _message_of_others(self, organization_id: int) -> int | None:
+        hears_since = self._hears_since
+        if hears_since is None:
+            return None
+        return self._marks.message(organization_id, since=max(hears_since, time.monotonic() - _HELD_BACK_S))
+
     def _note(self, organization_id: int, batches: Mapping[int, Job]) -> _Asked:
         message = next(iter(batches))
-        noted = self._asked[organization_id] = _Asked(message, time.monotonic() + _HELD_BACK_S)
-        self._marks.put(organization_id, message=message, until=noted.until)
+        now = time.monotonic()
+        noted = self._asked[organization_id] = _Asked(message, now + _HELD_BACK_S)
+        self._marks.put(organization_id, message=message, now=now)
         return noted
 
     def _send(self, organization_id: int, batches: Mapping[int, Job]) -> None:

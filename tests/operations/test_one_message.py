@@ -1,6 +1,7 @@
 """The web processes of a machine ask for an organization's drain with one message, whichever has its sends."""
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,6 +20,7 @@ _PROCESSES = 2
 _CALLERS = 8
 # A message is relied on for a second; what is lost is asked for again.
 _SURELY_BEFORE_THAT_S = 0.8
+_ALL_ASKED_AGAIN_S = 2.5
 
 
 def test_sends_that_come_to_several_processes_are_asked_for_with_one_message(tmp_path: Path) -> None:
@@ -28,18 +30,23 @@ def test_sends_that_come_to_several_processes_are_asked_for_with_one_message(tmp
         parts.web(port)
         url = f"http://{ports.HOST}:{port}"
         callers = [opened.enter_context(httpx.Client(base_url=url)) for _ in range(_CALLERS)]
-        for caller in callers:  # Now they are connected, half of them with each process.
-            assert caller.get("/healthz").status_code == 200
+        send_once(callers)  # Now half of them are connected with each process, and it soon hears the hints.
         messages = process_redis.redis()
         for _ in range(20):
+            time.sleep(_ALL_ASKED_AGAIN_S)  # So that no message for earlier sends is counted.
             before, began = messages.llen(QUEUE), time.monotonic()
-            key = books.make_live_key(books.make_organization(10**6))
-            for caller in callers:
-                body = {"recipient": "a@example.com", "amount": 1}
-                sent = caller.post("/v1/points/send", json=body, headers={"Authorization": f"Bearer {key}"})
-                assert sent.status_code == 202
+            send_once(callers)
             after = messages.llen(QUEUE)
             if time.monotonic() - began < _SURELY_BEFORE_THAT_S:
                 assert after == before + 1
                 return
         pytest.fail("the machine is too slow to tell")
+
+
+def send_once(callers: Sequence[httpx.Client]) -> None:
+    """Let each caller send for one organization, which nobody has sent for before."""
+    key = books.make_live_key(books.make_organization(10**6))
+    body = {"recipient": "a@example.com", "amount": 1}
+    for caller in callers:
+        sent = caller.post("/v1/points/send", json=body, headers={"Authorization": f"Bearer {key}"})
+        assert sent.status_code == 202

@@ -1,11 +1,11 @@
 """A web process's share of the connections: even, and nobody is waited for who does not come."""
 
-import os
 from types import SimpleNamespace
 
 import pytest
 
 from app.api.connection_share import ConnectionShare, HeldConnections
+from tests.unit.children import done_in_a_child
 
 
 class Clock:
@@ -75,11 +75,32 @@ def test_who_comes_is_waited_for_as_long_as_it_holds_fewer(clock: Clock) -> None
     assert not one.leaves_next()
 
 
+def test_who_comes_and_ends_what_it_took_is_waited_for_each_time(clock: Clock) -> None:
+    one, _ = shares(5, 0)
+    for _ in range(50):
+        assert one.leaves_next()
+        clock.now += 0.06
+
+
+def test_who_takes_long_from_one_look_to_the_next_waits_no_longer_for_it(clock: Clock) -> None:
+    one, _ = shares(5, 0)
+    looks = []
+    for _ in range(3):
+        looks.append(one.leaves_next())
+        clock.now += 0.015
+    assert looks == [True, True, False]
+
+
+def test_where_others_end_calls_nobody_is_waited_for_any_longer(clock: Clock) -> None:
+    one, other, _ = shares(50, 40, 0)
+    looks = []
+    for connections in range(40, 25, -1):
+        other.tell(connections)
+        looks.append(one.leaves_next())
+    assert looks[:11] == [True] * 10 + [False]
+
+
 def test_a_process_sees_how_many_another_holds() -> None:
     one, other = shares(2, 2)
-    child = os.fork()
-    if not child:
-        other.tell(1)
-        os._exit(0)
-    os.waitpid(child, 0)
+    done_in_a_child(lambda: other.tell(1))
     assert one.leaves_next()

@@ -12,6 +12,9 @@ from app import connections
 from app.local import parts
 from app.log_output import Output
 
+# What the hooks ask of gunicorn's settings.
+_CFG = SimpleNamespace(reuse_port=False)
+
 
 @pytest.fixture
 def gateway() -> Iterator[ModuleType]:
@@ -65,7 +68,7 @@ def core_of_one_more(gateway: ModuleType, processes: int, *others: int | None) -
     """Return the core for one more process beside others who keep to theirs, of a server of so many processes."""
     workers = {pid: SimpleNamespace(core=core, share=SimpleNamespace(place=pid)) for pid, core in enumerate(others)}
     worker = SimpleNamespace()
-    gateway.pre_fork(SimpleNamespace(num_workers=processes, WORKERS=workers), worker)
+    gateway.pre_fork(SimpleNamespace(num_workers=processes, WORKERS=workers, cfg=_CFG), worker)
     core: int | None = worker.core
     return core
 
@@ -103,7 +106,7 @@ def test_where_no_process_can_be_kept_to_a_core_none_is(gateway: ModuleType, mon
 
 def test_each_process_sees_the_connections_of_the_others_and_a_dead_one_leaves_its_place(gateway: ModuleType) -> None:
     workers = {pid: SimpleNamespace(pid=pid) for pid in range(3)}
-    server = SimpleNamespace(num_workers=3, WORKERS={})
+    server = SimpleNamespace(num_workers=3, WORKERS={}, cfg=_CFG)
     for pid, worker in workers.items():
         gateway.pre_fork(server, worker)
         server.WORKERS[pid] = worker
@@ -116,6 +119,14 @@ def test_each_process_sees_the_connections_of_the_others_and_a_dead_one_leaves_i
     one_more = SimpleNamespace()
     gateway.pre_fork(server, one_more)
     assert one_more.share.place == 0
+
+
+def test_processes_with_an_address_each_leave_no_connection_to_another(gateway: ModuleType) -> None:
+    own = SimpleNamespace(place=0)
+    worker = SimpleNamespace(share=own)
+    server = SimpleNamespace(num_workers=2, WORKERS={}, cfg=SimpleNamespace(reuse_port=True))
+    gateway.pre_fork(server, worker)
+    assert worker.share is own
 
 
 @pytest.mark.parametrize("wait_s", ["0", "25", "600"])

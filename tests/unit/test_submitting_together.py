@@ -14,7 +14,11 @@ __all__ = ["broker"]  # A fixture.
 def processes(broker: Broker) -> tuple[Submitting, Submitting]:
     """Return what two processes have asked for, who see each other's marks."""
     marks = Marks()
-    return Submitting(marks), Submitting(marks)
+    processes = Submitting(marks), Submitting(marks)
+    for process in processes:
+        process.hears_hints(True)
+    broker.now += 0.1
+    return processes
 
 
 def all_hear(processes: tuple[Submitting, Submitting], hint: Hint) -> None:
@@ -38,7 +42,7 @@ def test_while_one_has_a_message_on_its_way_another_sends_none(
     assert broker.messages == [(7, 1, 1)]
 
 
-def test_what_the_drain_has_left_behind_is_asked_for_by_one_of_them_and_issued_for_both(
+def test_what_the_drain_has_left_behind_is_asked_for_by_each_that_holds_some_of_it(
     processes: tuple[Submitting, Submitting], broker: Broker
 ) -> None:
     one, other = processes
@@ -99,6 +103,31 @@ def test_a_message_that_was_heard_to_have_found_an_owner_is_relied_on_by_nobody_
     all_hear(processes, found_owner())
     ask(other, 7, {2: 1})
     assert broker.messages == [(7, 1, 1), (7, 2, 1)]
+
+
+def test_who_does_not_hear_the_hints_relies_on_nobody(processes: tuple[Submitting, Submitting], broker: Broker) -> None:
+    one, other = processes
+    other.hears_hints(False)
+    ask(one, 7, {1: 1})
+    ask(other, 7, {2: 1})
+    assert broker.messages == [(7, 1, 1), (7, 2, 1)]
+
+
+def test_a_message_of_before_a_process_heard_the_hints_is_not_relied_on_by_it(
+    processes: tuple[Submitting, Submitting], broker: Broker
+) -> None:
+    one, other = processes
+    other.hears_hints(False)
+    ask(one, 7, {1: 1})
+    broker.now += 0.1
+    other.hears_hints(True)
+    ask_ahead(other, 7, {2: 1})
+    assert broker.messages == [(7, 1, 1), (7, 2, 1)]
+    broker.now += 0.1
+    other.hears_hints(True)  # It has all the time.
+    ask(one, 8, {3: 1})
+    ask(other, 8, {4: 1})
+    assert broker.messages == [(7, 1, 1), (7, 2, 1), (8, 3, 1)]
 
 
 def test_one_that_has_died_is_not_relied_on_for_long(processes: tuple[Submitting, Submitting], broker: Broker) -> None:
