@@ -104,16 +104,21 @@ class Waiting:
 
     def _listen(self) -> None:
         try:
+            self._listen_once()
+        except RedisError as error:
+            _log.warning("hints_out_of_reach", **logs.kind_of(error))
+            time.sleep(_LISTEN_AGAIN_AFTER_S)
+
+    def _listen_once(self) -> None:
+        try:
             for hint in hints.listen():
                 self._submitting.hears_hints(True)
                 if hint is not None:
                     self._submitting.hear(hint)  # First, so that the next drain runs while this one's rows are read.
                     self._remember(hint.batch_ids)
                     self.wake(hint.batch_ids)
-        except RedisError as error:
-            _log.warning("hints_out_of_reach", **logs.kind_of(error))
+        finally:
             self._submitting.hears_hints(False)
-            time.sleep(_LISTEN_AGAIN_AFTER_S)
 
     def _remember(self, batch_ids: Iterable[int]) -> None:
         """Keep what was heard of for a while: a drain can be quicker than the process that has accepted its batch."""

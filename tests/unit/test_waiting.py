@@ -1,6 +1,7 @@
 """Waiting for batches, step by step: who is woken by a hint, who by the shared look, and what stops neither."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from redis.exceptions import ConnectionError as RedisAway
@@ -198,6 +199,26 @@ def test_hints_that_stop_coming_are_listened_for_again(
     waiting._listen()  # It returns, to be called again, and does not raise.
     assert is_woken(waiter) is not is_away
     assert heard == [hint]  # That a drain has left is heard whether or not the rows can be read.
+
+
+@pytest.mark.parametrize("error", [RedisAway, ValueError])
+def test_while_hints_are_not_listened_for_nobody_relies_on_hearing_them(
+    waiting: Waiting, submitting: Submitting, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    told: list[bool] = []
+
+    def listen() -> Iterator[Hint | None]:
+        assert told == []  # What is connected hears nothing yet.
+        yield None
+        assert told == [True]
+        raise error
+
+    monkeypatch.setattr("app.hints.listen", listen)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr(submitting, "hears_hints", told.append)
+    with suppress(ValueError):
+        waiting._listen()
+    assert told == [True, False]
 
 
 def test_a_redis_that_is_away_is_left_alone_for_a_while(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
