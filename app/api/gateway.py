@@ -83,9 +83,8 @@ _held_connections = HeldConnections()
 def pre_fork(server: Any, worker: Any) -> None:
     """In the master, who knows its other processes: their cores, and their places in what they share."""
     worker.core = _core_beside(server)
-    taken = {other.share.place for other in server.WORKERS.values()}
     if not server.cfg.reuse_port:  # Else each process has an address of its own, and is woken for it alone.
-        worker.share = ConnectionShare(_held_connections, next(place for place in count() if place not in taken))
+        worker.share = ConnectionShare(_held_connections, _place_beside(server))
 
 
 def _core_beside(server: Any) -> int | None:
@@ -102,6 +101,12 @@ def _core_beside(server: Any) -> int | None:
         return None
     kept_to = Counter(other.core for other in server.WORKERS.values())
     return min(sorted(cores), key=lambda core: kept_to[core])
+
+
+def _place_beside(server: Any) -> int:
+    """Choose the first place that no other process of this server has."""
+    taken = {other.share.place for other in server.WORKERS.values()}
+    return next(place for place in count() if place not in taken)
 
 
 def post_fork(server: Any, worker: Any) -> None:

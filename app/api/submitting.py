@@ -51,8 +51,8 @@ class _Asked:
     """An organization whose drain was asked for, by a message that may be on its way.
 
     `message` is the batch that it names, None once it is known to have found an owner, or not sent; `until` is for how
-    long that counts; `held` are the batches that have come since, by id. `relies_on` is the message of another process
-    of this machine, if there is one of it and none of ours.
+    long that counts; `held` are the batches that have come since, by id. `relies_on` is the message of another web
+    process, by its mark, where none of ours is on its way.
     """
 
     __slots__ = ("another_has_left", "held", "is_ahead", "message", "relies_on", "until")

@@ -1,6 +1,5 @@
 """Two web processes share the connections evenly, and one that is frozen, or killed, holds up nobody else."""
 
-import signal
 import socket
 import time
 from contextlib import ExitStack, suppress
@@ -44,19 +43,19 @@ def test_callers_are_shared_evenly_and_nobody_waits_for_a_process_that_is_frozen
         assert comes_true(lambda: len(held(web, port)) == 2, within_s=STARTED_IN_S)
         calls_until_even()
 
-        frozen, _ = held(web, port)
+        frozen = psutil.Process(min(held(web, port)))
         callers.callback(wake, frozen)
-        psutil.Process(frozen).suspend()
+        frozen.suspend()
         began = time.monotonic()
         for _ in range(_CALLERS):
             assert is_answered(call()), "a caller waits for the frozen process"
         assert time.monotonic() - began < _ANSWERED_IN_S
 
-        psutil.Process(frozen).kill()
+        frozen.kill()
 
         def another_takes_its_place() -> bool:
             of_each = held(web, port) if is_answered(call()) else {}
-            return frozen not in of_each and len(of_each) == 2 and min(of_each.values()) > 0
+            return frozen.pid not in of_each and len(of_each) == 2 and min(of_each.values()) > 0
 
         assert comes_true(another_takes_its_place, within_s=STARTED_IN_S, every_s=0.2)
         calls_until_even()
@@ -82,7 +81,7 @@ def is_answered(caller: socket.socket) -> bool:
         return False
 
 
-def wake(pid: int) -> None:
+def wake(frozen: psutil.Process) -> None:
     """Let a frozen process hear that it shall end, where the test has failed."""
-    if psutil.pid_exists(pid):
-        psutil.Process(pid).send_signal(signal.SIGCONT)
+    with suppress(psutil.NoSuchProcess):
+        frozen.resume()

@@ -1,4 +1,4 @@
-"""The web processes of a machine ask for an organization's drain with one message, whichever has its sends."""
+"""The web processes of one gunicorn ask for an organization's drain with one message, whichever has its sends."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,6 @@ from tests.operations.deployment import deployment
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
-_PROCESSES = 2
 _CALLERS = 8
 # A message is relied on for a second; what is lost is asked for again.
 _SURELY_BEFORE_THAT_S = 0.8
@@ -25,7 +24,7 @@ _ALL_ASKED_AGAIN_S = 2.5
 
 def test_sends_that_come_to_several_processes_are_asked_for_with_one_message(tmp_path: Path) -> None:
     """No worker takes the messages, so that all of them can be counted."""
-    with deployment(tmp_path, WEB_CONCURRENCY=str(_PROCESSES), POINTS_WAIT_S="0") as parts, ExitStack() as opened:
+    with deployment(tmp_path, WEB_CONCURRENCY="2", POINTS_WAIT_S="0") as parts, ExitStack() as opened:
         port = ports.any_free()
         parts.web(port)
         url = f"http://{ports.HOST}:{port}"

@@ -17,12 +17,12 @@ from tests.deadline import TIMEOUT_S
 class Process:
     """The main thread of a web process, turned by hand; it has no other."""
 
-    def __init__(self, listener: socket.socket, share: ConnectionShare, *, at_most: int = 1_000) -> None:
+    def __init__(self, listener: socket.socket, share: ConnectionShare) -> None:
         worker = ConnectionWorker.__new__(ConnectionWorker)
         worker.pending_conns, worker.keepalived_conns, worker.lingering_conns = deque(), deque(), deque()
         worker.poller = selectors.DefaultSelector()
         worker.sockets, worker.cfg = [listener], None
-        worker.nr_conns, worker.worker_connections = 0, at_most
+        worker.nr_conns, worker.worker_connections = 0, 1_000
         worker._accepting, worker._leaves_until = False, None
         worker.share = share
         self.worker = worker

@@ -1,4 +1,4 @@
-"""Marks: what one web process of a machine sees of another's messages."""
+"""Marks: what one web process sees of another's messages."""
 
 from app.api.marks import Marks
 from tests.unit.children import done_in_a_child

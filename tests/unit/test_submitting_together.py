@@ -1,4 +1,4 @@
-"""Web processes of one machine that ask for the drains of one organization: one message serves them all."""
+"""Web processes of one gunicorn that ask for the drains of one organization: each sees the others' messages."""
 
 import pytest
 
@@ -52,10 +52,10 @@ def test_what_the_drain_has_left_behind_is_asked_for_by_each_that_holds_some_of_
     other.hear(left(1))
     one.hear(left(1))
     assert broker.messages == [(7, 1, 1), (7, 2, 20), (7, 3, 30)]
-    for process, hint in ((one, left(2, 3, asked_for=2)), (other, left(asked_for=3))):
-        all_hear(processes, hint)
-        ask(process, 8, {80: 1})
-        ask(process, 8, {81: 1})
+    all_hear(processes, left(2, 3, asked_for=2))
+    all_hear(processes, left(asked_for=3))
+    ask(one, 8, {80: 1})
+    ask(other, 8, {81: 1})
     assert broker.messages == [(7, 1, 1), (7, 2, 20), (7, 3, 30), (8, 80, 1)]
 
 
