@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import NamedTuple
 
 from app.arrays import array, text_array
@@ -66,11 +65,8 @@ class Acceptance(NamedTuple):
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
 
-Outcomes = Sequence["Acceptance | PointsError | None"]
-
-
 def accept(
-    connection: AnyConnection, sends: Sequence[Send], *, while_committing: Callable[[Outcomes], None] | None = None
+    connection: AnyConnection, sends: Sequence[Send], *, meanwhile: Callable[[], None] | None = None
 ) -> list[Acceptance | PointsError | None]:
     """Write a queued batch for each send that may have one; return what became of each, at its place.
 
@@ -79,14 +75,13 @@ def accept(
     (a batch that the idempotency key names is found before that is asked). None stands for a send whose
     idempotency key another took in the same moment: the batch that holds it is there now, so ask again.
 
-    `while_committing` is given the outcomes before they are certain, while PostgreSQL commits them.
+    `meanwhile` is done while PostgreSQL is at it.
     """
     with together(connection) as exchange:
         answer = exchange.ask(_ACCEPT, **_columns(sends))
-        outcomes = cache(lambda: _outcomes(len(sends), answer))
-        if while_committing is not None:
-            exchange.while_committing(lambda: while_committing(outcomes()))
-    return outcomes()
+        if meanwhile is not None:
+            exchange.meanwhile(meanwhile)
+    return _outcomes(len(sends), answer)
 
 
 def _outcomes(count: int, answer: Answer) -> list[Acceptance | PointsError | None]:

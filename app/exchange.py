@@ -57,7 +57,7 @@ class Exchange:
         self._unsent: list[tuple[Statement, list[bytes | None], Answer]] = []
         # What PostgreSQL will answer, in this order: statements to be prepared, and statements asked.
         self._awaited: list[Statement | Answer] = []
-        self._while_committing: Callable[[], None] | None = None
+        self._meanwhile: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +67,7 @@ class Exchange:
             self._end()
         elif self._awaited:  # What `send` has sent is answered also when the block has failed.
             self._unsent.clear()
-            self._while_committing = None
+            self._meanwhile = None
             with suppress(psycopg.Error):
                 self._end()
 
@@ -81,13 +81,12 @@ class Exchange:
         self._unsent.append((statement, [_as_text(values[name]) for name in statement.parameters], answer))
         return answer
 
-    def while_committing(self, work: Callable[[], None]) -> None:
-        """Have something done once all statements are answered, while PostgreSQL commits what they have done.
+    def meanwhile(self, work: Callable[[], None]) -> None:
+        """Have something done once all statements are on their way, before an answer is read.
 
-        Their answers are there, and nothing of it is certain yet. Nothing is done where one of them fails. It is
-        for an exchange that is a transaction by itself; within another's nothing is committed meanwhile.
+        It is done whatever the statements come to, but not where the block fails.
         """
-        self._while_committing = work
+        self._meanwhile = work
 
     def send(self) -> None:
         """Send what was asked so far, and wait for no answer: for tests that look at what it does meanwhile."""
@@ -123,25 +122,22 @@ class Exchange:
 
     def _send_and_read(self) -> psycopg.Error | None:
         """Send all of it and hand out the answers; return what the first of them failed with."""
-        pgconn, work, count = self._connection.pgconn, self._while_committing, len(self._awaited)
-        if work is not None:
-            pgconn.send_flush_request()  # PostgreSQL answers before it commits, and has been told already to do so.
+        pgconn, count = self._connection.pgconn, len(self._awaited)
         pgconn.pipeline_sync()
-        results = self._connection.wait(self._fetch(None if work is None else count))
+        if self._meanwhile is not None:
+            self._connection.wait(generators.send(pgconn))
+            self._meanwhile()
+        results = self._connection.wait(self._fetch())
         failed = self._hand_out(results[:count])
-        if work is not None:
-            if failed is None:
-                work()
-            results += self._connection.wait(self._fetch(None))
         for result in results[count:-1]:  # The last one answers the sync. Before it stands why nothing was committed.
             failed = failed or error_from_result(result)
         return failed
 
-    def _fetch(self, count: int | None) -> PQGen[list[PGresult]]:
-        """Send what is not sent yet, and fetch so many results, or all."""
+    def _fetch(self) -> PQGen[list[PGresult]]:
+        """Send what is not sent yet, and fetch all results."""
         pgconn = self._connection.pgconn
         results: list[PGresult] = yield from generators.execute(pgconn)
-        while len(results) != count and not (results and results[-1].status == ExecStatus.PIPELINE_SYNC):
+        while not (results and results[-1].status == ExecStatus.PIPELINE_SYNC):
             more = yield from generators.fetch_many(pgconn)
             if not more:
                 raise psycopg.OperationalError("PostgreSQL has gone before it answered everything")

@@ -25,7 +25,7 @@ class Hint(NamedTuple):
 
     A worker that has left found nothing more to issue, at a moment when it owned the drain no more. One that found an
     owner has issued nothing: the owner looks again before it leaves. `asked_for` is the batch that the message names,
-    by which the front knows it that has sent it; None of a message that no front has sent.
+    or a negative number, by which the front knows it that has sent it; None of a message that no front has sent.
     """
 
     organization_id: int

@@ -31,9 +31,9 @@ def prepare(arguments: Sequence[str], environment: Mapping[str, str] = os.enviro
     options.natural_time = False
     # It would else tell the workers to report their jobs, whatever the setting says.
     options.enable_events = settings().worker_events
-    # The arguments say for which organization a job is, and for how many recipients. Every job shown is an
-    # issue, so its name is left out, and the rest fits on a screen.
-    options.tasks_columns = "state,kwargs,received,runtime,uuid"
+    # The arguments say for which organization a job is, and for how many recipients, its result which batches it has
+    # issued. Every job shown is an issue, so its name is left out, and the rest fits on a screen.
+    options.tasks_columns = "state,kwargs,result,received,runtime,uuid"
     options.max_tasks = _JOBS_KEPT
     if "FLOWER_DB" in environment:
         options.persistent = True

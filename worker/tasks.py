@@ -43,17 +43,21 @@ _log = logs.logger()
 @celery.task(name=ISSUE)
 def issue(
     organization_id: int, batch_id: int | None = None, recipients: int | None = None, request_id: str | None = None
-) -> None:
+) -> list[int]:
     """Drain an organization's queue. The other arguments are there for those who watch the jobs and read the logs.
 
-    By the batch that a message names, the front that has sent it knows it when the hints speak of it.
+    By `batch_id` (as `app.queue.submit` gives it) the front that has sent a message knows it when the hints speak of
+    it. Flower shows what is returned: the ids of the batches that this job has issued or refused.
     """
+    done: list[int] = []
 
     def tell(batch_ids: Sequence[int], has_left: bool, *, found_owner: bool = False) -> None:
+        done.extend(batch_ids)
         hints.publish(Hint(organization_id, list(batch_ids), has_left, found_owner, asked_for=batch_id))
 
     if drain(organization_id, announce=tell, found_owner=partial(tell, [], False, found_owner=True)):
         submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
+    return done
 
 
 @celery.task(name=SWEEP, send_events=False)  # Every two seconds: they would bury the jobs that Flower shows.

@@ -5,21 +5,18 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import acceptance
-from app.acceptance import Acceptance, Outcomes, Send
+from app.acceptance import Acceptance, Send
 from app.database import bare_connection, is_away
 
 
-def accept_group(
-    sends: Sequence[Send], while_committing: Callable[[Outcomes], None] | None = None
-) -> list[Acceptance | Exception]:
+def accept_group(sends: Sequence[Send], meanwhile: Callable[[], None] | None = None) -> list[Acceptance | Exception]:
     """Have PostgreSQL accept a group of sends and return what became of each, in their order: for some, an error.
 
-    `while_committing` is called as `app.acceptance.accept` calls it. Raises nothing that a database or a caller can
-    bring about.
+    `meanwhile` is done as `app.acceptance.accept` does it. Raises nothing that a database or a caller can bring about.
     """
     try:
         with bare_connection() as connection:
-            outcomes = acceptance.accept(connection, sends, while_committing=while_committing)
+            outcomes = acceptance.accept(connection, sends, meanwhile=meanwhile)
     except SQLAlchemyError as error:
         if len(sends) == 1 or is_away(error):  # For each of them.
             return [error] * len(sends)

@@ -9,7 +9,7 @@ import struct
 
 # Far more than organizations whose sends wait at one time; two that meet in one place are not held back by each other.
 _PLACES = 4_096
-# Of each place the organization (0: no mark), the batch that its message names, and when it was put there: in
+# Of each place the organization (0: no mark), the number that its message is known by, and when it was put there: in
 # nanoseconds of `time.monotonic`, which all processes of a machine share.
 _MARK = struct.Struct("=qqq")
 _NONE = (0, 0, 0)
@@ -27,11 +27,11 @@ class Marks:
         self._memory = mmap.mmap(-1, _PLACES * _MARK.size)
 
     def put(self, organization_id: int, *, message: int, now: float) -> None:
-        """Mark an organization: a message that names this batch is on its way, or is about to be."""
+        """Mark an organization: a message that is known by this number is on its way, or is about to be."""
         self._write(organization_id, (organization_id, message, round(now * _NS)))
 
     def message(self, organization_id: int, *, since: float) -> int | None:
-        """Return the batch that the message names which is on its way, or None if it was not marked since then."""
+        """Return the number of the message that is on its way, or None if there is no mark of since then."""
         marked, message, put_ns = self._read(organization_id)
         return message if marked == organization_id and put_ns > since * _NS else None
 

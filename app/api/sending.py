@@ -6,7 +6,7 @@ for nobody; among many, a group costs little more than one of them would.
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import api_keys, logs
-from app.acceptance import Acceptance, Outcomes, Send
+from app.acceptance import Acceptance, Send
 from app.api.accepting import accept_group
 from app.api.gathering import Gathering
 from app.api.places import Places
@@ -27,8 +27,9 @@ from app.database import is_away, transaction
 _ACCEPTED_WITHIN_S = 0.1
 # Whoever waited so long for its turn to be accepted has waited for a PostgreSQL that does not answer.
 _OVERDUE_S = 1.0
-# More of them take PostgreSQL longer to commit than a message takes to a worker.
+# More of them take PostgreSQL longer to accept than a message takes to a worker.
 _ASKED_AHEAD_RECIPIENTS_MAX = 1_000
+_LATELY_MAX = 10_000
 
 _log = logs.logger()
 
@@ -66,6 +67,10 @@ class Sending:
         self._waiting = Waiting(self._submitting)
         self._gathering = Gathering[_Member]()
         self._places = Places()
+        # For whom a key has lately had a batch accepted, by its hash. What it is worth now, PostgreSQL says.
+        self._lately: dict[bytes, int] = {}
+        # While a leader is with the broker, how it is relieved: the next group shall wait for no broker for long.
+        self._hand_over: Callable[[], None] | None = None
 
     def send(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
         """Accept a send, have it issued, and wait for that, or not at all with `wait_s` 0 or when too many wait.
@@ -99,17 +104,23 @@ class Sending:
                 return Sent(member.outcome, member.accepted_at, member.rows)
             # Until it is accepted there is no deadline: the leader's waits all have an end.
             in_time = member.sleep(_ACCEPTED_WITHIN_S if member.outcome is None else deadline - time.monotonic())
+            if not in_time and member.outcome is None and (hand_over := self._hand_over) is not None:
+                hand_over()
             if not in_time and member.outcome is not None and time.monotonic() >= deadline:
                 return Sent(member.outcome, member.accepted_at, member.rows)
 
     def _lead(self, leader: _Member) -> None:
         """Have one group accepted, the leader's own; then the next in the queue leads."""
         group = self._gathering.next_group(leader)
+        ahead: int | None = None
         try:
             with ExitStack() as leading:
                 leading.callback(self._gathering.hand_over)
                 sends = [member.send for member in group if member.send is not None]
-                outcomes = accept_group(sends, partial(self._ask_ahead, group, leading))
+                ahead = self._likely_organization(sends)
+                ask_ahead = None if ahead is None else partial(self._ask_ahead, ahead, group, leading)
+                outcomes = accept_group(sends, ask_ahead)
+                self._remember(sends, outcomes)
                 self._spare_the_others(outcomes)  # Before one of them leads.
             self._tell(group, outcomes)
         finally:
@@ -117,8 +128,25 @@ class Sending:
                 if member.outcome is None:  # Something nobody thought of ends the leader; nobody else shall hang.
                     member.outcome = RuntimeError("The group's leader has failed.")
                     member.wake()
-        self._ask_for_drains(group)
+        self._ask_for_drains(group, ahead)
         _note_uses(group)
+
+    def _likely_organization(self, sends: Sequence[Send]) -> int | None:
+        """Return the organization of a small group, if that is one, as far as is known without asking."""
+        organizations = {self._lately.get(send.key_hash) for send in sends}
+        if len(organizations) > 1 or sum(len(send.request.emails) for send in sends) > _ASKED_AHEAD_RECIPIENTS_MAX:
+            return None
+        return organizations.pop()
+
+    def _remember(self, sends: Sequence[Send], outcomes: Sequence[Acceptance | Exception]) -> None:
+        """Remember whose keys these are, as long as there is something to drain when they have sent."""
+        for send, outcome in zip(sends, outcomes, strict=True):
+            if isinstance(outcome, Acceptance) and not outcome.existed:
+                if len(self._lately) >= _LATELY_MAX:
+                    self._lately.clear()
+                self._lately[send.key_hash] = outcome.organization_id
+            else:
+                self._lately.pop(send.key_hash, None)
 
     def _tell(self, group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception]) -> None:
         """Give each its outcome, and wake those that wait for no batch.
@@ -158,38 +186,40 @@ class Sending:
         member.place_of = organization_id
         return True
 
-    def _ask_ahead(self, group: Sequence[_Member], leading: ExitStack, outcomes: Outcomes) -> None:
-        """Ask for the drain of a small group of one organization, whose batches PostgreSQL is just committing.
+    def _ask_ahead(self, organization_id: int, group: Sequence[_Member], leading: ExitStack) -> None:
+        """Ask for the drain of a group that PostgreSQL is just accepting.
 
-        The message takes longer to a worker than the commit does. One that is too early loses nothing: the drain is
-        asked for as always once they are committed.
+        The message takes longer to a worker than the commit does. One that is too early, or in vain, loses nothing: the
+        drain is asked for as always once the batches are committed.
         """
-        asked = _drains(group, outcomes)
-        if len(asked) != 1 or sum(member.recipients for member in group) > _ASKED_AHEAD_RECIPIENTS_MAX:
-            return
-        leading.close()  # The next group shall wait for no broker.
-        [(organization_id, batches)] = asked
-        self._submitting.ask_ahead(organization_id, batches)
+        job = Job(sum(member.recipients for member in group), group[0].request_id)
+        hand_over = self._hand_over = leading.close
+        try:
+            self._submitting.ask_ahead(organization_id, job)
+        finally:
+            if self._hand_over is hand_over:
+                self._hand_over = None
 
-    def _ask_for_drains(self, group: Sequence[_Member]) -> None:
-        asked = _drains(group, [member.outcome for member in group])
-        for organization_id, batches in asked:
+    def _ask_for_drains(self, group: Sequence[_Member], ahead: int | None) -> None:
+        asked = _drains(group)
+        if ahead is not None:  # Also where nothing came of it.
+            asked.setdefault(ahead, {})
+        for organization_id, batches in asked.items():
             self._submitting.ask(organization_id, batches)
         if asked:  # Only now: the thread that asks again must find what it is woken for.
             self._waiting.start()
 
 
-def _drains(
-    group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception | None]
-) -> Collection[tuple[int, dict[int, Job]]]:
-    """Return the organizations whose drain is to be asked for, each with its batches."""
+def _drains(group: Sequence[_Member]) -> dict[int, dict[int, Job]]:
+    """Return the batches whose drain is to be asked for, by their organizations."""
     asked: dict[int, dict[int, Job]] = {}
-    for member, outcome in zip(group, outcomes, strict=True):
+    for member in group:
+        outcome = member.outcome
         # A retry that joins a batch leaves the asking to whoever it belongs to.
         if isinstance(outcome, Acceptance) and not outcome.existed:
             batches = asked.setdefault(outcome.organization_id, {})
             batches[outcome.batch_id] = Job(member.recipients, member.request_id)
-    return asked.items()
+    return asked
 
 
 def _note_uses(group: Sequence[_Member]) -> None:

@@ -12,14 +12,15 @@ Drains that others have asked for issue our batches as well. A message of ours i
 no other is sent before it is done with: else messages would wait in the broker in ever greater numbers, each
 behind the others, as soon as workers are slower than fronts (decision 11).
 
-A message takes a worker longer to begin with than PostgreSQL takes to commit. So the first one goes ahead
-of the commit; should its drain be too early, another is asked for after it (decision 12).
+A message takes a worker longer to begin with than PostgreSQL takes to accept. So the first one goes while it
+does; should its drain be too early, another is asked for after the commit (decision 12).
 """
 
+import secrets
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from app import logs, queue
 from app.api.marks import Marks
@@ -34,6 +35,8 @@ _BROKER_AWAY_S = 1.0
 # After a drain that was asked for ahead of its batch's commit and began before it, no other is for so long.
 _NOT_AHEAD_FOR_S = 1.0
 
+_NUMBER_BITS = 62
+
 # What a process keeps of an organization's batches, so that a broker that is away for hours does not fill its memory.
 _HELD_MAX = 1_000
 
@@ -41,7 +44,7 @@ _log = logs.logger()
 
 
 class Job(NamedTuple):
-    """A batch as the people see it who watch the jobs: how many recipients, and whose request it was."""
+    """What the people see who watch the jobs: how many recipients, and whose request it was."""
 
     recipients: int
     request_id: str
@@ -50,9 +53,9 @@ class Job(NamedTuple):
 class _Asked:
     """An organization whose drain was asked for, by a message that may be on its way.
 
-    `message` is the batch that it names, None once it is known to have found an owner, or not sent; `until` is for how
-    long that counts; `held` are the batches that have come since, by id. `relies_on` is the message of another web
-    process, by its mark, where none of ours is on its way.
+    `message` is the number that it is known by, None once it is known to have found an owner, or not sent; `until` is
+    for how long that counts; `held` are the batches that have come since, by id. `relies_on` is the message of another
+    web process, by its mark, where none of ours is on its way.
     """
 
     __slots__ = ("another_has_left", "held", "is_ahead", "message", "relies_on", "until")
@@ -113,25 +116,27 @@ class Submitting:
             self._hears_since = time.monotonic() if does else None
 
     def ask(self, organization_id: int, batches: Mapping[int, Job]) -> None:
-        """Have these batches of an organization, by their ids, issued."""
+        """Have these batches of an organization, by their ids, issued; none, where one was asked for ahead in vain."""
         with self._lock:
             asked = self._asked.get(organization_id)
             if asked is not None:
                 asked.is_ahead = False
                 asked.hold(batches)
-                if time.monotonic() < asked.until:
+                if time.monotonic() < asked.until or not asked.held:
                     return
                 batches = asked.held
+            elif not batches:
+                return
             elif (message := self._message_of_others(organization_id)) is not None:
                 asked = _Asked(None, time.monotonic() + _HELD_BACK_S, relies_on=message)
                 asked.hold(batches)
                 self._asked[organization_id] = asked
                 return
-            self._note(organization_id, batches)
-        self._send(organization_id, batches)
+            self._note(organization_id, next(iter(batches)))
+        self._send_for(organization_id, batches)
 
-    def ask_ahead(self, organization_id: int, batches: Mapping[int, Job]) -> None:
-        """Have a drain begin that shall find these batches, which PostgreSQL is just committing; then `ask` as always.
+    def ask_ahead(self, organization_id: int, job: Job) -> None:
+        """Have a drain begin that shall find what PostgreSQL is just accepting; then `ask` as always.
 
         A drain that comes too early finds nothing and leaves. Then `ask` sends another message, or `hear` does.
         """
@@ -142,8 +147,10 @@ class Submitting:
                 return
             if self._message_of_others(organization_id) is not None:
                 return
-            self._note(organization_id, batches).is_ahead = True
-        self._send(organization_id, batches)
+            # What it is known by instead of a batch. No two processes shall draw the same.
+            message = -1 - secrets.randbits(_NUMBER_BITS)
+            self._note(organization_id, message).is_ahead = True
+        self._send(organization_id, message, job, {})
 
     def hear(self, hint: Hint) -> None:
         """Take note of what a drain has issued, and ask again if our message is done with and has left some behind."""
@@ -163,8 +170,8 @@ class Submitting:
                 self._not_ahead_until = time.monotonic() + _NOT_AHEAD_FOR_S
             if not asked.held:
                 return
-            self._note(hint.organization_id, asked.held)
-        self._send(hint.organization_id, asked.held)
+            self._note(hint.organization_id, next(iter(asked.held)))
+        self._send_for(hint.organization_id, asked.held)
 
     def tick(self) -> None:
         """Ask again for what was held back too long: the message or the hint was lost, or the drain takes long."""
@@ -174,10 +181,10 @@ class Submitting:
             for organization_id, held in late.items():
                 del self._asked[organization_id]
                 if held:
-                    self._note(organization_id, held)
+                    self._note(organization_id, next(iter(held)))
         for organization_id, held in late.items():
             if held:
-                self._send(organization_id, held)
+                self._send_for(organization_id, held)
 
     def _message_of_others(self, organization_id: int) -> int | None:
         hears_since = self._hears_since
@@ -185,35 +192,38 @@ class Submitting:
             return None
         return self._marks.message(organization_id, since=max(hears_since, time.monotonic() - _HELD_BACK_S))
 
-    def _note(self, organization_id: int, batches: Mapping[int, Job]) -> _Asked:
-        message = next(iter(batches))
+    def _note(self, organization_id: int, message: int) -> _Asked:
         now = time.monotonic()
         noted = self._asked[organization_id] = _Asked(message, now + _HELD_BACK_S)
         self._marks.put(organization_id, message=message, now=now)
         return noted
 
-    def _send(self, organization_id: int, batches: Mapping[int, Job]) -> None:
+    def _send_for(self, organization_id: int, batches: Mapping[int, Job]) -> None:
         """Send one message for all; its batch and request are the first of them, its recipients everybody's."""
-        now = time.monotonic()
         batch_id, first = next(iter(batches.items()))
+        recipients = sum(job.recipients for job in batches.values())
+        self._send(organization_id, batch_id, Job(recipients, first.request_id), batches)
+
+    def _send(self, organization_id: int, message: int, job: Job, batches: Mapping[int, Job]) -> None:
+        """Send a message for these batches, which are held back where the broker does not take it."""
+        now = time.monotonic()
         if now >= self._broker_away_until:
-            recipients = sum(job.recipients for job in batches.values())
-            if _submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=first.request_id):
+            if _submit(organization_id, message, job):
                 self._broker_away_until = 0.0
                 return
             now = time.monotonic()
             self._broker_away_until = now + _BROKER_AWAY_S
         with self._lock:
-            self._marks.remove(organization_id, message=batch_id)
+            self._marks.remove(organization_id, message=message)
             asked = self._asked.setdefault(organization_id, _Asked(None, 0))
             asked.message, asked.until = None, max(now, self._broker_away_until)
             asked.hold(batches)
 
 
-def _submit(organization_id: int, **job: Any) -> bool:
-    """Submit, and tell whether the broker took it. The batch is accepted: no fault of a broker may fail its caller."""
+def _submit(organization_id: int, message: int, job: Job) -> bool:
+    """Submit, and tell whether the broker took it. No fault of a broker may fail a caller whose batch is accepted."""
     try:
-        return queue.submit(organization_id, **job)
+        return queue.submit(organization_id, batch_id=message, recipients=job.recipients, request_id=job.request_id)
     except Exception as error:  # noqa: BLE001
-        _log.error("message_not_sent", organization_id=organization_id, batch_id=job["batch_id"], **logs.kind_of(error))
+        _log.error("message_not_sent", organization_id=organization_id, **logs.kind_of(error))
         return False

@@ -62,9 +62,25 @@ def test_the_job_of_a_batch_names_its_organization_and_the_number_of_its_recipie
     caller, mark, batch_id = sent
     until(lambda: any(job["state"] == "SUCCESS" for job in jobs(service, caller).values()), within_s=SEEN_WITHIN_S)
     [job] = jobs(service, caller).values()
+    # Its sender's first, so that it could be asked for only once it was accepted.
     assert job["kwargs"].startswith(f"organization {caller.id}, batch {batch_id}, recipients 3, request ")
+    assert job["result"] == f"[{batch_id}]"
     assert mark not in json.dumps(job)
     assert "@example.com" not in json.dumps(job)
+
+
+def test_each_job_says_what_it_has_issued_though_it_was_asked_for_before_that_was_accepted(service: Service) -> None:
+    caller = service.organization(100)
+    sent = [service.send(caller.live, {"recipients": ["ann@example.com"], "amount": 1}).json() for _ in range(6)]
+    batch_ids = [answer["additional_data"]["batch_id"] for answer in sent]
+
+    def said() -> list[str]:
+        return sorted(job["result"] for job in jobs(service, caller).values() if job["result"] not in (None, "[]"))
+
+    until(lambda: said() == sorted(f"[{number}]" for number in batch_ids), within_s=SEEN_WITHIN_S)
+    names = [job["kwargs"].split(", ")[1] for job in jobs(service, caller).values()]
+    assert "recipients 1" in names, "none was asked for ahead, or it names what is no batch"
+    assert set(names) <= {"recipients 1", *(f"batch {number}" for number in batch_ids)}
 
 
 def test_nobody_looks_without_the_password(service: Service) -> None:
@@ -108,6 +124,7 @@ def test_the_page_of_tasks_shows_the_job_with_its_organization_and_recipients(
     page.goto("/tasks")
     row = page.locator("#tasks-table tbody tr", has_text=f"batch {batch_id},")
     expect(row).to_contain_text(f"organization {caller.id}, batch {batch_id}, recipients 3", timeout=PATIENCE_MS)
+    expect(row).to_contain_text(f"[{batch_id}]", timeout=PATIENCE_MS)
     _keep_picture(page, "flower-tasks")
     page.goto(f"/task/{next(iter(jobs(service, caller)))}")
     expect(page.locator("body")).to_contain_text(f"organization {caller.id}, batch {batch_id}, recipients 3")

@@ -1,9 +1,10 @@
 """A `Sending` whose PostgreSQL, broker and hints are imagined, and the callers who come to it in threads."""
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy.exc import IntegrityError
@@ -16,11 +17,11 @@ from tests.unit.house import acceptance
 from tests.unit.pending import Pending
 
 
-def send_of(number: int, *, recipients: int = 1) -> Send:
+def send_of(number: int, *, recipients: int = 1, key_hash: bytes = b"hash") -> Send:
     """Return a send that is known by its number, which is also its amount and the id of its batch."""
     emails = [f"{number}.{place}@example.com" for place in range(recipients)]
     request = IssueRequest(emails=emails, email_keys=emails, amount=number, atomic=False, label=None)
-    return Send(b"hash", request, None)
+    return Send(key_hash, request, None)
 
 
 class World:
@@ -57,6 +58,9 @@ class World:
         monkeypatch.setattr("app.acceptance.accept", self._accept)
         monkeypatch.setattr("app.api_keys.note_use", self._note_use)
         monkeypatch.setattr("app.queue.submit", self._submit)
+        # The messages that go ahead are known by -1, -2, and so on.
+        drawn = itertools.count()
+        monkeypatch.setattr("app.api.submitting.secrets", SimpleNamespace(randbits=lambda _bits: next(drawn)))
         monkeypatch.setattr("app.api.accepting.bare_connection", self._connection)
         monkeypatch.setattr("app.api.sending.transaction", self._connection)
 
@@ -65,11 +69,13 @@ class World:
         yield
 
     def _accept(
-        self, _connection: None, sends: Sequence[Send], *, while_committing: Callable[[Any], None] | None
+        self, _connection: None, sends: Sequence[Send], *, meanwhile: Callable[[], None] | None
     ) -> list[Acceptance | Exception | None]:
         numbers = [send.request.amount for send in sends]
         self.groups.append(numbers)
         self.leaders.append(threading.current_thread().name)
+        if meanwhile is not None:
+            meanwhile()
         if self.is_gated:
             assert self._permits.acquire(timeout=TIMEOUT_S), "nobody let this group through"
         for number in numbers:
@@ -78,8 +84,6 @@ class World:
         found = [
             self.outcomes[number].pop(0) if self.outcomes.get(number) else acceptance(number) for number in numbers
         ]
-        if while_committing is not None:
-            while_committing(found)
         for number in numbers:
             if number in self.commit_errors:
                 raise self.commit_errors[number]
@@ -104,8 +108,16 @@ class World:
         self.waiting.wake(batch_ids)
 
     def send(self, number: int, *, wait_s: float, recipients: int = 1) -> tuple[Acceptance, Rows | None]:
-        sent = self.sending.send(send_of(number, recipients=recipients), wait_s=wait_s, request_id=f"req-{number}")
+        """Send with the key of the organization that the outcome speaks of."""
+        [outcome, *_] = self.outcomes.get(number) or [None]
+        key_hash = _key_of(outcome.organization_id if isinstance(outcome, Acceptance) else 7)
+        send = send_of(number, recipients=recipients, key_hash=key_hash)
+        sent = self.sending.send(send, wait_s=wait_s, request_id=f"req-{number}")
         return sent.acceptance, sent.rows
+
+    def has_sent(self, organization_id: int) -> None:
+        """Let an organization have had a batch accepted before, by this process."""
+        self.sending._lately[_key_of(organization_id)] = organization_id
 
     def call(self, number: int, *, wait_s: float = 0, recipients: int = 1) -> None:
         """Have a caller come, in a thread that is named by the number of its send."""
@@ -161,6 +173,10 @@ class World:
         error = self.results[number]
         assert isinstance(error, BaseException)
         return error
+
+
+def _key_of(organization_id: int) -> bytes:
+    return f"the key of organization {organization_id}".encode()
 
 
 def broken() -> IntegrityError:

@@ -2,14 +2,17 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from app.acceptance import Acceptance
 from app.api import gathering
 from app.api.waiting import Waiter
-from app.errors import InvalidKey, OrganizationDisabled
+from app.errors import InvalidKey, OrganizationDisabled, PointsError
+from app.hints import Hint
 from tests.deadline import TIMEOUT_S, until
 from tests.unit.groups import World, broken
 from tests.unit.house import acceptance
@@ -168,33 +171,63 @@ def test_a_small_group_asks_for_its_drain_before_it_is_committed_and_only_once(
     world: World, recipients: int, before_the_commit: bool
 ) -> None:
     world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
+    world.has_sent(8)
     world.call_behind_a_held_group(2, 3, recipients=recipients)
     world.accepted()
-    message = (8, 2, 2 * recipients)
+    message = (8, -1 if before_the_commit else 2, 2 * recipients)
     assert world.messages == [(7, 1, 1), message]
     assert (message in world.messages_at_commit[1]) is before_the_commit
+
+
+def test_whose_first_batch_it_is_asks_for_its_drain_once_it_is_committed_and_the_next_before(world: World) -> None:
+    for number in (1, 2):
+        world.send(number, wait_s=0)
+        world.sending._submitting.hear(Hint(7, [number], has_left=True, asked_for=world.messages[-1][1]))
+    assert world.messages == [(7, 1, 1), (7, -1, 1)]
+    assert world.messages_at_commit == [[], [(7, 1, 1), (7, -1, 1)]]
+
+
+@pytest.mark.parametrize("outcome", [OrganizationDisabled(), InvalidKey(), acceptance(99, existed=True)])
+def test_who_asked_ahead_in_vain_does_so_once(world: World, outcome: Acceptance | Exception) -> None:
+    world.has_sent(7)
+    world.outcomes = {number: [outcome] for number in (1, 2)}
+    for number in (1, 2):
+        with suppress(PointsError):
+            world.send(number, wait_s=0)
+        world.sending._submitting.hear(Hint(7, [], has_left=True, asked_for=-1))
+    assert world.messages == [(7, -1, 1)]
+
+
+def test_no_process_remembers_more_keys_than_it_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.api.sending._LATELY_MAX", 2)
+    world.outcomes = {number: [acceptance(number, organization_id=number)] for number in range(1, 8)}
+    for number in range(1, 8):
+        world.send(number, wait_s=0)
+        assert 1 <= len(world.sending._lately) <= 2
 
 
 def test_nobody_of_a_group_is_told_that_it_is_accepted_before_it_is_committed(world: World) -> None:
     world.on_submit = lambda _batch_id: threading.Event().wait(0.1)  # Whoever was told has left then.
     world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
     world.commit_errors = {number: broken() for number in (2, 3)}
+    world.has_sent(8)
     world.call_behind_a_held_group(2, 3)
     assert world.accepted() == [1]
     assert [world.error_of(number) for number in (2, 3)] == [world.commit_errors[number] for number in (2, 3)]
-    assert (8, 2, 2) in world.messages
+    assert (8, -1, 2) in world.messages
 
 
 def test_nobody_is_kept_from_being_accepted_by_a_broker_that_takes_its_time_with_another_groups_message(
     world: World,
 ) -> None:
     taken = threading.Event()
-    world.on_submit = lambda batch_id: taken.wait(TIMEOUT_S) if batch_id == 1 else None
+    world.has_sent(7)
+    world.on_submit = lambda message: taken.wait(TIMEOUT_S) if message == -1 else None
     world.outcomes[2] = [acceptance(2, organization_id=8)]
     world.call(1)
     until(lambda: world.messages, "the first message")
     outcome, _ = world.send(2, wait_s=0)
-    assert (outcome.batch_id, world.messages) == (2, [(7, 1, 1), (8, 2, 1)])
+    assert (outcome.batch_id, world.messages) == (2, [(7, -1, 1), (8, 2, 1)])
     assert world.results == {}
     taken.set()
     assert world.accepted() == [1]
@@ -210,6 +243,8 @@ def test_who_is_refused_or_joins_a_batch_asks_for_nothing_before_the_commit(worl
 
 
 def test_a_group_of_several_organizations_asks_once_for_each_after_the_commit(world: World) -> None:
+    world.has_sent(8)
+    world.has_sent(9)
     world.outcomes = {number: [acceptance(number, organization_id=8 + number % 2)] for number in (2, 3, 4, 5)}
     world.call_behind_a_held_group(2, 3, 4, 5, recipients=10)
     world.accepted()

@@ -85,7 +85,8 @@ def test_a_hint_that_comes_with_the_message_is_not_missed(world: World) -> None:
 
 
 def test_a_hint_that_comes_with_a_groups_message_ahead_of_its_commit_is_not_missed(world: World) -> None:
-    world.on_submit = lambda _batch_id: world.issue(2, 3)
+    world.on_submit = lambda _message: world.issue(2, 3)
+    world.has_sent(8)
     world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
     world.call_behind_a_held_group(2, 3, wait_s=_LONG_S)
     world.end()
@@ -140,7 +141,7 @@ def test_who_goes_at_its_deadline_while_others_of_its_group_are_still_tried_is_n
 
 
 def test_a_leader_that_fails_after_it_was_accepted_is_left_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_group: object) -> None:
+    def fail(*_: object) -> None:
         raise RuntimeError("the house is on fire")
 
     monkeypatch.setattr(world.sending, "_ask_for_drains", fail)

@@ -1,5 +1,6 @@
 """Asking for drains: one message for many sends, and none that is not needed."""
 
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -30,6 +31,8 @@ class Broker:
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     imagined = Broker()
     monkeypatch.setattr("app.queue.submit", imagined.submit)
+    drawn = itertools.count()  # So that the messages that go ahead are known by -1, -2, and so on.
+    monkeypatch.setattr("app.api.submitting.secrets", SimpleNamespace(randbits=lambda _bits: next(drawn)))
     monkeypatch.setattr("app.api.submitting.time", SimpleNamespace(monotonic=lambda: imagined.now))
     return imagined
 
@@ -44,8 +47,8 @@ def ask(submitting: Submitting, organization_id: int, batches: dict[int, int]) -
     submitting.ask(organization_id, {number: Job(count, f"req-{number}") for number, count in batches.items()})
 
 
-def ask_ahead(submitting: Submitting, organization_id: int, batches: dict[int, int]) -> None:
-    submitting.ask_ahead(organization_id, {number: Job(count, f"req-{number}") for number, count in batches.items()})
+def ask_ahead(submitting: Submitting, organization_id: int, recipients: int) -> None:
+    submitting.ask_ahead(organization_id, Job(recipients, "req-ahead"))
 
 
 def left(*batch_ids: int, asked_for: int | None = 1, organization_id: int = 7) -> Hint:
@@ -216,83 +219,108 @@ def test_a_send_that_comes_after_the_time_takes_along_what_was_held_back(
 
 def test_what_is_asked_for_ahead_is_asked_for_once(submitting: Submitting, broker: Broker) -> None:
     for batch_id in (1, 2, 3):
-        ask_ahead(submitting, 7, {batch_id: 10})
+        ask_ahead(submitting, 7, 10)
         assert len(broker.messages) == batch_id
         ask(submitting, 7, {batch_id: 10})
-        submitting.hear(left(batch_id, asked_for=batch_id))
+        submitting.hear(left(batch_id, asked_for=-batch_id))
         assert submitting.is_idle
-    assert broker.messages == [(7, 1, 10), (7, 2, 10), (7, 3, 10)]
+    assert broker.messages == [(7, -1, 10), (7, -2, 10), (7, -3, 10)]
 
 
 def test_what_was_asked_for_ahead_and_never_committed_is_forgotten(submitting: Submitting, broker: Broker) -> None:
-    ask_ahead(submitting, 7, {1: 10})
+    ask_ahead(submitting, 7, 10)
     broker.now += 1.1
     submitting.tick()
     assert submitting.is_idle
-    assert broker.messages == [(7, 1, 10)]
+    assert broker.messages == [(7, -1, 10)]
 
 
 def test_after_a_drain_that_was_too_early_another_is_asked_for_and_none_ahead_for_a_while(
     submitting: Submitting, broker: Broker
 ) -> None:
-    ask_ahead(submitting, 7, {1: 10})
-    submitting.hear(left())  # Before the commit: nothing can be asked for yet.
-    assert broker.messages == [(7, 1, 10)]
+    ask_ahead(submitting, 7, 10)
+    submitting.hear(left(asked_for=-1))  # Before the commit: nothing can be asked for yet.
+    assert broker.messages == [(7, -1, 10)]
     ask(submitting, 7, {1: 10})
     submitting.hear(left(1))
-    assert broker.messages == [(7, 1, 10)] * 2
-    ask_ahead(submitting, 7, {2: 10})
-    assert broker.messages == [(7, 1, 10)] * 2
+    assert broker.messages == [(7, -1, 10), (7, 1, 10)]
+    ask_ahead(submitting, 7, 10)
+    assert broker.messages == [(7, -1, 10), (7, 1, 10)]
     broker.now += 1.1
-    ask_ahead(submitting, 7, {2: 10})
-    assert broker.messages == [(7, 1, 10), (7, 1, 10), (7, 2, 10)]
+    ask_ahead(submitting, 7, 10)
+    assert broker.messages == [(7, -1, 10), (7, 1, 10), (7, -2, 10)]
 
 
 def test_a_drain_that_was_too_early_and_is_heard_of_after_the_commit_is_followed_by_another(
     submitting: Submitting, broker: Broker
 ) -> None:
-    ask_ahead(submitting, 7, {1: 10})
+    ask_ahead(submitting, 7, 10)
     ask(submitting, 7, {1: 10})
-    submitting.hear(left())
-    assert broker.messages == [(7, 1, 10)] * 2
+    submitting.hear(left(asked_for=-1))
+    assert broker.messages == [(7, -1, 10), (7, 1, 10)]
 
 
 def test_a_drain_that_was_asked_for_ahead_and_is_not_heard_of_is_asked_for_again(
     submitting: Submitting, broker: Broker
 ) -> None:
-    ask_ahead(submitting, 7, {1: 10})
+    ask_ahead(submitting, 7, 10)
     ask(submitting, 7, {1: 10})
     broker.now += 1.1
     submitting.tick()
-    assert broker.messages == [(7, 1, 10)] * 2
+    assert broker.messages == [(7, -1, 10), (7, 1, 10)]
+
+
+def test_a_drain_that_was_asked_for_in_vain_was_not_too_early(submitting: Submitting, broker: Broker) -> None:
+    ask_ahead(submitting, 7, 10)
+    ask(submitting, 7, {})  # The idempotency key named a batch, or PostgreSQL was away.
+    submitting.hear(left(asked_for=-1))
+    assert submitting.is_idle
+    ask_ahead(submitting, 7, 10)
+    assert broker.messages == [(7, -1, 10), (7, -2, 10)]
+
+
+def test_what_was_asked_for_in_vain_asks_for_no_more_once_it_is_done_with(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, 10)
+    submitting.hear(left(asked_for=-1))
+    ask(submitting, 7, {})
+    ask_ahead(submitting, 8, 10)  # None: the last one was too early, for all that is known.
+    broker.now += 1.1
+    ask_ahead(submitting, 8, 10)
+    broker.now += 1.1
+    ask(submitting, 8, {})
+    submitting.tick()
+    assert submitting.is_idle
+    assert broker.messages == [(7, -1, 10), (8, -2, 10)]
 
 
 def test_nothing_is_asked_for_ahead_while_a_drain_of_the_organization_is(
     submitting: Submitting, broker: Broker
 ) -> None:
     ask(submitting, 7, {1: 10})
-    ask_ahead(submitting, 7, {2: 20})
-    ask_ahead(submitting, 8, {3: 30})
-    assert broker.messages == [(7, 1, 10), (8, 3, 30)]
+    ask_ahead(submitting, 7, 20)
+    ask_ahead(submitting, 8, 30)
+    assert broker.messages == [(7, 1, 10), (8, -1, 30)]
     ask(submitting, 7, {2: 20})
     submitting.hear(left(1))
-    assert broker.messages == [(7, 1, 10), (8, 3, 30), (7, 2, 20)]
+    assert broker.messages == [(7, 1, 10), (8, -1, 30), (7, 2, 20)]
 
 
 def test_a_broker_that_did_not_take_the_last_message_is_given_none_ahead(
     submitting: Submitting, broker: Broker
 ) -> None:
     broker.is_away = True
-    ask_ahead(submitting, 7, {1: 1})
+    ask_ahead(submitting, 7, 1)
     ask(submitting, 7, {1: 1})
     broker.now += 1.1
-    ask_ahead(submitting, 8, {2: 1})
+    ask_ahead(submitting, 8, 1)
     assert broker.attempts == 1
     broker.is_away = False
     ask(submitting, 8, {2: 1})
-    ask_ahead(submitting, 9, {3: 1})
+    ask_ahead(submitting, 9, 1)
     submitting.tick()
-    assert broker.messages == [(8, 2, 1), (9, 3, 1), (7, 1, 1)]
+    assert broker.messages == [(8, 2, 1), (9, -2, 1), (7, 1, 1)]
 
 
 def test_a_broker_that_is_away_is_left_alone_for_a_while_and_then_asked_again(

@@ -31,7 +31,7 @@ def test_while_one_has_a_message_on_its_way_another_sends_none(
 ) -> None:
     one, other = processes
     ask(one, 7, {1: 1})
-    ask_ahead(other, 7, {2: 20})
+    ask_ahead(other, 7, 20)
     ask(other, 7, {2: 20})
     ask(other, 7, {3: 30})
     assert broker.messages == [(7, 1, 1)]
@@ -121,13 +121,13 @@ def test_a_message_of_before_a_process_heard_the_hints_is_not_relied_on_by_it(
     ask(one, 7, {1: 1})
     broker.now += 0.1
     other.hears_hints(True)
-    ask_ahead(other, 7, {2: 1})
-    assert broker.messages == [(7, 1, 1), (7, 2, 1)]
+    ask_ahead(other, 7, 1)
+    assert broker.messages == [(7, 1, 1), (7, -1, 1)]
     broker.now += 0.1
     other.hears_hints(True)  # It has all the time.
     ask(one, 8, {3: 1})
     ask(other, 8, {4: 1})
-    assert broker.messages == [(7, 1, 1), (7, 2, 1), (8, 3, 1)]
+    assert broker.messages == [(7, 1, 1), (7, -1, 1), (8, 3, 1)]
 
 
 def test_one_that_has_died_is_not_relied_on_for_long(processes: tuple[Submitting, Submitting], broker: Broker) -> None:
@@ -147,8 +147,8 @@ def test_a_mark_of_long_ago_holds_nobody_back(processes: tuple[Submitting, Submi
     one, other = processes
     ask(one, 7, {1: 1})
     broker.now += 1.1
-    ask_ahead(other, 7, {2: 1})
-    assert broker.messages == [(7, 1, 1), (7, 2, 1)]
+    ask_ahead(other, 7, 1)
+    assert broker.messages == [(7, 1, 1), (7, -1, 1)]
 
 
 def test_a_message_that_the_broker_did_not_take_is_relied_on_by_nobody(
@@ -166,10 +166,10 @@ def test_a_message_that_was_too_early_for_its_own_batch_serves_the_other_process
     processes: tuple[Submitting, Submitting], broker: Broker
 ) -> None:
     one, other = processes
-    ask_ahead(one, 7, {1: 1})
+    ask_ahead(one, 7, 1)
     ask(other, 7, {2: 1})
-    assert broker.messages == [(7, 1, 1)]
-    all_hear(processes, left(2))
+    assert broker.messages == [(7, -1, 1)]
+    all_hear(processes, left(2, asked_for=-1))
     assert other.is_idle
     ask(one, 7, {1: 1})
-    assert broker.messages == [(7, 1, 1), (7, 1, 1)]
+    assert broker.messages == [(7, -1, 1), (7, 1, 1)]
