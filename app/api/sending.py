@@ -29,6 +29,7 @@ _ACCEPTED_WITHIN_S = 0.1
 _OVERDUE_S = 1.0
 # More of them take PostgreSQL longer to accept than a message takes to a worker.
 _ASKED_AHEAD_RECIPIENTS_MAX = 1_000
+# So many keys a process remembers the organizations of.
 _LATELY_MAX = 10_000
 
 _log = logs.logger()

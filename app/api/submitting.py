@@ -35,6 +35,7 @@ _BROKER_AWAY_S = 1.0
 # After a drain that was asked for ahead of its batch's commit and began before it, no other is for so long.
 _NOT_AHEAD_FOR_S = 1.0
 
+# A message that goes ahead is known by a number that nobody else draws; an id has 63 bits.
 _NUMBER_BITS = 62
 
 # What a process keeps of an organization's batches, so that a broker that is away for hours does not fill its memory.
@@ -147,7 +148,6 @@ class Submitting:
                 return
             if self._message_of_others(organization_id) is not None:
                 return
-            # What it is known by instead of a batch. No two processes shall draw the same.
             message = -1 - secrets.randbits(_NUMBER_BITS)
             self._note(organization_id, message).is_ahead = True
         self._send(organization_id, message, job, {})

@@ -13,6 +13,7 @@ from psycopg.pq import PipelineStatus, TransactionStatus
 from app.exchange import Answer, Exchange, Statement
 from app.local.postgresql import PostgreSQL
 from app.timed_connection import TimedConnection
+from tests.deadline import until
 from tests.integration import races
 
 _ADD = Statement("INSERT INTO counted (number) VALUES (%(number)s) RETURNING number")
@@ -214,6 +215,21 @@ def test_what_is_done_meanwhile_is_done_before_postgresql_has_answered_or_commit
             assert other.execute(count).fetchone() == (1,)
             other.rollback()
         assert _is_as_before(connection)
+    finally:
+        connection.execute("DROP TABLE public.seen")
+
+
+def test_however_long_a_statement_is_all_of_it_has_gone_before_something_is_done_meanwhile(
+    connection: TimedConnection, server_url: str
+) -> None:
+    connection.execute("CREATE TABLE public.seen (length int)")
+    look = "SELECT length FROM public.seen"
+    try:
+        with psycopg.connect(server_url, autocommit=True) as other, Exchange(connection) as exchange:
+            exchange.ask(Statement("INSERT INTO public.seen VALUES (length(%(word)s))"), word="x" * 20_000_000)
+            exchange.meanwhile(
+                lambda: until(lambda: other.execute(look).fetchone() == (20_000_000,), what="PostgreSQL has committed")
+            )
     finally:
         connection.execute("DROP TABLE public.seen")
 

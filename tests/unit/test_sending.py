@@ -198,6 +198,16 @@ def test_who_asked_ahead_in_vain_does_so_once(world: World, outcome: Acceptance 
     assert world.messages == [(7, -1, 1)]
 
 
+def test_what_was_asked_ahead_in_vain_was_not_too_early_for_others(world: World) -> None:
+    world.has_sent(7)
+    world.has_sent(8)
+    world.outcomes = {1: [acceptance(99, existed=True)], 2: [acceptance(2, organization_id=8)]}
+    world.send(1, wait_s=0)
+    world.sending._submitting.hear(Hint(7, [], has_left=True, asked_for=-1))
+    world.send(2, wait_s=0)
+    assert world.messages == [(7, -1, 1), (8, -2, 1)]
+
+
 def test_no_process_remembers_more_keys_than_it_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.api.sending._LATELY_MAX", 2)
     world.outcomes = {number: [acceptance(number, organization_id=number)] for number in range(1, 8)}
@@ -232,6 +242,18 @@ def test_nobody_is_kept_from_being_accepted_by_a_broker_that_takes_its_time_with
     taken.set()
     assert world.accepted() == [1]
     assert world.leaders == ["1", threading.current_thread().name]
+
+
+def test_a_leader_whose_message_is_sent_is_not_relieved_however_long_postgresql_takes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.api.sending._ACCEPTED_WITHIN_S", 0.001)
+    world.has_sent(7)
+    world.call_behind_a_held_group(2)
+    threading.Event().wait(0.1)  # It has looked up from its sleep by then.
+    assert world.groups == [[1]]
+    assert world.accepted() == [1, 2]
+    assert world.messages[0] == (7, -1, 1)
 
 
 def test_who_is_refused_or_joins_a_batch_asks_for_nothing_before_the_commit(world: World) -> None:
