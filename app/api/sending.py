@@ -5,9 +5,9 @@ statement and one commit. What comes meanwhile is the next group. Alone, a send 
 for nobody; among many, a group costs little more than one of them would.
 """
 
+import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import NamedTuple
 
@@ -114,15 +114,17 @@ class Sending:
         """Have one group accepted, the leader's own; then the next in the queue leads."""
         group = self._gathering.next_group(leader)
         ahead: int | None = None
+        hand_over = _only_once(self._gathering.hand_over)
         try:
-            with ExitStack() as leading:
-                leading.callback(self._gathering.hand_over)
+            try:
                 sends = [member.send for member in group if member.send is not None]
                 ahead = self._likely_organization(sends)
-                ask_ahead = None if ahead is None else partial(self._ask_ahead, ahead, group, leading)
+                ask_ahead = None if ahead is None else partial(self._ask_ahead, ahead, group, hand_over)
                 outcomes = accept_group(sends, ask_ahead)
                 self._remember(sends, outcomes)
                 self._spare_the_others(outcomes)  # Before one of them leads.
+            finally:
+                hand_over()
             self._tell(group, outcomes)
         finally:
             for member in group:
@@ -187,14 +189,14 @@ class Sending:
         member.place_of = organization_id
         return True
 
-    def _ask_ahead(self, organization_id: int, group: Sequence[_Member], leading: ExitStack) -> None:
+    def _ask_ahead(self, organization_id: int, group: Sequence[_Member], hand_over: Callable[[], None]) -> None:
         """Ask for the drain of a group that PostgreSQL is just accepting.
 
         The message takes longer to a worker than the commit does. One that is too early, or in vain, loses nothing: the
         drain is asked for as always once the batches are committed.
         """
         job = Job(sum(member.recipients for member in group), group[0].request_id)
-        hand_over = self._hand_over = leading.close
+        self._hand_over = hand_over
         try:
             self._submitting.ask_ahead(organization_id, job)
         finally:
@@ -209,6 +211,17 @@ class Sending:
             self._submitting.ask(organization_id, batches)
         if asked:  # Only now: the thread that asks again must find what it is woken for.
             self._waiting.start()
+
+
+def _only_once(work: Callable[[], None]) -> Callable[[], None]:
+    """Return what does a piece of work when it is first called: a leader and those who relieve it call it at once."""
+    to_do = threading.Lock()
+
+    def do() -> None:
+        if to_do.acquire(blocking=False):
+            work()
+
+    return do
 
 
 def _drains(group: Sequence[_Member]) -> dict[int, dict[int, Job]]:

@@ -244,6 +244,32 @@ def test_nobody_is_kept_from_being_accepted_by_a_broker_that_takes_its_time_with
     assert world.leaders == ["1", threading.current_thread().name]
 
 
+def test_a_leader_that_several_relieve_at_once_hands_over_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.api.sending._ACCEPTED_WITHIN_S", 0.001)
+    hand_over = world.sending._gathering.hand_over
+    handed_over_by: list[str] = []
+    may_lead, taken = threading.Event(), threading.Event()
+
+    def hand_over_slowly() -> None:
+        handed_over_by.append(threading.current_thread().name)
+        assert may_lead.wait(TIMEOUT_S)
+        hand_over()
+
+    monkeypatch.setattr(world.sending._gathering, "hand_over", hand_over_slowly)
+    world.has_sent(7)
+    world.on_submit = lambda message: taken.wait(TIMEOUT_S) if message == -1 else None
+    world.call(1)
+    until(lambda: world.messages, "the first message")
+    world.call_in_order(2, 3, 4)
+    until(lambda: handed_over_by, "somebody who relieves the leader")
+    taken.set()
+    until(lambda: world.results or len(handed_over_by) > 1, "the leader, while it is being relieved")
+    may_lead.set()
+    assert world.accepted() == [1, 2, 3, 4]
+    assert handed_over_by[0] != "1"
+    assert len(handed_over_by) == len(world.groups)
+
+
 def test_a_leader_whose_message_is_sent_is_not_relieved_however_long_postgresql_takes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
