@@ -38,7 +38,7 @@ _log = logs.logger()
 class _Member(Waiter):
     """A send in a group. Woken when it is its turn to lead, when it has failed, and when its batch is final."""
 
-    __slots__ = ("accepted_at", "came_at", "leads", "outcome", "place_of", "request_id", "send", "waits")
+    __slots__ = ("accepted_at", "asked_ahead", "came_at", "leads", "outcome", "place_of", "request_id", "send", "waits")
 
     def __init__(self, send: Send, *, waits: bool, request_id: str) -> None:
         super().__init__(len(send.request.emails))
@@ -49,6 +49,7 @@ class _Member(Waiter):
         self.waits = waits
         self.place_of: int | None = None  # The organization that it has taken a place of.
         self.leads = False
+        self.asked_ahead: int | None = None  # The organization whose drain it has asked for ahead, when it led.
         self.outcome: Acceptance | Exception | None = None
 
 
@@ -71,7 +72,9 @@ class Sending:
         # For whom a key has lately had a batch accepted, by its hash. What it is worth now, PostgreSQL says.
         self._lately: dict[bytes, int] = {}
         # While a leader is with the broker, how it is relieved: the next group shall wait for no broker for long.
+        # Only one is at a time: each keeps a connection to PostgreSQL, and a broker that hangs would get all of them.
         self._hand_over: Callable[[], None] | None = None
+        self._with_broker = threading.Lock()
 
     def send(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
         """Accept a send, have it issued, and wait for that, or not at all with `wait_s` 0 or when too many wait.
@@ -113,25 +116,25 @@ class Sending:
     def _lead(self, leader: _Member) -> None:
         """Have one group accepted, the leader's own; then the next in the queue leads."""
         group = self._gathering.next_group(leader)
-        ahead: int | None = None
         hand_over = _only_once(self._gathering.hand_over)
         try:
             try:
                 sends = [member.send for member in group if member.send is not None]
-                ahead = self._likely_organization(sends)
-                ask_ahead = None if ahead is None else partial(self._ask_ahead, ahead, group, hand_over)
+                organization_id = self._likely_organization(sends)
+                ask_ahead = partial(self._ask_ahead, organization_id, group, hand_over) if organization_id else None
                 outcomes = accept_group(sends, ask_ahead)
                 self._remember(sends, outcomes)
                 self._spare_the_others(outcomes)  # Before one of them leads.
             finally:
                 hand_over()
-            self._tell(group, outcomes)
+            heard_of = self._tell(group, outcomes)
         finally:
             for member in group:
                 if member.outcome is None:  # Something nobody thought of ends the leader; nobody else shall hang.
                     member.outcome = RuntimeError("The group's leader has failed.")
                     member.wake()
-        self._ask_for_drains(group, ahead)
+        self._ask_for_drains(group, leader.asked_ahead)
+        self._waiting.wake(heard_of)  # After that: it reads their rows.
         _note_uses(group)
 
     def _likely_organization(self, sends: Sequence[Send]) -> int | None:
@@ -151,11 +154,11 @@ class Sending:
             else:
                 self._lately.pop(send.key_hash, None)
 
-    def _tell(self, group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception]) -> None:
-        """Give each its outcome, and wake those that wait for no batch.
+    def _tell(self, group: Sequence[_Member], outcomes: Sequence[Acceptance | Exception]) -> list[int]:
+        """Give each its outcome, wake those that wait for no batch, and return of which batches a hint has come before.
 
         One that waits for a batch is registered before it learns that it is accepted, so that it cannot have left
-        already. A hint that came even earlier, because the drain was asked for ahead, is remembered.
+        already. A hint can come even earlier, because the drain was asked for ahead.
         """
         now = time.perf_counter()
         heard_of = []
@@ -170,7 +173,7 @@ class Sending:
             # It may be final before it was known to be accepted.
             if not member.waits or batch_id is None or member.is_final:
                 member.wake()
-        self._waiting.wake(heard_of)
+        return heard_of
 
     def _spare_the_others(self, outcomes: Sequence[Acceptance | Exception]) -> None:
         """Give those who have long waited for their turn the error of a group that found PostgreSQL away.
@@ -195,20 +198,24 @@ class Sending:
         The message takes longer to a worker than the commit does. One that is too early, or in vain, loses nothing: the
         drain is asked for as always once the batches are committed.
         """
-        job = Job(sum(member.recipients for member in group), group[0].request_id)
-        self._hand_over = hand_over
+        if not self._with_broker.acquire(blocking=False):
+            return
         try:
-            self._submitting.ask_ahead(organization_id, job)
+            self._hand_over = hand_over
+            leader = group[0]
+            job = Job(sum(member.recipients for member in group), leader.request_id)
+            if self._submitting.ask_ahead(organization_id, job):
+                leader.asked_ahead = organization_id
         finally:
-            if self._hand_over is hand_over:
-                self._hand_over = None
+            self._hand_over = None
+            self._with_broker.release()
 
     def _ask_for_drains(self, group: Sequence[_Member], ahead: int | None) -> None:
         asked = _drains(group)
         if ahead is not None:  # Also where nothing came of it.
             asked.setdefault(ahead, {})
         for organization_id, batches in asked.items():
-            self._submitting.ask(organization_id, batches)
+            self._submitting.ask(organization_id, batches, was_ahead=organization_id == ahead)
         if asked:  # Only now: the thread that asks again must find what it is woken for.
             self._waiting.start()
 

@@ -57,16 +57,21 @@ class _Asked:
     `message` is the number that it is known by, None once it is known to have found an owner, or not sent; `until` is
     for how long that counts; `held` are the batches that have come since, by id. `relies_on` is the message of another
     web process, by its mark, where none of ours is on its way.
+
+    While it `is_ahead` its own batches are not known, so it is kept though its drain `is_done`; `issued` are those that
+    were heard of meanwhile, by id.
     """
 
-    __slots__ = ("another_has_left", "held", "is_ahead", "message", "relies_on", "until")
+    __slots__ = ("another_has_left", "held", "is_ahead", "is_done", "issued", "message", "relies_on", "until")
 
     def __init__(self, message: int | None, until: float, *, relies_on: int | None = None) -> None:
         self.message = message
         self.relies_on = relies_on
         self.until = until
         self.held: dict[int, Job] = {}
-        self.is_ahead = False  # Its batch is not known to be committed yet.
+        self.is_ahead = False
+        self.is_done = False
+        self.issued: set[int] = set()
         self.another_has_left = False
 
     def is_over(self, hint: Hint) -> bool:
@@ -86,8 +91,8 @@ class _Asked:
         return hint.found_owner and self.relies_on is not None and hint.asked_for == self.relies_on
 
     def hold(self, batches: Mapping[int, Job]) -> None:
-        """Hold batches back. Of very many the newest: a drain takes all there are, oldest first."""
-        self.held.update(batches)
+        """Hold batches back, but for the issued. Of very many the newest: a drain takes all there are, oldest first."""
+        self.held.update({batch_id: job for batch_id, job in batches.items() if batch_id not in self.issued})
         while len(self.held) > _HELD_MAX:
             del self.held[next(iter(self.held))]
 
@@ -116,14 +121,25 @@ class Submitting:
         if does != (self._hears_since is not None):
             self._hears_since = time.monotonic() if does else None
 
-    def ask(self, organization_id: int, batches: Mapping[int, Job]) -> None:
-        """Have these batches of an organization, by their ids, issued; none, where one was asked for ahead in vain."""
+    def ask(self, organization_id: int, batches: Mapping[int, Job], *, was_ahead: bool = False) -> None:
+        """Have these batches of an organization, by their ids, issued.
+
+        `was_ahead` where their drain was asked for ahead; there may be none of them then: it was in vain.
+        """
         with self._lock:
             asked = self._asked.get(organization_id)
             if asked is not None:
-                asked.is_ahead = False
+                now = time.monotonic()
                 asked.hold(batches)
-                if time.monotonic() < asked.until or not asked.held:
+                if was_ahead:
+                    asked.is_ahead = False
+                if asked.is_done:
+                    del self._asked[organization_id]
+                    if was_ahead and asked.held:  # It came too early.
+                        self._not_ahead_until = now + _NOT_AHEAD_FOR_S
+                elif now < asked.until:
+                    return
+                if not asked.held:
                     return
                 batches = asked.held
             elif not batches:
@@ -136,21 +152,25 @@ class Submitting:
             self._note(organization_id, next(iter(batches)))
         self._send_for(organization_id, batches)
 
-    def ask_ahead(self, organization_id: int, job: Job) -> None:
-        """Have a drain begin that shall find what PostgreSQL is just accepting; then `ask` as always.
+    def ask_ahead(self, organization_id: int, job: Job) -> bool:
+        """Have a drain begin that shall find what PostgreSQL is just accepting, and tell whether; then `ask` as always.
 
-        A drain that comes too early finds nothing and leaves. Then `ask` sends another message, or `hear` does.
+        A drain that comes too early finds nothing and leaves. Then `ask` sends another message, or `hear` does. Who is
+        deaf would not know of it.
         """
         with self._lock:
+            if self._hears_since is None:
+                return False
             now = time.monotonic()
             # A broker that did not take the last message may keep us waiting, and all who are accepted with this.
             if organization_id in self._asked or now < self._not_ahead_until or self._broker_away_until:
-                return
+                return False
             if self._message_of_others(organization_id) is not None:
-                return
+                return False
             message = -1 - secrets.randbits(_NUMBER_BITS)
             self._note(organization_id, message).is_ahead = True
         self._send(organization_id, message, job, {})
+        return True
 
     def hear(self, hint: Hint) -> None:
         """Take note of what a drain has issued, and ask again if our message is done with and has left some behind."""
@@ -163,11 +183,14 @@ class Submitting:
                 return
             for batch_id in hint.batch_ids:
                 asked.held.pop(batch_id, None)
+            if asked.is_ahead:
+                asked.issued.update(hint.batch_ids)
             if not asked.is_over(hint):
                 return
+            if asked.is_ahead and not asked.held:
+                asked.is_done = True  # `ask` will know whether it came too early.
+                return
             del self._asked[hint.organization_id]
-            if asked.is_ahead:
-                self._not_ahead_until = time.monotonic() + _NOT_AHEAD_FOR_S
             if not asked.held:
                 return
             self._note(hint.organization_id, next(iter(asked.held)))

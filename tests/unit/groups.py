@@ -37,6 +37,7 @@ class World:
         self.sending = Sending()
         self.waiting = self.sending._waiting
         self.waiting._not_started = []  # No threads: the test takes their steps.
+        self.sending._submitting.hears_hints(True)
         self.pending = Pending()
         self.groups: list[list[int]] = []
         self.leaders: list[str] = []

@@ -179,12 +179,13 @@ def test_a_small_group_asks_for_its_drain_before_it_is_committed_and_only_once(
     assert (message in world.messages_at_commit[1]) is before_the_commit
 
 
-def test_whose_first_batch_it_is_asks_for_its_drain_once_it_is_committed_and_the_next_before(world: World) -> None:
-    for number in (1, 2):
+def test_whose_first_batch_it_is_asks_for_its_drain_once_it_is_committed_and_all_others_before(world: World) -> None:
+    for number in (1, 2, 3):
         world.send(number, wait_s=0)
         world.sending._submitting.hear(Hint(7, [number], has_left=True, asked_for=world.messages[-1][1]))
-    assert world.messages == [(7, 1, 1), (7, -1, 1)]
-    assert world.messages_at_commit == [[], [(7, 1, 1), (7, -1, 1)]]
+    messages = [(7, 1, 1), (7, -1, 1), (7, -2, 1)]
+    assert world.messages == messages
+    assert world.messages_at_commit == [[], messages[:2], messages]
 
 
 @pytest.mark.parametrize("outcome", [OrganizationDisabled(), InvalidKey(), acceptance(99, existed=True)])
@@ -232,12 +233,14 @@ def test_nobody_is_kept_from_being_accepted_by_a_broker_that_takes_its_time_with
 ) -> None:
     taken = threading.Event()
     world.has_sent(7)
+    world.has_sent(8)  # Its leader does not go there too while it keeps a connection: there are ten of them.
     world.on_submit = lambda message: taken.wait(TIMEOUT_S) if message == -1 else None
     world.outcomes[2] = [acceptance(2, organization_id=8)]
     world.call(1)
     until(lambda: world.messages, "the first message")
     outcome, _ = world.send(2, wait_s=0)
     assert (outcome.batch_id, world.messages) == (2, [(7, -1, 1), (8, 2, 1)])
+    assert world.messages_at_commit == [[(7, -1, 1)]]
     assert world.results == {}
     taken.set()
     assert world.accepted() == [1]

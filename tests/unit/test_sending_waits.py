@@ -95,6 +95,21 @@ def test_a_hint_that_comes_with_a_groups_message_ahead_of_its_commit_is_not_miss
     ]
 
 
+def test_what_was_heard_of_early_is_read_only_once_the_drains_of_the_others_are_asked_for(world: World) -> None:
+    read: list[list[list[int]]] = []
+    world.on_submit = lambda _message: read.append(list(world.pending.read))
+    world.outcomes = {number: [acceptance(number, organization_id=number)] for number in (2, 3)}
+    world.call_behind_a_held_group(2, 3, wait_s=_LONG_S)
+    world.issue(2)
+    world.let_one_through()
+    world.let_one_through()
+    until(lambda: 2 in world.results, "the one that was heard of")
+    assert read == [[], [], []]
+    world.issue(3)
+    world.end()
+    assert world.results[2] == (acceptance(2, organization_id=2), world.pending.rows_of(2))
+
+
 def test_a_deadline_that_passes_returns_without_rows(world: World) -> None:
     assert world.send(1, wait_s=0.01) == (acceptance(1), None)
 

@@ -39,16 +39,19 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
 
 @pytest.fixture
 def submitting(broker: Broker) -> Submitting:
-    return Submitting()
+    made = Submitting()
+    made.hears_hints(True)
+    return made
 
 
-def ask(submitting: Submitting, organization_id: int, batches: dict[int, int]) -> None:
+def ask(submitting: Submitting, organization_id: int, batches: dict[int, int], *, was_ahead: bool = False) -> None:
     """Ask for batches (id: recipients)."""
-    submitting.ask(organization_id, {number: Job(count, f"req-{number}") for number, count in batches.items()})
+    jobs = {number: Job(count, f"req-{number}") for number, count in batches.items()}
+    submitting.ask(organization_id, jobs, was_ahead=was_ahead)
 
 
-def ask_ahead(submitting: Submitting, organization_id: int, recipients: int) -> None:
-    submitting.ask_ahead(organization_id, Job(recipients, "req-ahead"))
+def ask_ahead(submitting: Submitting, organization_id: int, recipients: int) -> bool:
+    return submitting.ask_ahead(organization_id, Job(recipients, "req-ahead"))
 
 
 def left(*batch_ids: int, asked_for: int | None = 1, organization_id: int = 7) -> Hint:
@@ -219,9 +222,9 @@ def test_a_send_that_comes_after_the_time_takes_along_what_was_held_back(
 
 def test_what_is_asked_for_ahead_is_asked_for_once(submitting: Submitting, broker: Broker) -> None:
     for batch_id in (1, 2, 3):
-        ask_ahead(submitting, 7, 10)
+        assert ask_ahead(submitting, 7, 10)
         assert len(broker.messages) == batch_id
-        ask(submitting, 7, {batch_id: 10})
+        ask(submitting, 7, {batch_id: 10}, was_ahead=True)
         submitting.hear(left(batch_id, asked_for=-batch_id))
         assert submitting.is_idle
     assert broker.messages == [(7, -1, 10), (7, -2, 10), (7, -3, 10)]
@@ -241,21 +244,95 @@ def test_after_a_drain_that_was_too_early_another_is_asked_for_and_none_ahead_fo
     ask_ahead(submitting, 7, 10)
     submitting.hear(left(asked_for=-1))  # Before the commit: nothing can be asked for yet.
     assert broker.messages == [(7, -1, 10)]
-    ask(submitting, 7, {1: 10})
+    ask(submitting, 7, {1: 10}, was_ahead=True)
     submitting.hear(left(1))
     assert broker.messages == [(7, -1, 10), (7, 1, 10)]
-    ask_ahead(submitting, 7, 10)
+    assert not ask_ahead(submitting, 7, 10)
+    assert not ask_ahead(submitting, 8, 10)
     assert broker.messages == [(7, -1, 10), (7, 1, 10)]
     broker.now += 1.1
-    ask_ahead(submitting, 7, 10)
+    assert ask_ahead(submitting, 7, 10)
     assert broker.messages == [(7, -1, 10), (7, 1, 10), (7, -2, 10)]
+
+
+def test_a_drain_that_is_heard_of_before_its_batches_are_asked_for_was_not_too_early(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, 20)
+    submitting.hear(Hint(7, [1], has_left=False, asked_for=-1))
+    submitting.hear(left(2, asked_for=-1))
+    ask(submitting, 7, {1: 10, 2: 10}, was_ahead=True)
+    assert submitting.is_idle
+    assert ask_ahead(submitting, 8, 30)
+    assert broker.messages == [(7, -1, 20), (8, -2, 30)]
+
+
+def test_a_drain_that_was_too_early_for_some_is_followed_by_one_for_them_alone(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, 20)
+    submitting.hear(left(1, asked_for=-1))
+    ask(submitting, 7, {1: 10, 2: 10}, was_ahead=True)
+    assert broker.messages == [(7, -1, 20), (7, 2, 10)]
+
+
+def test_a_batch_that_is_heard_of_before_it_is_asked_for_is_not_held_back(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, 10)
+    submitting.hear(Hint(7, [1], has_left=False, asked_for=-1))
+    ask(submitting, 7, {1: 10}, was_ahead=True)
+    submitting.hear(left(asked_for=-1))
+    assert submitting.is_idle
+    assert broker.messages == [(7, -1, 10)]
+
+
+def test_a_drain_that_was_too_early_is_followed_at_once_by_one_for_what_others_have_committed(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, 10)
+    ask(submitting, 7, {2: 20})  # Of another group, whose leader has come from PostgreSQL sooner.
+    submitting.hear(left(asked_for=-1))
+    assert broker.messages == [(7, -1, 10), (7, 2, 20)]
+    ask(submitting, 7, {1: 10}, was_ahead=True)
+    submitting.hear(left(1, 2, asked_for=2))
+    assert submitting.is_idle
+    assert broker.messages == [(7, -1, 10), (7, 2, 20)]
+
+
+def test_a_drain_that_was_too_early_is_followed_by_one_for_whoever_asks_first(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, 10)
+    submitting.hear(left(asked_for=-1))
+    ask(submitting, 7, {2: 20})
+    assert broker.messages == [(7, -1, 10), (7, 2, 20)]
+    assert ask_ahead(submitting, 8, 30), "it was not for that one that the drain began"
+
+
+def test_a_drain_that_has_issued_what_it_was_asked_for_and_what_others_have_committed_is_followed_by_none(
+    submitting: Submitting, broker: Broker
+) -> None:
+    ask_ahead(submitting, 7, 10)
+    ask(submitting, 7, {2: 20})
+    submitting.hear(left(1, 2, asked_for=-1))
+    ask(submitting, 7, {1: 10}, was_ahead=True)
+    assert submitting.is_idle
+    assert broker.messages == [(7, -1, 10)]
+
+
+def test_who_hears_no_hints_asks_for_nothing_ahead(submitting: Submitting, broker: Broker) -> None:
+    submitting.hears_hints(False)
+    assert not ask_ahead(submitting, 7, 10)
+    ask(submitting, 7, {1: 10})
+    assert broker.messages == [(7, 1, 10)]
 
 
 def test_a_drain_that_was_too_early_and_is_heard_of_after_the_commit_is_followed_by_another(
     submitting: Submitting, broker: Broker
 ) -> None:
     ask_ahead(submitting, 7, 10)
-    ask(submitting, 7, {1: 10})
+    ask(submitting, 7, {1: 10}, was_ahead=True)
     submitting.hear(left(asked_for=-1))
     assert broker.messages == [(7, -1, 10), (7, 1, 10)]
 
@@ -264,43 +341,33 @@ def test_a_drain_that_was_asked_for_ahead_and_is_not_heard_of_is_asked_for_again
     submitting: Submitting, broker: Broker
 ) -> None:
     ask_ahead(submitting, 7, 10)
-    ask(submitting, 7, {1: 10})
+    ask(submitting, 7, {1: 10}, was_ahead=True)
     broker.now += 1.1
     submitting.tick()
     assert broker.messages == [(7, -1, 10), (7, 1, 10)]
 
 
-def test_a_drain_that_was_asked_for_in_vain_was_not_too_early(submitting: Submitting, broker: Broker) -> None:
-    ask_ahead(submitting, 7, 10)
-    ask(submitting, 7, {})  # The idempotency key named a batch, or PostgreSQL was away.
-    submitting.hear(left(asked_for=-1))
-    assert submitting.is_idle
-    ask_ahead(submitting, 7, 10)
-    assert broker.messages == [(7, -1, 10), (7, -2, 10)]
-
-
-def test_what_was_asked_for_in_vain_asks_for_no_more_once_it_is_done_with(
-    submitting: Submitting, broker: Broker
+@pytest.mark.parametrize("is_heard_first", [False, True])
+def test_a_drain_that_was_asked_for_in_vain_was_not_too_early(
+    submitting: Submitting, broker: Broker, is_heard_first: bool
 ) -> None:
     ask_ahead(submitting, 7, 10)
-    submitting.hear(left(asked_for=-1))
-    ask(submitting, 7, {})
-    ask_ahead(submitting, 8, 10)  # None: the last one was too early, for all that is known.
-    broker.now += 1.1
-    ask_ahead(submitting, 8, 10)
-    broker.now += 1.1
-    ask(submitting, 8, {})
-    submitting.tick()
+    if is_heard_first:
+        submitting.hear(left(asked_for=-1))
+    ask(submitting, 7, {}, was_ahead=True)  # The idempotency key named a batch, or PostgreSQL was away.
+    if not is_heard_first:
+        submitting.hear(left(asked_for=-1))
     assert submitting.is_idle
-    assert broker.messages == [(7, -1, 10), (8, -2, 10)]
+    assert ask_ahead(submitting, 7, 10)
+    assert broker.messages == [(7, -1, 10), (7, -2, 10)]
 
 
 def test_nothing_is_asked_for_ahead_while_a_drain_of_the_organization_is(
     submitting: Submitting, broker: Broker
 ) -> None:
     ask(submitting, 7, {1: 10})
-    ask_ahead(submitting, 7, 20)
-    ask_ahead(submitting, 8, 30)
+    assert not ask_ahead(submitting, 7, 20)
+    assert ask_ahead(submitting, 8, 30)
     assert broker.messages == [(7, 1, 10), (8, -1, 30)]
     ask(submitting, 7, {2: 20})
     submitting.hear(left(1))
