@@ -49,6 +49,7 @@ class Front:
 
         def listen() -> None:
             for hint in hints.listen():
+                self.sending._submitting.hears_hints(True)
                 listens.set()
                 if is_over.is_set():
                     return
@@ -113,7 +114,7 @@ def _is_issued(sent: Sent) -> bool:
 @pytest.mark.usefixtures("commits_can_be_held")
 def test_one_message_is_sent_and_before_the_commit(front: Front) -> None:
     organization_id = books.make_organization(100)
-    with races.started() as start, _held_commits() as holder:
+    with front.hears(), races.started() as start, _held_commits() as holder:
         sent = start(lambda: front.send(organization_id, wait_s=0))
         until(lambda: bool(front.messages), what="a message, though the batch is not committed")
         assert books.counts() == (0, 0)
@@ -128,6 +129,7 @@ def test_one_message_is_sent_and_before_the_commit(front: Front) -> None:
 def test_what_is_not_committed_is_not_accepted_though_its_drain_was_asked_for(front: Front) -> None:
     organization_id = books.make_organization(100)
     with (
+        front.hears(),
         races.at_commit(books.execute, "batches", do="RAISE EXCEPTION 'not today'"),
         pytest.raises(DBAPIError, match="not today"),
     ):
