@@ -30,6 +30,10 @@ _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL":
 # A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# `nohup` does the same for a terminal that goes away. A handler that does nothing is not inherited as “ignored”:
+# so the tests outlive the terminal, and the programs that they hang up end.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def forget_everything() -> None:
