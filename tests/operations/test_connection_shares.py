@@ -65,7 +65,8 @@ def held(master: psutil.Process, port: int) -> dict[int, int]:
     """Return how many connections of callers each web process holds, by its number."""
     seen = {}
     for child in master.children():
-        with suppress(psutil.NoSuchProcess):  # It has just ended.
+        # It has just ended, or is about to: what a dying process holds, Linux shows to root alone.
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             seen[child.pid] = sum(
                 connection.status == psutil.CONN_ESTABLISHED and connection.laddr.port == port
                 for connection in child.net_connections("tcp")
