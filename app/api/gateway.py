@@ -15,7 +15,7 @@ from app import logs
 from app.api import create_app
 from app.api.connection_share import ConnectionShare, HeldConnections
 from app.api.gateway_worker import GatewayLogger, GatewayWorker
-from app.api.places import THREADS
+from app.api.sending.wait_slots import THREADS
 from app.connections import FRONT_ANSWER_TIMEOUT_S, forget_connections_of_the_parent, serve
 from app.errors import SettingsError
 from app.metrics import processes

@@ -13,8 +13,8 @@ from app.api.auth import caller, hash_of_key
 from app.api.body import json_bytes
 from app.api.record import record_in_hand
 from app.api.schemas import parse_issue_request
-from app.api.sending import sending
-from app.api.waiting import Rows
+from app.api.sending.send_path import send_path
+from app.api.sending.waiting import Rows
 from app.database import is_away, transaction
 from app.errors import BatchLost, InvalidRequest, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.settings import settings
@@ -34,7 +34,7 @@ def send() -> Response:
     """Answer 201 with every transaction, or 202 when asked to, or when the wait runs out."""
     wait_s = 0.0 if _wants_no_wait() else settings().wait_s
     record = record_in_hand()
-    sent = sending.send(_read_send(), wait_s=wait_s, request_id=record.trace_id)
+    sent = send_path.process(_read_send(), wait_s=wait_s, request_id=record.trace_id)
     accepted = sent.acceptance
     record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
     if accepted.status == batches.QUEUED:

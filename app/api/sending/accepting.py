@@ -1,0 +1,119 @@
+"""Accepting: the sends of this process that wait to be accepted share one statement and one commit."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import acceptance
+from app.acceptance import Acceptance, Send
+from app.database import is_away, single_statement
+
+# A group's statement stays short, and its failure harms few.
+_GROUP_SENDS_MAX = 64
+_GROUP_RECIPIENTS_MAX = 10_000
+# Callers who were answered together send again within this time, and are accepted together again.
+_LINGER_S = 0.002
+
+
+class _Member:
+    """A send that waits to be accepted; woken when it has an outcome or may take the turn."""
+
+    __slots__ = ("outcome", "recipients", "send", "woken")
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.recipients = len(send.request.emails)
+        self.outcome: Acceptance | Exception | None = None
+        self.woken = threading.Event()
+
+
+class Accepting:
+    """The sends of one process that are not accepted yet, in the order in which they came.
+
+    Whoever holds the turn accepts all that wait; those who come meanwhile are the next group.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Member] = deque()
+        self._turn = threading.Lock()
+        self._lingers = False
+
+    def accept(self, send: Send) -> Acceptance:
+        """Have a send accepted, together with the others that wait.
+
+        Raises:
+            PointsError: it is not accepted.
+            SQLAlchemyError: PostgreSQL is away; whether it was accepted may be unknown.
+        """
+        member = _Member(send)
+        self._waiting.append(member)
+        while member.outcome is None:
+            if self._turn.acquire(blocking=False):
+                try:
+                    self._accept_group()
+                finally:
+                    self._turn.release()
+                    self._wake_next()
+            else:
+                member.woken.wait()
+                member.woken.clear()
+        if isinstance(member.outcome, Exception):
+            raise member.outcome
+        return member.outcome
+
+    def _accept_group(self) -> None:
+        if self._lingers:
+            time.sleep(_LINGER_S)
+        group = self._next_group()
+        outcomes: Sequence[Acceptance | Exception] = [RuntimeError("The group was not accepted.")] * len(group)
+        try:
+            outcomes = accept_together([member.send for member in group])
+        finally:  # Whatever happens, no member waits for ever.
+            for member, outcome in zip(group, outcomes, strict=True):
+                member.outcome = outcome
+                member.woken.set()
+            self._lingers = len(group) > 1
+
+    def _next_group(self) -> list[_Member]:
+        group: list[_Member] = []
+        recipients = 0
+        while self._waiting and len(group) < _GROUP_SENDS_MAX:
+            recipients += self._waiting[0].recipients
+            if group and recipients > _GROUP_RECIPIENTS_MAX:
+                break
+            group.append(self._waiting.popleft())
+        return group
+
+    def _wake_next(self) -> None:
+        """Wake the oldest send that waits. Call it once the turn is free: one that comes later takes it by itself."""
+        with suppress(IndexError):
+            self._waiting[0].woken.set()
+
+
+def accept_together(sends: Sequence[Send]) -> list[Acceptance | Exception]:
+    """Accept a group and return what became of each send; one that breaks the statement harms only itself."""
+    if not sends:
+        return []
+    try:
+        with single_statement() as connection:
+            outcomes = acceptance.accept(connection, sends)
+    except SQLAlchemyError as error:
+        if len(sends) == 1 or is_away(error):
+            return [error] * len(sends)
+        return _accept_one_by_one(sends)
+    # None: another request took the idempotency key in the same moment, and its batch is there now.
+    return [outcome or accept_together([send])[0] for send, outcome in zip(sends, outcomes, strict=True)]
+
+
+def _accept_one_by_one(sends: Sequence[Send]) -> list[Acceptance | Exception]:
+    outcomes: list[Acceptance | Exception] = []
+    for send in sends:
+        outcomes += accept_together([send])
+        last = outcomes[-1]
+        if isinstance(last, Exception) and is_away(last):  # The others would each wait for the same time limit.
+            return outcomes + [last] * (len(sends) - len(outcomes))
+    return outcomes

@@ -1,0 +1,87 @@
+"""The send path: accept → ask for a drain → wait → the committed rows."""
+
+import time
+from typing import NamedTuple
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import api_keys, logs
+from app.acceptance import Acceptance, Send
+from app.api.sending.accepting import Accepting
+from app.api.sending.drains import Drains, Job
+from app.api.sending.wait_slots import WaitSlots
+from app.api.sending.waiting import Rows, Waiter, Waiting
+from app.batches import QUEUED
+from app.database import transaction
+
+# A request that still waits asks for a drain again after this time: a message or its hint was lost.
+_ASK_AGAIN_AFTER_S = 1.0
+
+_log = logs.logger()
+
+
+class Sent(NamedTuple):
+    """A send's acceptance, when that was (`perf_counter`), and the rows of its batch if they were read with others."""
+
+    acceptance: Acceptance
+    accepted_at: float
+    rows: Rows | None
+
+
+class SendPath:
+    """The sends of one process."""
+
+    def __init__(self) -> None:
+        self._accepting = Accepting()
+        self._drains = Drains()
+        self._waiting = Waiting(on_hint=self._drains.hear)
+        self._slots = WaitSlots()
+
+    def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
+        """Accept a send and wait until its batch is final, at most `wait_s`, or not at all when too many wait.
+
+        `request_id` goes with the message, for those who read the logs.
+
+        Raises:
+            PointsError: it is not accepted: a bad key, a reused idempotency key, an organization that may not issue.
+            SQLAlchemyError: PostgreSQL is away; whether the send was accepted may be unknown.
+        """
+        deadline = time.monotonic() + wait_s
+        recipients = len(send.request.emails)
+        accepted = self._accepting.accept(send)
+        del send  # It may hold thousands of addresses.
+        accepted_at = time.perf_counter()
+        if accepted.key_use_is_old:
+            _note_use(accepted.api_key_id)
+        if accepted.status != QUEUED:
+            return Sent(accepted, accepted_at, None)
+        job = Job(accepted.batch_id, recipients, request_id)
+        if wait_s <= 0:
+            self._drains.ask(accepted.organization_id, job)
+            return Sent(accepted, accepted_at, None)
+        with (
+            self._slots.slot(accepted.organization_id) as may_wait,
+            self._waiting.waiter(accepted.batch_id, recipients) as waiter,
+        ):
+            self._wait(waiter, accepted.organization_id, job, deadline if may_wait else 0.0)
+            return Sent(accepted, accepted_at, waiter.rows)
+
+    def _wait(self, waiter: Waiter, organization_id: int, job: Job, deadline: float) -> None:
+        while not waiter.is_final.is_set():
+            self._drains.ask(organization_id, job)
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return
+            waiter.is_final.wait(min(remaining, _ASK_AGAIN_AFTER_S))
+
+
+def _note_use(api_key_id: int) -> None:
+    """Note that a key was used. What is accepted stays accepted, whatever becomes of the note."""
+    try:
+        with transaction() as connection:
+            api_keys.note_use(connection, api_key_id)
+    except SQLAlchemyError as error:
+        _log.warning("key_use_not_noted", api_key_id=api_key_id, **logs.kind_of(error))
+
+
+send_path = SendPath()

@@ -1,0 +1,150 @@
+"""Waiting for batches: a request is woken by a hint, or by one shared look at the rows every 250 ms.
+
+A waiting request holds a thread and no database connection. The row decides: a hint that is lost costs a
+quarter of a second, and a hint that is wrong costs nothing.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import batches, hints, logs
+from app.batches import BatchRow, TransactionRow
+from app.database import single_statement
+from app.hints import Hint
+
+POLL_EVERY_S = 0.25
+_TRY_AGAIN_AFTER_S = 1.0
+# Batches of up to this many recipients are read together; the request of a larger one reads it by itself.
+_READ_TOGETHER_MAX = 100
+# Hints can come before the request that waits for them: more than a busy process hears meanwhile.
+_REMEMBERED_MAX = 2_000
+
+_log = logs.logger()
+
+Rows = tuple[BatchRow, list[TransactionRow]]
+
+
+class Waiter:
+    """One request that waits for a batch of `recipients`. `rows` are read for it when the batch is small."""
+
+    __slots__ = ("is_final", "recipients", "rows")
+
+    def __init__(self, recipients: int) -> None:
+        self.recipients = recipients
+        self.rows: Rows | None = None
+        self.is_final = threading.Event()
+
+
+class Waiting:
+    """The requests of one process that wait, by batch. Its two threads start with the first of them."""
+
+    def __init__(self, on_hint: Callable[[Hint], None]) -> None:
+        self._on_hint = on_hint
+        self._lock = threading.Lock()
+        self._waiters: dict[int, list[Waiter]] = {}
+        self._heard: dict[int, None] = {}
+        self._somebody_waits = threading.Event()
+        self._not_started: list[Callable[[], None]] = [self._poll, self._listen]
+
+    @contextmanager
+    def waiter(self, batch_id: int, recipients: int) -> Iterator[Waiter]:
+        """Register a waiter for the block. Enter it before the drain is asked for, so that no hint is missed."""
+        waiter = Waiter(recipients)
+        with self._lock:
+            self._waiters.setdefault(batch_id, []).append(waiter)
+            was_heard = batch_id in self._heard
+            self._start_threads()
+        self._somebody_waits.set()
+        try:
+            if was_heard:
+                self._wake([batch_id])
+            yield waiter
+        finally:
+            with self._lock:
+                self._waiters[batch_id].remove(waiter)
+                if not self._waiters[batch_id]:
+                    del self._waiters[batch_id]
+
+    def _start_threads(self) -> None:
+        """Start the threads at first use, and not at import: a thread does not survive a fork."""
+        while self._not_started:
+            work = self._not_started[-1]
+            thread = threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # The system has no thread left: the next waiter tries again.
+                _log_failed(work, error)
+                return
+            self._not_started.pop()
+
+    def _listen(self) -> None:
+        try:
+            for hint in hints.listen():
+                if hint is not None:
+                    self._hear(hint)
+        except RedisError as error:
+            _log.warning("hints_out_of_reach", **logs.kind_of(error))
+            time.sleep(_TRY_AGAIN_AFTER_S)
+
+    def _hear(self, hint: Hint) -> None:
+        self._on_hint(hint)  # First, so that the next drain runs while this one's rows are read.
+        with self._lock:
+            self._heard.update(dict.fromkeys(hint.batch_ids))
+            while len(self._heard) > _REMEMBERED_MAX:
+                del self._heard[next(iter(self._heard))]
+        self._wake(hint.batch_ids)
+
+    def _poll(self) -> None:
+        self._somebody_waits.wait()
+        time.sleep(POLL_EVERY_S)
+        with self._lock:
+            pending = list(self._waiters)
+            if not pending:
+                self._somebody_waits.clear()
+        self._wake(pending)
+
+    def _wake(self, batch_ids: Iterable[int]) -> None:
+        """Wake the waiters of those of these batches that are final; the next look finds what this one cannot read."""
+        with self._lock:
+            awaited = {batch_id: list(self._waiters[batch_id]) for batch_id in batch_ids if batch_id in self._waiters}
+        small = [batch_id for batch_id, waiters in awaited.items() if waiters[0].recipients <= _READ_TOGETHER_MAX]
+        large = list(awaited.keys() - set(small))
+        try:
+            rows = _read(small) if small else {}
+            final = _final_among(large) if large else []
+        except SQLAlchemyError as error:
+            _log.warning("final_batches_not_read", **logs.kind_of(error))
+            return
+        for batch_id in (*rows, *final):
+            for waiter in awaited[batch_id]:
+                waiter.rows = rows.get(batch_id)
+                waiter.is_final.set()
+
+
+def _read(batch_ids: Sequence[int]) -> dict[int, Rows]:
+    with single_statement() as connection:
+        return batches.find_final(connection, batch_ids)
+
+
+def _final_among(batch_ids: Sequence[int]) -> list[int]:
+    with single_statement() as connection:
+        return batches.final_among(connection, batch_ids)
+
+
+def _for_ever(work: Callable[[], None]) -> None:
+    """Repeat one thread's work; no error ends it."""
+    while True:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001
+            _log_failed(work, error)
+            time.sleep(_TRY_AGAIN_AFTER_S)
+
+
+def _log_failed(work: Callable[[], None], error: Exception) -> None:
+    _log.error("thread_failed", thread=work.__name__, **logs.kind_of(error), places=logs.places_of(error.__traceback__))
