@@ -24,8 +24,8 @@ class Hint(NamedTuple):
     """What a worker says of an organization's drain: which batches are final, and whether its message is done with.
 
     A worker that has left found nothing more to issue, at a moment when it owned the drain no more. One that found an
-    owner has issued nothing: the owner looks again before it leaves. `asked_for` is the batch that the message names,
-    or a negative number, by which the front knows it that has sent it; None of a message that no front has sent.
+    owner has issued nothing: the owner looks again before it leaves. `asked_for` is the batch that the message names;
+    None of a message that no front has sent.
     """
 
     organization_id: int

@@ -1,6 +1,4 @@
-"""kombu's channel to Redis, mended where it would lose a slot, and where it works longer than it has to."""
-
-from typing import Any
+"""kombu's channel to Redis, mended where it would lose a slot."""
 
 from kombu.transport import redis
 
@@ -28,25 +26,6 @@ class AckFreesSlot(redis.QoS):
             raise
 
 
-_new_client = redis.Channel._create_client  # noqa: SLF001
-
-
-def _client_of_the_pool(channel: Any, asynchronous: bool = False) -> Any:
-    """Return one client for as long as the channel has its pool.
-
-    kombu makes one for each message that is sent or acknowledged, which takes longer than to send it. A client
-    holds nothing but its pool.
-    """
-    if asynchronous:
-        return _new_client(channel, asynchronous=True)  # type: ignore[no-untyped-call]
-    client = vars(channel).get("_client")
-    if client is None or client.connection_pool is not channel.pool:
-        client = channel._client = _new_client(channel)  # type: ignore[no-untyped-call]  # noqa: SLF001
-    return client
-
-
 def apply() -> None:
-    """Let every connection of this process to Redis, and through Sentinels, be so. Once or more is the same."""
-    channel: Any = redis.Channel
-    channel.QoS = AckFreesSlot
-    channel._create_client = _client_of_the_pool  # noqa: SLF001
+    """Have kombu's Redis channels in this process use it, behind Sentinels too. Safe to call repeatedly."""
+    redis.Channel.QoS = AckFreesSlot

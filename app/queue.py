@@ -14,7 +14,6 @@ from typing import Any
 from celery import Celery
 from celery.app.amqp import AMQP
 from celery.schedules import schedule
-from celery.utils import uuid
 from kombu.exceptions import OperationalError
 
 from app import kombu_patches, logs
@@ -145,9 +144,8 @@ def submit(
     """Ask the workers to drain an organization's queue; tell whether the broker took the message.
 
     `batch_id`, `recipients` (a count) and `request_id` are for the people who watch the jobs and read
-    the logs; the drain takes whatever is queued. A message that goes before its batch is accepted has a
-    negative number in the place of the id, which they are not shown: by either its front knows it again.
-    A broker that is away is no error: the batch is accepted, the sweep brings it.
+    the logs; the drain takes whatever is queued. A broker that is away is no error: the batch is
+    accepted, the sweep brings it.
     """
     arguments = {
         "organization_id": organization_id,
@@ -156,20 +154,17 @@ def submit(
         "request_id": request_id,
     }
     try:
-        # What `send_task` does once it has asked the task, the routes and the options: all of that is known here, and
-        # took a quarter of the time that sending takes.
-        message = celery.amqp.as_task_v2(
-            uuid(),
+        celery.send_task(
             ISSUE,
             kwargs=arguments,
-            kwargsrepr=_shown(arguments | {"batch_id": _accepted(batch_id)}),
+            kwargsrepr=_shown(arguments),
+            queue=QUEUE,
             ignore_result=True,
+            confirm_timeout=_CONFIRMED_WITHIN_S,
         )
-        with celery.producer_pool.acquire(block=True) as producer:
-            celery.amqp.send_task_message(producer, ISSUE, message, queue=QUEUE, confirm_timeout=_CONFIRMED_WITHIN_S)
     except OperationalError:
         # The sweep will bring it.
-        _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=_accepted(batch_id))
+        _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
         return False
     return True
 
@@ -190,10 +185,6 @@ def _waiting_in(queue: str, connection: Any) -> int:
             return int(channel.queue_declare(queue, passive=True).message_count)
     except connection.channel_errors:  # There is no such queue: on Redis an empty one, on RabbitMQ an unused one.
         return 0
-
-
-def _accepted(batch_id: int | None) -> int | None:
-    return batch_id if batch_id is not None and batch_id > 0 else None
 
 
 def _shown(arguments: Mapping[str, object]) -> str:
