@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.api.places import PLACES, PLACES_OF_AN_ORGANIZATION, THREADS
+from app.api.sending.wait_slots import THREADS, WAITING_SENDS_MAX, WAITING_SENDS_OF_AN_ORGANIZATION_MAX
 from app.local import ports
 from tests.integration import books
 from tests.operations.deployment import deployment
@@ -33,10 +33,10 @@ def test_an_organization_whose_sends_nobody_issues_leaves_threads_to_everybody_e
         parts.web(port)
         keys = [books.make_live_key(books.make_organization(10**6)) for _ in range(2)]
         of_one = [connections.enter_context(_sent(port, keys[0])) for _ in range(_SENDS)]
-        answers = _statuses(of_one, _SENDS - PLACES_OF_AN_ORGANIZATION)
+        answers = _statuses(of_one, _SENDS - WAITING_SENDS_OF_AN_ORGANIZATION_MAX)
         of_another = [connections.enter_context(_sent(port, keys[1])) for _ in range(_SENDS)]
-        answers += _statuses(of_another, _SENDS - (PLACES - PLACES_OF_AN_ORGANIZATION))
-        assert answers == Counter({202: 2 * _SENDS - PLACES})
+        answers += _statuses(of_another, _SENDS - (WAITING_SENDS_MAX - WAITING_SENDS_OF_AN_ORGANIZATION_MAX))
+        assert answers == Counter({202: 2 * _SENDS - WAITING_SENDS_MAX})
 
         url = f"http://{ports.HOST}:{port}"
         assert httpx.get(f"{url}/healthz", timeout=_AT_ONCE_S).status_code == 200
@@ -47,7 +47,7 @@ def test_an_organization_whose_sends_nobody_issues_leaves_threads_to_everybody_e
 
         parts.worker("worker1")
         parts.beat()
-        assert _statuses(of_one + of_another, PLACES) == Counter({201: PLACES})
+        assert _statuses(of_one + of_another, WAITING_SENDS_MAX) == Counter({201: WAITING_SENDS_MAX})
     assert books.counts() == (0, 2 * _SENDS)
     assert books.breaches() == []
 

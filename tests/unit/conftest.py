@@ -85,9 +85,9 @@ def calling(no_rows: None, monkeypatch: pytest.MonkeyPatch) -> Calling:
 
 @pytest.fixture
 def house(calling: Calling, monkeypatch: pytest.MonkeyPatch) -> House:
-    """Put an imagined sending, and imagined rows, behind the view of send."""
+    """Put an imagined send path, and imagined rows, behind the view of send."""
     imagined = House(calling)
-    monkeypatch.setattr("app.api.send.sending", imagined)
+    monkeypatch.setattr("app.api.send.send_path", imagined)
     monkeypatch.setattr("app.batches.find_accepted", imagined.find_accepted)
     monkeypatch.setattr("app.batches.transactions_of", lambda _connection, _id: rows.issue().transactions)
     return imagined

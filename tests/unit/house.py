@@ -1,9 +1,9 @@
-"""What lies behind the view of send, imagined: the sending of one batch, which writes down what was asked of it."""
+"""What lies behind the view of send, imagined: the send path of one batch, which writes down what was asked of it."""
 
 from typing import Protocol
 
 from app.acceptance import Acceptance, IssueRequest, Send
-from app.api.sending import Sent
+from app.api.sending.send_path import Sent
 from app.api_keys import Caller
 from app.batches import QUEUED, BatchRow
 from app.errors import PointsError
@@ -52,7 +52,7 @@ class House:
         self.accepted_at = 0.0
         self.waited_s: list[float] = []
 
-    def send(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
+    def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
         assert send.key_hash == hash_key(KEY)
         if self.error is not None:
             raise self.error

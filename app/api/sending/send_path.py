@@ -55,6 +55,7 @@ class SendPath:
             _note_use(accepted.api_key_id)
         if accepted.status != QUEUED:
             return Sent(accepted, accepted_at, None)
+        self._waiting.start()
         job = Job(accepted.batch_id, recipients, request_id)
         if wait_s <= 0:
             self._drains.ask(accepted.organization_id, job)

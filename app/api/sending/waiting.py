@@ -41,7 +41,7 @@ class Waiter:
 
 
 class Waiting:
-    """The requests of one process that wait, by batch. Its two threads start with the first of them."""
+    """The requests of one process that wait, by batch. Its two threads run once `start` was called."""
 
     def __init__(self, on_hint: Callable[[Hint], None]) -> None:
         self._on_hint = on_hint
@@ -58,7 +58,6 @@ class Waiting:
         with self._lock:
             self._waiters.setdefault(batch_id, []).append(waiter)
             was_heard = batch_id in self._heard
-            self._start_threads()
         self._somebody_waits.set()
         try:
             if was_heard:
@@ -70,17 +69,18 @@ class Waiting:
                 if not self._waiters[batch_id]:
                     del self._waiters[batch_id]
 
-    def _start_threads(self) -> None:
-        """Start the threads at first use, and not at import: a thread does not survive a fork."""
-        while self._not_started:
-            work = self._not_started[-1]
-            thread = threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError as error:  # The system has no thread left: the next waiter tries again.
-                _log_failed(work, error)
-                return
-            self._not_started.pop()
+    def start(self) -> None:
+        """See that the threads run. At first use and not at import: a thread does not survive a fork."""
+        with self._lock:
+            while self._not_started:
+                work = self._not_started[-1]
+                thread = threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # The system has no thread left: the next send tries again.
+                    _log_failed(work, error)
+                    return
+                self._not_started.pop()
 
     def _listen(self) -> None:
         try:

@@ -1,0 +1,304 @@
+"""Sends on their way through one web process, over HTTP, with a real PostgreSQL and a real Valkey."""
+
+import gc
+import json
+import threading
+from base64 import b64decode
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+from werkzeug.test import TestResponse
+
+from app import hints, process_redis
+from app.acceptance import IssueRequest
+from app.api import create_app
+from app.api.sending import send_path, waiting
+from app.database import transaction
+from app.hints import Hint
+from app.ledger.drain import drain
+from app.queue import QUEUE
+from tests.crash.proxy import Proxy
+from tests.deadline import until
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("broker", "many_connections")
+
+ASYNC = {"Prefer": "respond-async"}
+
+
+class Front:
+    """The application of one web process; each call has a thread, as in gunicorn."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._client = create_app().test_client
+        self._pool = pool
+
+    def send(self, key: str, emails: Sequence[str] = ("a@example.com",), **more: Any) -> Future[TestResponse]:
+        """Send one point to each address; `headers` and fields of the body may be given."""
+        headers = {"Authorization": f"Bearer {key}", **more.pop("headers", {})}
+        body = {"recipients": list(emails), "amount": 1, **more}
+        return self._pool.submit(self._client().post, "/v1/points/send", json=body, headers=headers)
+
+
+@pytest.fixture
+def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
+    monkeypatch.setenv("POINTS_RATE_LIMIT", "off")
+    monkeypatch.setattr("app.api.send.send_path", send_path.SendPath())
+    is_over = threading.Event()
+
+    def until_over(work: Callable[[], None]) -> None:
+        while not is_over.is_set():
+            with suppress(Exception):
+                work()
+
+    monkeypatch.setattr(waiting, "_for_ever", until_over)
+    with ThreadPoolExecutor(40) as pool:
+        yield Front(pool)
+    is_over.set()
+    process_redis.redis().client_kill_filter(_type="pubsub")  # type: ignore[no-untyped-call]  # It listens no more, and its thread ends.
+
+
+@pytest.fixture
+def key() -> str:
+    return books.make_live_key(books.make_organization(10**6))
+
+
+def data_of(sent: Future[TestResponse], status: int = 201) -> dict[str, Any]:
+    response = sent.result(races.PATIENCE_S)
+    assert response.status_code == status, response.text
+    data: dict[str, Any] = response.get_json()["data"]
+    return data
+
+
+def accepted() -> list[int]:
+    """Return the ids of all batches, in order."""
+    with transaction() as connection:
+        return list(connection.exec_driver_sql("SELECT id FROM batches ORDER BY id").scalars())
+
+
+@contextmanager
+def acceptance_held_up() -> Iterator[None]:
+    """Let no batch be written until the block ends: the first send waits for that, and all others for their turn."""
+    with transaction() as connection:
+        connection.exec_driver_sql("LOCK TABLE batches IN SHARE ROW EXCLUSIVE MODE")
+        yield
+
+
+def messages() -> list[int]:
+    """Return the batches that the messages in the broker name, the oldest first."""
+    found = [json.loads(message)["body"] for message in process_redis.redis().lrange(QUEUE, 0, -1)]
+    return [json.loads(b64decode(body))[1]["batch_id"] for body in reversed(found)]
+
+
+def issue(organization_id: int = 1, *, asked_for: int | None = None, tells: bool = True) -> None:
+    """Drain as a worker does whose message names a batch, and tell the fronts."""
+
+    def announce(batch_ids: Sequence[int], has_left: bool) -> None:
+        if tells:
+            hints.publish(Hint(organization_id, list(batch_ids), has_left, asked_for=asked_for))
+
+    assert drain(organization_id, announce=announce) is False
+
+
+def until_heard() -> None:
+    """Wait until the front listens for hints."""
+    until(lambda: process_redis.redis().pubsub_numsub("points:drains")[0][1] == 1, "the front listens")
+
+
+@pytest.mark.usefixtures("worker")
+def test_sends_that_come_at_once_are_each_issued_once_and_get_their_own_transactions(front: Front, key: str) -> None:
+    emails = [[f"{number}-{place}@example.com" for place in range(number % 5 + 1)] for number in range(100)]
+    sent = [front.send(key, each) for each in emails]
+    answers = [[row["email"] for row in data_of(each)["transactions"]] for each in sent]
+    assert answers == emails
+    assert (len(accepted()), books.breaches()) == (100, [])
+
+
+def test_a_send_that_breaks_the_statement_harms_none_of_its_group(front: Front, key: str) -> None:
+    books.execute("""
+        CREATE FUNCTION refuse_poison() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN IF NEW.label = 'poison' THEN RAISE division_by_zero; END IF; RETURN NEW; END $$
+    """)
+    books.execute("CREATE TRIGGER poison BEFORE INSERT ON batches FOR EACH ROW EXECUTE FUNCTION refuse_poison()")
+    try:
+        with acceptance_held_up():  # The first send waits for it, and the others for the first.
+            sent = [front.send(key, headers=ASYNC, label="poison" if number == 7 else "good") for number in range(12)]
+            races.until_waiting(1)
+        statuses = [each.result(races.PATIENCE_S).status_code for each in sent]
+    finally:
+        books.execute("DROP FUNCTION refuse_poison CASCADE")
+    assert statuses == [202] * 7 + [500] + [202] * 4
+    assert len(accepted()) == 11
+
+
+def test_the_refusal_of_one_is_no_refusal_of_its_group(front: Front, key: str) -> None:
+    suspended = books.make_live_key(books.make_organization(100, name="Suspended"))
+    books.execute("UPDATE organizations SET is_suspended = true WHERE name = 'Suspended'")
+    keys = [key, suspended, "pts_live_" + "a" * 50, key]
+    with acceptance_held_up():
+        first = front.send(key, headers=ASYNC)
+        races.until_waiting(1)
+        sent = [front.send(each, headers=ASYNC) for each in keys]
+    assert [each.result(races.PATIENCE_S).status_code for each in (first, *sent)] == [202, 202, 403, 401, 202]
+
+
+@pytest.mark.parametrize("keys", [["k"] * 8, [f"k{number % 3}" for number in range(8)]])
+def test_an_idempotency_key_that_comes_many_times_at_once_makes_one_batch(
+    front: Front, key: str, keys: list[str]
+) -> None:
+    with acceptance_held_up():
+        first = front.send(key, headers=ASYNC | {"Idempotency-Key": keys[0]})
+        races.until_waiting(1)
+        others = [front.send(key, headers=ASYNC | {"Idempotency-Key": each}) for each in keys[1:]]
+    answered = [data_of(each, 202)["batch_id"] for each in (first, *others)]
+    assert len(set(zip(keys, answered, strict=True))) == len(set(keys))
+    assert sorted(set(answered)) == accepted()
+
+
+def test_postgresql_away_is_503_for_all_who_wait_for_it(postgresql_proxy: Proxy, front: Front, key: str) -> None:
+    data_of(front.send(key, headers=ASYNC), 202)
+    postgresql_proxy.tell("refuse")
+    postgresql_proxy.tell("drop")
+    sent = [front.send(key, headers=ASYNC) for _ in range(6)]
+    assert {each.result(races.PATIENCE_S).status_code for each in sent} == {503}
+
+
+def test_a_use_of_a_key_that_cannot_be_noted_undoes_no_acceptance(front: Front, key: str) -> None:
+    books.execute("""
+        CREATE FUNCTION refuse_note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE division_by_zero; END $$
+    """)
+    books.execute("CREATE TRIGGER refuse BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_note()")
+    try:
+        data_of(front.send(key, headers=ASYNC), 202)
+    finally:
+        books.execute("DROP FUNCTION refuse_note CASCADE")
+    assert len(accepted()) == 1
+
+
+def test_while_a_message_is_on_its_way_no_other_is_sent(front: Front, key: str) -> None:
+    for _ in range(5):
+        data_of(front.send(key, headers=ASYNC), 202)
+    assert messages() == accepted()[:1]
+
+
+def test_when_the_message_is_worked_off_another_names_the_newest_batch_that_it_did_not_issue(
+    front: Front, key: str
+) -> None:
+    data_of(front.send(key, headers=ASYNC), 202)
+    until_heard()
+    issue(asked_for=None, tells=False)
+    late = [data_of(front.send(key, headers=ASYNC), 202)["batch_id"] for _ in range(3)]
+    assert messages() == accepted()[:1]
+    hints.publish(Hint(1, accepted()[:1], has_left=True, asked_for=accepted()[0]))
+    until(lambda: messages() == [accepted()[0], late[-1]], "another message is sent")
+
+
+def test_when_the_message_has_found_an_owner_another_is_sent_for_what_has_come_since(front: Front, key: str) -> None:
+    first, second = (data_of(front.send(key, headers=ASYNC), 202)["batch_id"] for _ in range(2))
+    until_heard()
+    hints.publish(Hint(1, [], has_left=False, found_owner=True, asked_for=first))
+    until(lambda: messages() == [first, second], "another message is sent")
+
+
+def test_no_other_message_is_sent_for_what_the_drain_has_issued(front: Front, key: str) -> None:
+    first, second = (data_of(front.send(key, headers=ASYNC), 202)["batch_id"] for _ in range(2))
+    until_heard()
+    issue(asked_for=first)
+    waiting = front.send(key)  # Its message follows whatever the hint has brought about.
+    until(lambda: len(accepted()) == 3, "it is accepted")
+    issue()
+    data_of(waiting)
+    assert messages() == [first, accepted()[2]]
+    assert second not in messages()
+
+
+def test_who_still_waits_asks_again_for_a_message_that_was_lost(front: Front, key: str) -> None:
+    sent = front.send(key)
+    until(lambda: len(messages()) == 1, "its drain is asked for")
+    process_redis.redis().delete(QUEUE)
+    until(lambda: messages() == accepted(), "it is asked for again")
+    issue()
+    data_of(sent)
+
+
+def test_a_batch_whose_hint_is_lost_is_answered_by_the_next_look(front: Front, key: str) -> None:
+    sent = front.send(key)
+    until(lambda: len(messages()) == 1, "its drain is asked for")
+    issue(tells=False)
+    assert len(data_of(sent)["transactions"]) == 1
+
+
+def test_a_hint_alone_wakes_who_waits(front: Front, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "POLL_EVERY_S", 60.0)
+    small, large = front.send(key), front.send(key, [f"{number}@example.com" for number in range(500)])
+    until_heard()
+    until(lambda: len(accepted()) == 2, "both are accepted")
+    issue()
+    assert [len(data_of(sent)["transactions"]) for sent in (small, large)] == [1, 500]
+
+
+def test_a_hint_that_comes_before_anybody_waits_is_not_missed(
+    front: Front, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "POLL_EVERY_S", 60.0)
+    other_key = books.make_live_key(books.make_organization(100, name="Other"))
+    other = front.send(other_key)
+    until_heard()
+    until(lambda: len(accepted()) == 1, "the other waits")
+
+    def issue_both() -> None:
+        issue(1)
+        issue(2)
+        data_of(other)  # What is heard is heard in order: so the front knows of both.
+
+    with races.before_statement("UPDATE api_keys", issue_both):  # Of a new key the use is noted, before it waits.
+        sent = front.send(key)
+        assert len(data_of(sent)["transactions"]) == 1
+
+
+def test_a_hint_that_is_wrong_answers_nobody(front: Front, key: str) -> None:
+    sent = front.send(key)
+    until_heard()
+    until(lambda: len(accepted()) == 1, "it is accepted")
+    hints.publish(Hint(1, accepted(), has_left=True))
+    issue()
+    assert len(data_of(sent)["transactions"]) == 1
+
+
+def test_all_who_wait_for_one_batch_get_it(front: Front, key: str) -> None:
+    sent = [front.send(key, headers={"Idempotency-Key": "k"}) for _ in range(6)]
+    until(lambda: len(accepted()) == 1, "it is accepted")
+    issue()
+    assert len({data_of(each)["transactions"][0]["id"] for each in sent}) == 1
+
+
+def test_who_waits_keeps_none_of_its_addresses(front: Front, key: str) -> None:
+    sent = front.send(key, [f"{number}@example.com" for number in range(100)])
+    until(lambda: len(messages()) == 1, "it waits")
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, IssueRequest)]
+    issue()
+    data_of(sent)
+
+
+def test_a_thread_that_the_system_could_not_start_is_started_with_the_next_send(
+    front: Front, key: str, monkeypatch: pytest.MonkeyPatch, events: list[MutableMapping[str, Any]]
+) -> None:
+    start = threading.Thread.start
+
+    def none_left(thread: threading.Thread) -> None:
+        if thread.name.startswith("waiting"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    data_of(front.send(key, headers=ASYNC), 202)
+    assert [event["event"] for event in events if event["log_level"] == "error"] == ["thread_failed"]
+    monkeypatch.setattr(threading.Thread, "start", start)
+    sent = front.send(key)
+    until(lambda: len(accepted()) == 2, "it is accepted")
+    issue()
+    data_of(sent)
