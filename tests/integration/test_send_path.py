@@ -58,7 +58,7 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
     with ThreadPoolExecutor(40) as pool:
         yield Front(pool)
     is_over.set()
-    process_redis.redis().client_kill_filter(_type="pubsub")  # type: ignore[no-untyped-call]  # It listens no more, and its thread ends.
+    process_redis.redis().client_kill_filter(_type="pubsub")  # It listens no more, and its thread ends.
 
 
 @pytest.fixture
