@@ -11,7 +11,6 @@ from collections import Counter
 from itertools import count
 from typing import Any
 
-from app import logs
 from app.api import create_app
 from app.api.connection_share import ConnectionShare, HeldConnections
 from app.api.gateway_worker import GatewayLogger, GatewayWorker
@@ -116,11 +115,6 @@ def post_fork(server: Any, worker: Any) -> None:
         os.sched_setaffinity(0, {worker.core})
     processes.take_slot()
     watch_connections()
-    logs.output.write_together()
-
-
-def worker_exit(server: Any, worker: Any) -> None:
-    logs.output.flush()
 
 
 def child_exit(server: Any, worker: Any) -> None:
