@@ -1,7 +1,6 @@
 """What the counts, the record and the log line of a request cost it: `python -m benchmarks.observing`."""
 
 import os
-import tempfile
 from collections.abc import Callable
 from time import process_time
 
@@ -9,7 +8,6 @@ from flask import Flask, Response
 
 from app import logs
 from app.api.record import _begin, _end, _end_with_line, record_in_hand
-from app.metrics import processes
 from app.metrics.requests import count_request
 from app.tally import DRAIN_BATCHES, tally
 
@@ -30,9 +28,6 @@ def _microseconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     os.environ |= {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
-    tempfile.tempdir = tempfile.mkdtemp()
-    processes.share()
-    processes.take_slot()
     logs.configure("bench", log_format="json")
     terminal = os.dup(2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -57,8 +52,6 @@ def main() -> None:
             }
     finally:
         os.dup2(terminal, 2)
-        processes.remove()
-        os.rmdir(tempfile.tempdir)
     for name, cost in figures.items():
         print(f"{name:<34}{cost:6.1f} µs")
 

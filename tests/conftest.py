@@ -11,6 +11,7 @@ import pytest
 from structlog.contextvars import clear_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
+import app.metrics  # noqa: F401  # Before prometheus_client, as in a web process.
 import migrations
 from app import connections, process_redis
 from app.connections import forget_connections_of_the_parent

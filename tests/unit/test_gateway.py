@@ -42,8 +42,7 @@ def test_a_web_process_takes_no_server_that_only_reads_and_waits_for_none_longer
 ) -> None:
     monkeypatch.setattr(connections, "_serves", False)
     monkeypatch.setattr(connections, "_answer_timeout_s", None)
-    for name in ("processes.take_slot", "watch_connections"):
-        monkeypatch.setattr(f"app.api.gateway.{name}", lambda: None)
+    monkeypatch.setattr(gateway, "watch_connections", lambda: None)
     gateway.post_fork(None, SimpleNamespace(core=None))
     assert (connections._serves, connections._answer_timeout_s) == (True, connections.FRONT_ANSWER_TIMEOUT_S)
 
