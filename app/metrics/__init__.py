@@ -1,7 +1,7 @@
 """Metrics: what `GET /metrics` shows, and where each figure comes from (docs/decisions/0008, docs/observing.md).
 
 requests     what a web process counts of its requests
-shipping     what the workers count (app/tally.py), on its way through Redis
+work         what the workers count, read from Redis
 state        how things stand: the queue in PostgreSQL, the notes of sweep and audit in Redis
 page         all of it as one text
 

@@ -11,7 +11,8 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import process_redis
-from app.metrics import DIRECTORY, shipping, state
+from app.metrics import DIRECTORY, state
+from app.metrics.work import work
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -24,7 +25,7 @@ class _Servers:
 
     def collect(self) -> Iterator[Metric]:
         client = process_redis.redis()
-        for read in (lambda: shipping.read(client), lambda: state.notes(client), state.broker, state.queue):
+        for read in (lambda: work(client), lambda: state.notes(client), state.broker, state.queue):
             yield from _all_or_none(read)
 
 
