@@ -12,7 +12,7 @@ The nouns are files in this folder; the edges call them and never each other.
     redis_client, process_redis          Redis: by its address, and as a process reaches it
     hints, last_runs                     what is told over it: which batches are final, when a sweep and an audit ran
     broker, kombu_patches, queue         the Celery app, and how a drain is asked for
-    logs, log_output, tally              what is told and what is counted, by every process
+    logs, counters                       what is told, and what the workers count
     ledger/                              the only code that touches a balance
     pages/                               lists of batches and transactions, page by page
     metrics/                             what `GET /metrics` shows, and where each figure comes from

@@ -12,7 +12,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from app import logs, process_redis
+from app import counters, logs, process_redis
+from app.counters import Counts
 
 _CHANNEL = "points:drains"
 _UNANSWERED_MAX = 3
@@ -35,12 +36,18 @@ class Hint(NamedTuple):
     asked_for: int | None = None
 
 
-def publish(hint: Hint) -> None:
-    """Tell every front. Never fails: an unheard hint is only a delay."""
+def publish(hint: Hint, counts: Counts | None = None) -> None:
+    """Tell every front, and add to the counters in the same round trip.
+
+    Never fails: an unheard hint is only a delay, and counts that are lost are missing in figures for people alone.
+    """
     try:
         words = (hint.organization_id, int(hint.has_left), int(hint.found_owner), hint.asked_for or 0, *hint.batch_ids)
         redis = process_redis.redis()
-        redis.publish(_channel(redis), " ".join(map(str, words)))
+        with redis.pipeline(transaction=False) as pipeline:
+            pipeline.publish(_channel(redis), " ".join(map(str, words)))
+            counters.add(counts or {}, pipeline)
+            pipeline.execute()
     except RedisError as error:
         _log.warning("hint_lost", batch_ids=hint.batch_ids, **logs.kind_of(error))
 

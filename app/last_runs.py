@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app import logs, process_redis
+from app import counters, logs, process_redis
+from app.counters import Counts
 
 _SWEPT_AT = "points:swept_at"
 _AUDIT = "points:audit"
@@ -14,10 +15,13 @@ _AUDIT = "points:audit"
 _log = logs.logger()
 
 
-def note_sweep() -> None:
-    """Note that a sweep ran just now, for the people who look whether beat and a worker do."""
+def note_sweep(counts: Counts) -> None:
+    """Note that a sweep ran just now, for the people who look whether beat and a worker do, and what it counted."""
     try:
-        process_redis.redis().set(_SWEPT_AT, f"{time.time():.3f}")
+        with process_redis.redis().pipeline(transaction=False) as pipeline:
+            pipeline.set(_SWEPT_AT, f"{time.time():.3f}")
+            counters.add(counts, pipeline)
+            pipeline.execute()
     except RedisError as error:
         _log.warning("sweep_not_noted", **logs.kind_of(error))
 

@@ -6,10 +6,13 @@ sentences with everything masked that looks like an address or a key, and of an 
 its place, because PostgreSQL repeats values in the text of its errors.
 """
 
+import contextlib
 import json
 import logging
+import os
 import re
 import sys
+import traceback
 from collections.abc import Mapping, MutableMapping
 from datetime import UTC, datetime
 from types import TracebackType
@@ -20,7 +23,6 @@ import structlog
 from structlog.contextvars import merge_contextvars
 from structlog.typing import FilteringBoundLogger
 
-from app.log_output import Output
 from app.timestamps import timestamp
 
 # A key, and a word with something like an address in it: whole, because much of what delimits may stand in an address,
@@ -29,22 +31,27 @@ from app.timestamps import timestamp
 _SECRET = re.compile(
     r"(?<!\S)([^\s@%]*?[?&]\w+=)?+(?>\S*?(?:@|%40))(?>\S*?(?:\.|%2E))\S*\w|pts_(?:live|dev)_\w+", re.IGNORECASE
 )
-_COLORS = {"warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[31m"}
 _PLACES_MAX = 3
 
 
-class _Output(Output):
-    """Where this process writes, and how. What goes well may wait for other lines of the same moment."""
+class _Output:
+    """Standard error, and the form of this process's lines.
+
+    Each line is one write, so a pipe takes it whole (up to PIPE_BUF), however many processes write into it. structlog's
+    own writers keep a lock and a buffer, which a fork or a signal handler may find in use.
+    """
 
     part = "points"
     as_json = True
-    in_color = False
 
-    debug = info = Output.write_soon
-    warning = warn = error = critical = exception = fatal = log = msg = Output.write
+    def write(self, line: bytes) -> None:
+        with contextlib.suppress(OSError):  # Whoever read the log is gone, and the work goes on.
+            os.write(2, line)
+
+    debug = info = warning = error = critical = write
 
 
-output = _Output()
+_output = _Output()
 
 
 def logger() -> FilteringBoundLogger:
@@ -53,37 +60,29 @@ def logger() -> FilteringBoundLogger:
     return made
 
 
-def configure(part: str, *, log_format: str = "auto", level: int = logging.INFO) -> None:
-    """Make this process log as `part` of the service, its libraries included.
+def configure(part: str, *, log_format: str = "auto") -> None:
+    """Make this process and its libraries log as a `part` of the service, such as `web`.
 
-    Args:
-        part: who logs, such as `web`; a field of every line.
-        log_format: `json`, `text`, or `auto`: text when a person looks on, JSON when not.
-        level: what libraries log below it is dropped.
+    `log_format` is `json`, `text`, or `auto`: text where standard error is a terminal, else JSON.
     """
-    in_terminal = sys.stderr.isatty()
-    output.part = part
-    output.as_json = log_format == "json" or (log_format == "auto" and not in_terminal)
-    output.in_color = in_terminal
-    logging.basicConfig(level=level, handlers=[_Libraries()], force=True)
+    _output.part = part
+    _output.as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
+    logging.basicConfig(level=logging.INFO, handlers=[_Libraries()], force=True)
     logging.captureWarnings(capture=True)
 
 
 def _render(_: Any, level: str, event: MutableMapping[str, Any]) -> bytes:
     now = timestamp(datetime.now(UTC))
     name = event.pop("event")
-    if output.as_json:
-        known = {key: value for key, value in event.items() if value is not None}
-        line = {"at": now, "level": level, "part": output.part, "event": name, **known}
+    fields = {key: value for key, value in event.items() if value is not None}
+    if _output.as_json:
+        line = {"at": now, "level": level, "part": _output.part, "event": name, **fields}
         try:
             return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE)
         except TypeError:  # Something in it is not in UTF-8, as a name in the environment need not be.
             return json.dumps(line, default=str, ensure_ascii=False).encode(errors="replace") + b"\n"
-    fields = " ".join(f"{key}={_plain(value)}" for key, value in event.items() if value is not None)
-    text = f"{now[11:23]} {level:<7} {name}  {fields}".rstrip()
-    if output.in_color and level in _COLORS:
-        text = f"{_COLORS[level]}{text}\x1b[0m"
-    return text.encode(errors="replace") + b"\n"
+    words = " ".join(f"{key}={_plain(value)}" for key, value in fields.items())
+    return f"{now[11:23]} {level:<7} {name}  {words}".rstrip().encode(errors="replace") + b"\n"
 
 
 def _plain(value: object) -> str:
@@ -95,7 +94,7 @@ def _plain(value: object) -> str:
 structlog.configure(
     processors=[merge_contextvars, _render],
     wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-    logger_factory=lambda *_: output,
+    logger_factory=lambda *_: _output,
     cache_logger_on_first_use=True,
 )
 
@@ -103,46 +102,37 @@ structlog.configure(
 def kind_of(error: BaseException) -> dict[str, Any]:
     """Return what may be told of an error: its kind, and what PostgreSQL says about it without repeating values."""
     cause = getattr(error, "orig", None) or error
-    told = {
-        "error": type(cause).__name__,
-        "sqlstate": getattr(cause, "sqlstate", None),
-        "constraint": getattr(getattr(cause, "diag", None), "constraint_name", None),
-    }
+    constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
+    told = {"error": type(cause).__name__, "sqlstate": getattr(cause, "sqlstate", None), "constraint": constraint}
     return {name: value for name, value in told.items() if value is not None}
 
 
-def places_of(traceback: TracebackType | None) -> list[str]:
+def places_of(trace: TracebackType | None) -> list[str]:
     """Return the innermost places of a traceback, the deepest last, as `file:line`."""
-    places = []
-    while traceback is not None:
-        places.append(f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}")
-        traceback = traceback.tb_next
+    places = [f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(trace)]
     return places[-_PLACES_MAX:]
-
-
-def _message_of(record: logging.LogRecord) -> str:
-    """Return what a library says; as it stands where its values do not fit, which shall not end what it was doing."""
-    try:
-        return record.getMessage()
-    except Exception:  # noqa: BLE001
-        return str(record.msg)
 
 
 class _Libraries(logging.Handler):
     """Takes what libraries log through the standard library."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        fields: dict[str, Any] = {"logger": record.name}
+        fields: dict[str, Any] = {"event": "message", "logger": record.name}
         context = getattr(record, "data", None)
         if record.name == "celery.app.trace" and isinstance(context, Mapping):
             # Its sentence is made around the text of the exception.
-            fields |= {"task": context.get("name"), "task_id": context.get("id")}
-            name = "task_failed"
+            fields |= {"event": "task_failed", "task": context.get("name"), "task_id": context.get("id")}
         else:
-            name = "message"
             fields["message"] = _SECRET.sub(lambda found: f"{found[1] or ''}***", _message_of(record))
         if record.exc_info and record.exc_info[1] is not None:
             fields |= kind_of(record.exc_info[1]) | {"places": places_of(record.exc_info[2])}
         level = record.levelname.lower()
-        write = getattr(output, level, output.write)  # A level of a library's own is none of structlog's.
-        write(_render(None, level, merge_contextvars(None, level, {"event": name, **fields})))
+        _output.write(_render(None, level, merge_contextvars(None, level, fields)))
+
+
+def _message_of(record: logging.LogRecord) -> str:
+    """Return what a library says, without its values where they do not fit: that must not end what it was doing."""
+    try:
+        return record.getMessage()
+    except Exception:  # noqa: BLE001
+        return str(record.msg)

@@ -1,7 +1,6 @@
 """What the counts, the record and the log line of a request cost it: `python -m benchmarks.observing`."""
 
 import os
-import tempfile
 from collections.abc import Callable
 from time import process_time
 
@@ -9,9 +8,9 @@ from flask import Flask, Response
 
 from app import logs
 from app.api.record import _begin, _end, _end_with_line, record_in_hand
-from app.metrics import processes
+from app.ledger.issue import Outcome
+from app.ledger.report import counts_of
 from app.metrics.requests import count_request
-from app.tally import DRAIN_BATCHES, tally
 
 _TIMES = 2_000
 _ROUNDS = 15
@@ -30,13 +29,11 @@ def _microseconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     os.environ |= {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
-    tempfile.tempdir = tempfile.mkdtemp()
-    processes.share()
-    processes.take_slot()
     logs.configure("bench", log_format="json")
     terminal = os.dup(2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     log = logs.logger()
+    round_of_one = Outcome(batch_id=42, sandbox=False, amount=1, recipients=1, debited_count=1)
     app, response = Flask(__name__), Response()
     app.add_url_rule("/v1/points/send", "send", lambda: response, methods=["POST"])
     try:
@@ -50,15 +47,13 @@ def main() -> None:
 
             figures = {
                 "a request's count and duration": _microseconds(lambda: count_request("POST", "/x", 201, 0.01)),
-                "a value counted by a worker": _microseconds(lambda: tally.observe(DRAIN_BATCHES, 3)),
+                "a round of a drain, to count it": _microseconds(lambda: counts_of([round_of_one], seconds=0.01)),
                 "a log line": _microseconds(lambda: log.info("event", organization_id=7, batch_id=42)),
                 "all of it for a send": _microseconds(lambda: request(_end_with_line)),
                 "the same without its line": _microseconds(lambda: request(_end)),
             }
     finally:
         os.dup2(terminal, 2)
-        processes.remove()
-        os.rmdir(tempfile.tempdir)
     for name, cost in figures.items():
         print(f"{name:<34}{cost:6.1f} µs")
 

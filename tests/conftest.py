@@ -11,6 +11,7 @@ import pytest
 from structlog.contextvars import clear_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
+import app.metrics  # noqa: F401  # Before prometheus_client, as in a web process.
 import migrations
 from app import connections, process_redis
 from app.connections import forget_connections_of_the_parent
@@ -21,7 +22,6 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.models import Base
 from app.settings import settings
-from app.tally import tally
 from tests.e2e.conftest import Service
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
@@ -46,7 +46,6 @@ def forget_everything() -> None:
         process_redis.redis().close()
     process_redis.redis.cache_clear()
     _left_alone_until.clear()
-    tally.take()
     clear_contextvars()
 
 

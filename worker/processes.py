@@ -1,4 +1,4 @@
-"""What each Celery process does as it starts and ends: its log, its connections, its counts."""
+"""What each Celery process does as it starts and ends: its log, its connections."""
 
 import logging
 from typing import Any
@@ -10,14 +10,12 @@ from celery.signals import (
     task_postrun,
     task_prerun,
     worker_process_init,
-    worker_process_shutdown,
     worker_ready,
 )
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
 from app.connections import forget_connections_of_the_parent, serve
-from app.metrics import shipping
 from app.settings import misspelt_settings, settings
 
 # A line for each task sent, received and done says nothing; the ledger says what was issued.
@@ -51,12 +49,6 @@ def _log_as_beat(**_: Any) -> None:
 def _after_fork(**_: Any) -> None:
     forget_connections_of_the_parent()
     serve()
-    shipping.start()
-
-
-@worker_process_shutdown.connect
-def _before_end(**_: Any) -> None:
-    shipping.ship()
 
 
 @task_prerun.connect

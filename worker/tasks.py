@@ -8,6 +8,7 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
 from app import batches, hints, last_runs, logs
+from app.counters import AUDITS, CLAIMED, RESUBMITTED, SWEEPS, Counts, count
 from app.database import snapshot, transaction
 from app.hints import Hint
 from app.ledger import audit as ledger_audit
@@ -25,7 +26,6 @@ from app.queue import (
     celery,
     submit,
 )
-from app.tally import AUDITS, CLAIMED, RESUBMITTED, SWEEPS, tally
 
 # Work in steps, each a transaction of its own. What is left after so many waits for the next run.
 _FORGET_STEP = 1_000
@@ -51,11 +51,11 @@ def issue(
     """
     done: list[int] = []
 
-    def tell(batch_ids: Sequence[int], has_left: bool, *, found_owner: bool = False) -> None:
+    def tell(batch_ids: Sequence[int], has_left: bool, counts: Counts, *, found_owner: bool = False) -> None:
         done.extend(batch_ids)
-        hints.publish(Hint(organization_id, list(batch_ids), has_left, found_owner, asked_for=batch_id))
+        hints.publish(Hint(organization_id, list(batch_ids), has_left, found_owner, asked_for=batch_id), counts)
 
-    if drain(organization_id, announce=tell, found_owner=partial(tell, [], False, found_owner=True)):
+    if drain(organization_id, announce=tell, found_owner=partial(tell, [], False, {}, found_owner=True)):
         submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
     return done
 
@@ -69,9 +69,7 @@ def sweep() -> None:
         submit(organization_id)
     if waiting:
         _log.info("resubmitted", organization_ids=waiting)
-        tally.count(RESUBMITTED, len(waiting))
-    tally.count(SWEEPS)
-    last_runs.note_sweep()
+    last_runs.note_sweep({SWEEPS.field(): 1, RESUBMITTED.field(): len(waiting)})
 
 
 @celery.task(name=CLAIM_CROSSED, send_events=False)
@@ -86,7 +84,7 @@ def claim_crossed(*, registered_within_s: float | None) -> None:
             break
     if claimed:
         _log.info("claimed_crossed", transactions=claimed)
-        tally.count(CLAIMED, claimed)
+        count({CLAIMED.field(): claimed})
 
 
 @celery.task(name=FOLD, send_events=False)
@@ -107,14 +105,14 @@ def audit() -> None:
             found = ledger_audit.audit(connection, time_limit_s=_AUDIT_TIME_LIMIT_S)
     except OperationalError as error:  # The time limit, or PostgreSQL is away.
         _log.warning("audit_not_finished", seconds=time.monotonic() - began, **logs.kind_of(error))
-        tally.count(AUDITS, 1, "not_finished")
+        count({AUDITS.field("not_finished"): 1})
         return
     seconds = time.monotonic() - began
     try:
         last_runs.note_audit(seconds=seconds, breaches=len(found.breaches))
     except RedisError as error:
         _log.warning("audit_not_noted", **logs.kind_of(error))
-    tally.count(AUDITS, 1, "not_balanced" if found.breaches else "balanced")
+    count({AUDITS.field("not_balanced" if found.breaches else "balanced"): 1})
     (_log.error if found.breaches else _log.info)(
         "audited",
         seconds=seconds,

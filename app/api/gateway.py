@@ -11,15 +11,13 @@ from collections import Counter
 from itertools import count
 from typing import Any
 
-from app import logs
 from app.api import create_app
 from app.api.connection_share import ConnectionShare, HeldConnections
 from app.api.gateway_worker import GatewayLogger, GatewayWorker
 from app.api.sending.wait_slots import THREADS
 from app.connections import FRONT_ANSWER_TIMEOUT_S, forget_connections_of_the_parent, serve
 from app.errors import SettingsError
-from app.metrics import processes
-from app.metrics.requests import watch_connections
+from app.metrics.requests import forget_connections_of, watch_connections
 from app.settings import settings
 
 try:
@@ -67,11 +65,6 @@ logger_class = GatewayLogger
 control_socket_disable = True
 
 
-def on_starting(server: Any) -> None:
-    """Before the processes are forked, so that all of them count into one directory."""
-    processes.share()
-
-
 # So many new objects, not Python's 700, before the collector looks for those that nobody needs.
 _COLLECT_AFTER = 20_000
 
@@ -114,22 +107,12 @@ def post_fork(server: Any, worker: Any) -> None:
     serve(answer_timeout_s=FRONT_ANSWER_TIMEOUT_S)
     if worker.core is not None:
         os.sched_setaffinity(0, {worker.core})
-    processes.take_slot()
     watch_connections()
-    logs.output.write_together()
-
-
-def worker_exit(server: Any, worker: Any) -> None:
-    logs.output.flush()
 
 
 def child_exit(server: Any, worker: Any) -> None:
     worker.share.take_part(False, 0)  # However it has ended, nobody shall wait for it.
-    processes.forget(worker.pid)
-
-
-def on_exit(server: Any) -> None:
-    processes.remove()
+    forget_connections_of(worker.pid)
 
 
 def application() -> Any:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
+from app.counters import DRAINS, POSTPONED_BATCHES, Counts, count
 from app.database import is_locked_out, single_statement, together, transaction, transaction_then
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.queued import HAS_DUE, due_batches, postpone
-from app.ledger.report import report
-from app.tally import DRAINS, POSTPONED_BATCHES, tally
+from app.ledger.report import counts_of, report
 
 # After so many rounds, or so long, a busy organization makes room for the others: its owner asks for a fresh task.
 ROUNDS_MAX = 10
@@ -19,9 +19,9 @@ _TURN_S = 0.5
 # would else keep a process of the worker waiting, and they keep coming.
 _LEFT_ALONE_S = 2.0
 
-# Given the ids of the batches that a round has committed, and whether it was the last one: whoever accepts a batch
-# after that must ask for a drain again.
-Announce = Callable[[Sequence[int], bool], None]
+# Given the ids of the batches that a round has committed, whether it was the last one (whoever accepts a batch after
+# that must ask for a drain again), and what it adds to the counters.
+Announce = Callable[[Sequence[int], bool, Counts], None]
 
 _log = logs.logger()
 # Until when (`time.monotonic`), by organization, as far as this process knows.
@@ -59,7 +59,7 @@ def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[],
                 _leave_alone(organization_id)
                 return False
             _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
-            tally.count(DRAINS, 1, "failed")
+            count({DRAINS.field("failed"): 1})
             _one_at_a_time(organization_id, announce)
             continue
         if outcomes is None:
@@ -94,9 +94,9 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
             if is_locked_out(error):
                 return
             _log.error("batch_postponed", organization_id=organization_id, batch_id=batch_id, **logs.kind_of(error))
-            tally.count(POSTPONED_BATCHES)
             with transaction() as connection:
                 postpone(connection, batch_id)
+            count({POSTPONED_BATCHES.field(): 1})
             continue
         if outcomes is None:
             return
@@ -108,6 +108,6 @@ def _tell(
 ) -> None:
     """Tell the fronts, then the people, what one transaction that began at `began` (`perf_counter`) has committed."""
     seconds = time.perf_counter() - began
-    announce([outcome.batch_id for outcome in outcomes], is_done)
+    announce([outcome.batch_id for outcome in outcomes], is_done, counts_of(outcomes, seconds=seconds))
     if outcomes:
         report(organization_id, outcomes, seconds=seconds)

@@ -4,14 +4,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import process_redis
-from app.metrics import processes, shipping, state
+from app.metrics import DIRECTORY, state
+from app.metrics.work import work
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
@@ -24,7 +25,7 @@ class _Servers:
 
     def collect(self) -> Iterator[Metric]:
         client = process_redis.redis()
-        for read in (lambda: shipping.read(client), lambda: state.notes(client), state.broker, state.queue):
+        for read in (lambda: work(client), lambda: state.notes(client), state.broker, state.queue):
             yield from _all_or_none(read)
 
 
@@ -58,13 +59,9 @@ class Page:
 
 def _generate() -> bytes:
     registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=DIRECTORY)  # type: ignore[no-untyped-call]
     registry.register(_Servers())
-    counted = REGISTRY
-    directory = processes.directory()
-    if directory is not None:
-        counted = CollectorRegistry()
-        MultiProcessCollector(counted, path=str(directory))  # type: ignore[no-untyped-call]
-    return generate_latest(counted) + generate_latest(registry)
+    return generate_latest(registry)
 
 
 page = Page()

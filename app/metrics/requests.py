@@ -2,8 +2,10 @@
 
 import threading
 import time
+from functools import cache
 
 from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.multiprocess import mark_process_dead
 
 from app.connections import connections_in_use
 from app.settings import settings
@@ -33,31 +35,34 @@ _CONNECTIONS = Gauge(
 )
 _LOOK_EVERY_S = 1.0
 
-# Looking a child up by its labels is the dear part of counting, so each is looked up once.
-_children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-_waits: dict[int, Histogram] = {}
-
 
 def count_request(method: str, route: str, status: int, seconds: float) -> None:
     """Count one answer. `route` is the template of a route and never a path."""
-    key = (method, route, status)
-    children = _children.get(key)
-    if children is None:
-        children = _children[key] = (_REQUESTS.labels(method, route, str(status)), _SECONDS.labels(method, route))
-    counter, histogram = children
+    counter, histogram = _metrics_of(method, route, status)
     counter.inc()
     histogram.observe(seconds)
 
 
 def count_wait(status: int, seconds: float) -> None:
-    histogram = _waits.get(status)
-    if histogram is None:
-        histogram = _waits[status] = _WAIT_SECONDS.labels(str(status))
-    histogram.observe(seconds)
+    _wait_of(status).observe(seconds)
+
+
+# To look a metric up by its labels is the dear part of counting.
+@cache
+def _metrics_of(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return _REQUESTS.labels(method, route, str(status)), _SECONDS.labels(method, route)
+
+
+@cache
+def _wait_of(status: int) -> Histogram:
+    return _WAIT_SECONDS.labels(str(status))
 
 
 def watch_connections() -> None:
-    """Keep the figures of this process's connections up to date, from a thread of its own. Call it after the fork."""
+    """Keep the figures of this process's connections up to date, from a thread. Call it after the fork.
+
+    A thread, because any process may answer for all of them, and can read only what the others have written.
+    """
     _CONNECTIONS.labels("allowed").set(settings().database_connections_max)
     threading.Thread(target=_watch_connections, name="connections", daemon=True).start()
 
@@ -67,3 +72,8 @@ def _watch_connections() -> None:
     while True:
         in_use.set(connections_in_use())
         time.sleep(_LOOK_EVERY_S)
+
+
+def forget_connections_of(pid: int) -> None:
+    """Drop the figures of a dead process's connections; call it in the master. What the process has counted stays."""
+    mark_process_dead(pid)  # type: ignore[no-untyped-call]

@@ -34,9 +34,9 @@ def settled(service: Service) -> dict[tuple[str, ...], float]:
         looks.append(_of_callers(figures(service)))
         return looks[-1] == looks[-2]
 
-    # A page is kept for a second, and a worker ships once a second.
-    time.sleep(2.5)
-    until(agree, within_s=SEEN_WITHIN_S, every_s=2.5)
+    # A page is kept for a second.
+    time.sleep(1.5)
+    until(agree, within_s=SEEN_WITHIN_S, every_s=1.5)
     return looks[-1]
 
 

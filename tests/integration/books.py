@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, insert, text
 
-from app import api_keys, batches, organizations, users
+from app import api_keys, batches, counters, organizations, process_redis, users
 from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.batches import BatchRow, TransactionRow
 from app.connections import engine
@@ -117,7 +117,7 @@ def rounds_of(organization_id: int) -> list[list[int]]:
     rounds: list[list[int]] = []
     for _ in range(_DRAINS_MAX):
         if not drain(
-            organization_id, announce=lambda batch_ids, _: rounds.append(list(batch_ids)) if batch_ids else None
+            organization_id, announce=lambda batch_ids, *_: rounds.append(list(batch_ids)) if batch_ids else None
         ):
             return rounds
     raise AssertionError(f"something is always due and never issued; announced were {rounds}")
@@ -133,6 +133,12 @@ def issue_now(organization_id: int, emails: Sequence[str], amount: int, *, sandb
     batch_id = queue_batch(organization_id, emails, amount, sandbox=sandbox)
     drain_all(organization_id)
     return batch_id
+
+
+def counted(*fields: str) -> dict[str, float]:
+    """Return what the workers have counted, by the fields in Redis: these, or all."""
+    found = {str(field): float(amount) for field, amount in process_redis.redis().hgetall(counters.KEY).items()}
+    return {field: amount for field, amount in found.items() if not fields or field in fields}
 
 
 def has_due(organization_id: int) -> bool:

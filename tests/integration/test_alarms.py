@@ -61,5 +61,5 @@ def test_beat_is_said_not_to_work_soon_after_its_last_sweep(
     then = time.time() - swept_s_ago
     with monkeypatch.context() as past:
         past.setattr("time.time", lambda: then)
-        last_runs.note_sweep()
+        last_runs.note_sweep({})
     assert status._look_at_redis()["beat"] is works

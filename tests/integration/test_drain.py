@@ -120,10 +120,10 @@ def test_a_drain_that_reached_its_rounds_says_that_more_may_be_waiting(monkeypat
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
     announced: list[int] = []
-    assert drain.drain(organization_id, announce=lambda batch_ids, _: announced.extend(batch_ids)) is True
+    assert drain.drain(organization_id, announce=lambda batch_ids, *_: announced.extend(batch_ids)) is True
     assert announced == queued[:2]
     assert books.read_batch(organization_id, queued[2])[0].status == "queued"
-    assert drain.drain(organization_id, announce=lambda batch_ids, _: announced.extend(batch_ids)) is False
+    assert drain.drain(organization_id, announce=lambda batch_ids, *_: announced.extend(batch_ids)) is False
     assert announced == queued
 
 
@@ -132,7 +132,7 @@ def test_only_the_last_round_says_that_the_drain_has_left(monkeypatch: pytest.Mo
     organization_id = books.make_organization(100)
     a, b, c = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
     announced: list[tuple[list[int], bool]] = []
-    drain.drain(organization_id, announce=lambda batch_ids, has_left: announced.append((list(batch_ids), has_left)))
+    drain.drain(organization_id, announce=lambda batch_ids, has_left, _: announced.append((list(batch_ids), has_left)))
     assert announced == [([a], False), ([b], False), ([c], True)]
 
 
@@ -141,7 +141,7 @@ def test_batches_are_announced_only_when_everybody_can_see_them_issued() -> None
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
     seen: list[list[int]] = []
 
-    def look(announced: object, _: object) -> None:
+    def look(announced: object, *_: object) -> None:
         with transaction() as connection:
             seen.append(sorted(batches.final_among(connection, queued)))
         assert announced == queued
@@ -176,6 +176,6 @@ def test_a_drain_that_has_lasted_long_enough_makes_room_for_other_organizations(
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
     announced: list[int] = []
-    more = [drain.drain(organization_id, announce=lambda batch_ids, _: announced.extend(batch_ids)) for _ in queued]
+    more = [drain.drain(organization_id, announce=lambda batch_ids, *_: announced.extend(batch_ids)) for _ in queued]
     assert more == [True, True, False]
     assert announced == queued

@@ -131,5 +131,5 @@ def test_a_batch_that_comes_while_batches_are_tried_one_at_a_time_is_not_strande
     assert not books.has_due(organization_id)
 
 
-def _nobody(batch_ids: object, _: object) -> None:
+def _nobody(batch_ids: object, *_: object) -> None:
     raise AssertionError(f"{batch_ids} were announced by a worker that does not own the drain")

@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from app import counters
 from app.database import transaction
 from app.exchange import Exchange
 from app.ledger import issue
-from app.ledger.drain import _left_alone_until
+from app.ledger.drain import _left_alone_until, drain
 from app.ledger.queued import organizations_waiting
 from app.settings import INT64_MAX
-from app.tally import tally
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -115,19 +115,20 @@ def test_a_user_may_hold_more_points_than_64_bits_count() -> None:
     assert books.breaches() == []
 
 
-@pytest.mark.usefixtures("poison")
+@pytest.mark.usefixtures("poison", "broker")
 def test_a_round_that_failed_is_counted_as_failed_and_each_batch_tried_after_it_as_a_round_of_its_own() -> None:
     organization_id = books.make_organization(100)
     for address in (ANN, MALLORY, BOB):
         books.queue_batch(organization_id, [address], 10)
-    books.drain_all(organization_id)
-    counted = tally.take()
+    drain(organization_id, announce=lambda _batch_ids, _has_left, counts: counters.count(counts))
+    counted = books.counted()
     assert {field: count for field, count in counted.items() if field.startswith("points_drains|")} == {
         "points_drains|failed": 1,
         "points_drains|done": 2,
     }
     assert sum(count for field, count in counted.items() if _is_bucket(field, "points_issue_seconds")) == 2
     assert counted["points_drain_batches|1"] == counted["points_drain_recipients|1"] == 2
+    assert counted["points_postponed_batches"] == 1
 
 
 def _is_bucket(field: str, histogram: str) -> bool:

@@ -9,6 +9,7 @@ from redis.exceptions import RedisError
 
 from app import hints, last_runs, process_redis
 from app.api import create_app
+from app.counters import POINTS, POSTPONED_BATCHES, SWEEPS, count
 from tests.crash.proxy import Proxy
 from tests.integration import books
 
@@ -49,10 +50,11 @@ def test_to_tell_a_silent_redis_something_ends(proxy: Proxy, events: list[Mutabl
     hints.publish(hint(1))
     proxy.tell("hole")
     began = time.monotonic()
-    hints.publish(hint(2))
-    last_runs.note_sweep()
+    hints.publish(hint(2), {POINTS.field("live"): 5})
+    last_runs.note_sweep({SWEEPS.field(): 1})
+    count({POSTPONED_BATCHES.field(): 1})
     assert time.monotonic() - began < 10
-    assert [event["event"] for event in events] == ["hint_lost", "sweep_not_noted"]
+    assert [event["event"] for event in events] == ["hint_lost", "sweep_not_noted", "counts_lost"]
 
 
 @pytest.mark.usefixtures("database")

@@ -1,8 +1,7 @@
-"""How gunicorn runs the application: its patience, its cores and files, what is checked first and told last."""
+"""How gunicorn runs the application: its patience, its cores and files, what is checked first."""
 
 import importlib
 import sys
-import threading
 from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 
@@ -10,7 +9,6 @@ import pytest
 
 from app import connections
 from app.local import parts
-from app.log_output import Output
 
 # What the hooks ask of gunicorn's settings.
 _CFG = SimpleNamespace(reuse_port=False)
@@ -39,27 +37,12 @@ def test_the_gateway_is_more_patient_than_any_wait(wait_s: str, monkeypatch: pyt
     assert float(wait_s) < gateway.graceful_timeout < gateway.timeout
 
 
-def test_what_a_web_process_told_last_is_written_before_it_ends(
-    gateway: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[bytes] = []
-    monkeypatch.setattr("os.write", lambda _, piece: written.append(piece))
-    output = Output()
-    output._is_waited_for = threading.Event()  # As after `write_together`, with a thread that does not come to it.
-    monkeypatch.setattr(gateway.logs, "output", output)
-    output.write_soon(b"the last\n")
-    assert written == []
-    gateway.worker_exit(None, None)
-    assert written == [b"the last\n"]
-
-
 def test_a_web_process_takes_no_server_that_only_reads_and_waits_for_none_longer_than_callers_would(
     gateway: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "_serves", False)
     monkeypatch.setattr(connections, "_answer_timeout_s", None)
-    for name in ("processes.take_slot", "watch_connections", "logs.output.write_together"):
-        monkeypatch.setattr(f"app.api.gateway.{name}", lambda: None)
+    monkeypatch.setattr(gateway, "watch_connections", lambda: None)
     gateway.post_fork(None, SimpleNamespace(core=None))
     assert (connections._serves, connections._answer_timeout_s) == (True, connections.FRONT_ANSWER_TIMEOUT_S)
 

@@ -19,14 +19,14 @@ def redis() -> Iterator[FakeRedis]:
 
 
 def test_a_sweep_that_cannot_be_noted_has_run_all_the_same(events: list[MutableMapping[str, Any]]) -> None:
-    last_runs.note_sweep()  # Redis is out of reach.
+    last_runs.note_sweep({})  # Redis is out of reach.
     assert [event["event"] for event in events] == ["sweep_not_noted"]
 
 
 def test_how_long_ago_a_sweep_ran_is_known_once_one_ran(redis: FakeRedis, monkeypatch: pytest.MonkeyPatch) -> None:
     assert last_runs.swept_s_ago(redis) is None
     monkeypatch.setattr("time.time", lambda: 1_000.0)
-    last_runs.note_sweep()
+    last_runs.note_sweep({})
     monkeypatch.setattr("time.time", lambda: 1_007.5)
     assert last_runs.swept_s_ago(redis) == pytest.approx(7.5)
     monkeypatch.setattr("time.time", lambda: 999.0)  # A clock that was set back.

@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from app import logs
 
 ROOT = Path(__file__).parents[2]
-_EVENT = re.compile(r"_log\.\w+\(\s*\"(\w+)\"|_log\.info\)\(\s*\"(\w+)\"|name = \"(\w+)\"")
+_EVENT = re.compile(r"_log\.\w+\(\s*\"(\w+)\"|_log\.info\)\(\s*\"(\w+)\"|\"event\": \"(\w+)\"")
 
 
 @pytest.fixture
@@ -96,20 +95,10 @@ def test_a_long_line_of_at_signs_and_dots_is_masked_in_no_time(written: list[str
     assert last(written)["message"] == "Error handling request ***"
 
 
-def test_what_a_library_warns_of_is_written_at_once_and_what_it_only_tells_may_wait(
-    written: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        logs.output, "_is_waited_for", threading.Event()
-    )  # As after `write_together`, without its thread.
-    logs.configure("web", log_format="text")
-    logging.getLogger("gunicorn.error").info("told")
-    assert written == []
-    logging.getLogger("gunicorn.error").warning("warned of")
-    [together] = written
-    assert together.index("told") < together.index("warned of")
-    logging.getLogger("gunicorn.error").log(35, "of a level of its own")
-    assert "of a level of its own" in written[-1]
+def test_a_line_of_a_level_of_a_library_s_own_is_told_as_well(written: list[str]) -> None:
+    logs.configure("web", log_format="json")
+    logging.getLogger("some.library").log(35, "of a level of its own")
+    assert last(written)["message"] == "of a level of its own"
 
 
 def test_of_an_exception_its_kind_and_place_are_told_and_never_its_text(written: list[str]) -> None:
@@ -163,14 +152,6 @@ def test_a_task_that_failed_is_named_without_the_text_of_its_error(written: list
     assert "ada" not in written[-1]
 
 
-def test_a_reader_that_is_gone_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr("os.write", broken)
-    logs.logger().info("drained")
-
-
 def test_every_event_is_described_and_every_description_has_its_event() -> None:
     logged = {
         next(filter(None, names))
@@ -178,7 +159,7 @@ def test_every_event_is_described_and_every_description_has_its_event() -> None:
         for file in (ROOT / folder).rglob("*.py")
         for names in _EVENT.findall(file.read_text())
         if "_log" in file.read_text() or file.name == "logs.py"
-    } | {"message"}
+    }
     section = (ROOT / "docs" / "observing.md").read_text().partition("| event | level |")[2].partition("\n\n")[0]
     described = {name for row in section.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert described == logged

@@ -4,8 +4,7 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from app.ledger.issue import Outcome
-from app.ledger.report import report
-from app.tally import tally
+from app.ledger.report import counts_of, report
 
 _PAID = Outcome(batch_id=1, sandbox=False, amount=10, recipients=3, debited_count=3)
 _PARTLY = Outcome(batch_id=2, sandbox=False, amount=7, recipients=5, debited_count=2)
@@ -14,8 +13,7 @@ _REFUSED = Outcome(batch_id=4, sandbox=True, amount=1, recipients=2, debited_cou
 
 
 def test_each_batch_recipient_and_point_is_counted_under_its_mode_and_its_end() -> None:
-    report(1, [_PAID, _PARTLY, _SANDBOX, _REFUSED], seconds=0.02)
-    counts = tally.take()
+    counts = counts_of([_PAID, _PARTLY, _SANDBOX, _REFUSED], seconds=0.02)
     families = ("points_final_batches", "points_recipients", "points_issued_points", "points_drains")
     assert {field: count for field, count in counts.items() if field.split("|")[0] in families} == {
         "points_drains|done": 1,
@@ -30,6 +28,11 @@ def test_each_batch_recipient_and_point_is_counted_under_its_mode_and_its_end() 
         "points_issued_points|sandbox": 9,
     }
     assert (counts["points_drain_batches|sum"], counts["points_drain_recipients|sum"]) == (4, 14)
+    assert (counts["points_issue_seconds|0.025"], counts["points_issue_seconds|sum"]) == (1, 0.02)
+
+
+def test_a_round_that_found_nothing_to_issue_is_not_counted() -> None:
+    assert counts_of([], seconds=0.02) == {}
 
 
 def test_one_line_names_every_batch_of_a_round(events: list[MutableMapping[str, Any]]) -> None:

@@ -1,15 +1,11 @@
-"""What a worker's process does as it starts and ends: which servers it takes, and what becomes of its counts."""
+"""What a worker's process does as it starts: which servers it takes."""
 
-from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
 
 import pytest
-from fakeredis import FakeRedis
 
-from app import connections, process_redis
-from app.metrics import shipping
-from app.tally import SWEEPS, tally
+from app import connections
 
 
 @pytest.fixture
@@ -21,17 +17,5 @@ def processes() -> ModuleType:
 def test_a_worker_takes_no_server_that_only_reads(processes: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_serves", False)
     monkeypatch.setattr(connections, "_answer_timeout_s", None)
-    monkeypatch.setattr(shipping, "start", lambda: None)
     processes._after_fork()
     assert (connections._serves, connections._answer_timeout_s) == (True, None)
-
-
-def test_what_a_worker_has_counted_last_is_shipped_before_it_ends(
-    processes: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with FakeRedis(decode_responses=True) as redis:
-        monkeypatch.setattr(process_redis, "redis", lru_cache(lambda: redis))
-        tally.count(SWEEPS)
-        processes._before_end()
-        shown = {metric.name: [sample.value for sample in metric.samples] for metric in shipping.read(redis)}
-    assert shown["points_sweeps"] == [1]

@@ -1,4 +1,4 @@
-"""What workers count on its way through Redis, and the page when a server is away."""
+"""What workers count, by way of Redis, and the page when a server is away."""
 
 from functools import lru_cache
 from types import SimpleNamespace
@@ -11,14 +11,15 @@ from flask.testing import FlaskClient
 from prometheus_client.core import CollectorRegistry
 
 from app import last_runs, process_redis, queue
-from app.metrics import shipping, state
+from app.counters import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, count
+from app.metrics import state
 from app.metrics.page import Page, page
-from app.tally import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, Tally
+from app.metrics.work import work
 
 
 @pytest.fixture
 def redis(monkeypatch: pytest.MonkeyPatch) -> FakeRedis:
-    """Give the module a Redis of its own; `connected` takes it away and brings it back."""
+    """Give the module a Redis of its own."""
     client = FakeRedis(server=FakeServer(), decode_responses=True)
     monkeypatch.setattr(process_redis, "redis", lru_cache(lambda: client))
     return client
@@ -27,30 +28,18 @@ def redis(monkeypatch: pytest.MonkeyPatch) -> FakeRedis:
 def sample(client: Any, name: str, **labels: str) -> float | None:
     class Read:
         def collect(self) -> Any:
-            return shipping.read(client)
+            return work(client)
 
     registry = CollectorRegistry()
     registry.register(Read())
     return registry.get_sample_value(name, labels)
 
 
-def test_what_many_processes_count_is_added_up(redis: FakeRedis) -> None:
+def test_what_many_rounds_count_is_added_up(redis: FakeRedis) -> None:
     for amount in (3, 4):
-        counted = Tally()
-        counted.count(POINTS, amount, "live")
-        counted.count(SWEEPS)
-        shipping.ship(counted)
-        shipping.ship(counted)  # Nothing is shipped twice.
+        count({POINTS.field("live"): amount, SWEEPS.field(): 1})
     assert sample(redis, "points_issued_points_total", mode="live") == 7
     assert sample(redis, "points_sweeps_total") == 2
-
-
-def test_a_forked_process_ships_nothing_that_its_parent_has_counted_and_waits_for_no_lock_of_its_parent() -> None:
-    counted = Tally()
-    counted.count(SWEEPS)
-    with counted._lock:  # As another thread of the parent may have held it at the fork.
-        counted.forget_lock_of_the_parent()
-        assert counted.take() == {}
 
 
 @pytest.mark.parametrize(
@@ -63,26 +52,11 @@ def test_a_forked_process_ships_nothing_that_its_parent_has_counted_and_waits_fo
 def test_a_histogram_puts_a_value_into_every_bucket_from_its_own_on(
     redis: FakeRedis, values: list[int], buckets: dict[str, int]
 ) -> None:
-    counted = Tally()
     for value in values:
-        counted.observe(DRAIN_BATCHES, value)
-    shipping.ship(counted)
+        count(DRAIN_BATCHES.observed(value))
     assert {le: sample(redis, "points_drain_batches_bucket", le=le) for le in buckets} == buckets
     assert sample(redis, "points_drain_batches_sum") == sum(values)
     assert sample(redis, "points_drain_batches_count") == len(values)
-
-
-def test_while_redis_is_away_counts_are_kept_and_nothing_fails(redis: FakeRedis) -> None:
-    counted = Tally()
-    server = redis.connection_pool.connection_kwargs["server"]
-    server.connected = False
-    for _ in range(2):
-        counted.count(POINTS, 5, "sandbox")
-        shipping.ship(counted)
-    server.connected = True
-    counted.count(POINTS, 1, "sandbox")
-    shipping.ship(counted)
-    assert sample(redis, "points_issued_points_total", mode="sandbox") == 11
 
 
 def test_what_an_alert_waits_for_is_zero_before_it_happens(redis: FakeRedis) -> None:
@@ -131,7 +105,7 @@ def test_what_nobody_has_noted_is_absent_and_what_was_noted_is_there(
 ) -> None:
     assert list(state.notes(redis)) == []
     monkeypatch.setattr("time.time", lambda: 1_000.0)
-    last_runs.note_sweep()
+    last_runs.note_sweep({SWEEPS.field(): 1})
     last_runs.note_audit(seconds=1.5, breaches=2)
     assert {metric.name: metric.samples[0].value for metric in state.notes(redis)} == {
         "points_last_sweep_timestamp_seconds": 1_000.0,

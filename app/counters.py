@@ -1,13 +1,22 @@
-"""What workers count: kept in the memory of a process until `app/metrics/shipping.py` adds it to Redis.
+"""Counters of the workers: what is counted, and one hash in Redis to which the workers of all machines add it."""
 
-Counting is a dictionary and a lock, about a microsecond, so that a drain may count without a thought.
-"""
-
-import threading
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from redis.client import Pipeline
+from redis.exceptions import RedisError
+
+from app import logs, process_redis
+
+KEY = "points:work"
+SUM = "sum"
+
+# What to add, by the field of the hash: a family's name, the values of its labels, and for a histogram the upper limit
+# of a bucket, or `sum`.
+Counts = Mapping[str, float]
+
+_log = logs.logger()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,6 +32,16 @@ class Family:
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     known: tuple[tuple[str, ...], ...] = ()
+
+    def field(self, *values: str) -> str:
+        """Return the field of a counter; `values` are those of its labels, in their order, and hold no bar."""
+        return "|".join((self.name, *values))
+
+    def observed(self, value: float) -> dict[str, float]:
+        """Return what a value adds to a histogram."""
+        place = bisect_left(self.buckets, value)
+        bucket = f"{self.buckets[place]:g}" if place < len(self.buckets) else "+Inf"
+        return {self.field(bucket): 1, self.field(SUM): value}
 
 
 DRAINS = Family(
@@ -75,48 +94,18 @@ FAMILIES = (
     *(POSTPONED_BATCHES, SWEEPS, RESUBMITTED, CLAIMED, AUDITS),
 )
 
-# A field of the Redis hash: the family's name, the values of its labels, and for a histogram the upper
-# limit of a bucket, or `sum`. No value of a label holds a bar.
-SEPARATOR = "|"
-SUM = "sum"
+
+def add(counts: Counts, pipeline: Pipeline) -> None:
+    """Put counts among the commands of a pipeline, which the caller executes."""
+    for field, amount in counts.items():
+        pipeline.hincrbyfloat(KEY, field, amount)
 
 
-class Tally:
-    """Counts by field, given away whole by `take` and taken back by `give_back` when nobody wanted them."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counts: defaultdict[str, float] = defaultdict(float)
-
-    def count(self, family: Family, amount: float = 1, *labels: str) -> None:
-        """Add to a counter; `labels` are the values, in the family's order."""
-        field = SEPARATOR.join((family.name, *labels))
-        with self._lock:
-            self._counts[field] += amount
-
-    def observe(self, family: Family, value: float) -> None:
-        """Put a value into the buckets of a histogram."""
-        place = bisect_left(family.buckets, value)
-        bucket = f"{family.buckets[place]:g}" if place < len(family.buckets) else "+Inf"
-        with self._lock:
-            self._counts[f"{family.name}{SEPARATOR}{bucket}"] += 1
-            self._counts[f"{family.name}{SEPARATOR}{SUM}"] += value
-
-    def take(self) -> Mapping[str, float]:
-        """Return what was counted since the last time, and start anew."""
-        with self._lock:
-            counts, self._counts = self._counts, defaultdict(float)
-        return counts
-
-    def give_back(self, counts: Mapping[str, float]) -> None:
-        with self._lock:
-            for field, amount in counts.items():
-                self._counts[field] += amount
-
-    def forget_lock_of_the_parent(self) -> None:
-        """Call in a forked child: the parent's lock may have been held, and its counts are the parent's to ship."""
-        self._lock = threading.Lock()
-        self._counts = defaultdict(float)
-
-
-tally = Tally()
+def count(counts: Counts) -> None:
+    """Add counts at once. Never fails: with Redis away they are lost, and the books do not depend on them."""
+    try:
+        with process_redis.redis().pipeline(transaction=False) as pipeline:
+            add(counts, pipeline)
+            pipeline.execute()
+    except RedisError as error:
+        _log.warning("counts_lost", **logs.kind_of(error))
