@@ -96,7 +96,7 @@ def messages() -> list[int]:
 def issue(organization_id: int = 1, *, asked_for: int | None = None, tells: bool = True) -> None:
     """Drain as a worker does whose message names a batch, and tell the fronts."""
 
-    def announce(batch_ids: Sequence[int], has_left: bool) -> None:
+    def announce(batch_ids: Sequence[int], has_left: bool, _: object) -> None:
         if tells:
             hints.publish(Hint(organization_id, list(batch_ids), has_left, asked_for=asked_for))
 
