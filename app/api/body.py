@@ -1,7 +1,6 @@
 """Reading a request's body: its type, its size, its bytes. What is in it, `schemas` checks."""
 
 from flask import request
-from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 
 from app.settings import settings
@@ -14,7 +13,7 @@ def json_bytes() -> bytes:
 
     Raises:
         UnsupportedMediaType: it is not declared as `application/json`, or it is compressed.
-        BadRequest: it breaks off, or is not framed as HTTP says.
+        BadRequest: it breaks off, or comes too slowly.
         RequestEntityTooLarge: it is longer than `POINTS_BODY_BYTES_MAX`.
     """
     environ, limit = request.environ, settings().body_bytes_max
@@ -27,10 +26,10 @@ def json_bytes() -> bytes:
         # From the server as it is: the streams that Werkzeug puts around it take longer than all else here.
         # One byte more than may be sent, so that a body without a length can be seen to be too long.
         body: bytes = environ["wsgi.input"].read(limit + 1 if length is None else length)
-    except (ParseException, OSError):
-        raise BadRequest("The body ended early, or its chunks are not well-formed.") from None
+    except OSError:
+        raise BadRequest("The body ended early, or came too slowly.") from None
     if len(body) < (length or 0):
-        raise BadRequest("The body ended before its Content-Length, or came too slowly.")
+        raise BadRequest("The body ended before its Content-Length.")
     if len(body) > limit:
         raise RequestEntityTooLarge
     return body

@@ -35,7 +35,13 @@ def test_a_load_that_is_refused_measures_nothing(service: Service) -> None:
 
 def test_two_checkouts_are_compared_each_with_its_own_code_in_all_parts(tmp_path: Path) -> None:
     before = _checkout(tmp_path)
-    modules = ["app/cli/up.py", "app/api/gateway.py", "worker/tasks.py", "worker/schedule.py", "worker/flower.py"]
+    modules = [
+        "app/cli/up.py",
+        "app/api/gateway/worker.py",
+        "worker/tasks.py",
+        "worker/schedule.py",
+        "worker/flower.py",
+    ]
     for module in modules:
         with (before / module).open("a") as code:
             code.write("\nopen(__file__ + '.was_run', 'w').close()\n")

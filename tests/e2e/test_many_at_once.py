@@ -2,11 +2,8 @@
 
 import itertools
 import random
-import socket
-import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
 from sqlalchemy import text
 
@@ -21,17 +18,6 @@ def test_of_thirty_two_callers_who_each_want_the_whole_balance_one_gets_it(servi
     assert {answer.status_code for answer in answers} == {201}
     assert sorted(answer.json()["data"]["amount"] for answer in answers) == [0] * 31 + [1_000]
     assert service.balance(caller.live) == 0
-
-
-def test_a_caller_that_keeps_open_what_has_ended_holds_up_nobody(service: Service) -> None:
-    with ExitStack() as connections:
-        for _ in range(16):  # Some for each web process.
-            connection = connections.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: points\r\nConnection: close\r\n\r\n")
-            assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
-        began = time.monotonic()
-        assert {service.call("GET", "/healthz").status_code for _ in range(20)} == {200}
-        assert time.monotonic() - began < 8.0  # Each of them lingers for two seconds.
 
 
 def test_mixed_sends_of_several_organizations_at_once_leave_the_books_balanced(service: Service) -> None:

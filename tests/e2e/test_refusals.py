@@ -188,29 +188,6 @@ def test_chunks_that_are_none_behind_an_answer_bring_no_second_one(service: Serv
     assert (answer.status, answer.rest) == (404, b"")
 
 
-@pytest.mark.parametrize(
-    "request_bytes",
-    [
-        b"NONSENSE\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n",
-        b"POST /v1/points/send HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-        b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 70_000 + b"\r\n\r\n",
-    ],
-)
-def test_bytes_that_are_no_request_are_answered_in_the_envelope(service: Service, request_bytes: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
-        connection.sendall(request_bytes)
-        answer = b""
-        while chunk := connection.recv(65_536):
-            answer += chunk
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 400 ")
-    assert b"Via: 1.1 points" in head
-    assert b"Transfer-Encoding: chunked" in head
-    assert b'{"success":false,"data":null,"errors":{"request":[' in body
-
-
 def test_a_sane_request_id_comes_back_and_another_is_replaced(service: Service) -> None:
     assert service.call("GET", "/healthz", headers={"X-Request-Id": "abc-123"}).headers["X-Request-Id"] == "abc-123"
     odd = service.call("GET", "/healthz", headers={"X-Request-Id": "a" * 200}).headers["X-Request-Id"]

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from gunicorn.http.errors import InvalidHeader
 from werkzeug.test import TestResponse
 
 from app.api import create_app
@@ -114,8 +113,8 @@ class _Broken(io.RawIOBase):
 @both_calls
 @pytest.mark.parametrize(
     "stream",
-    [io.BytesIO(b'{"amount": 1'), _Broken(OSError("connection reset")), _Broken(InvalidHeader("a broken trailer"))],
-    ids=["ended early", "reset", "malformed"],
+    [io.BytesIO(b'{"amount": 1'), _Broken(OSError("connection reset"))],
+    ids=["ended early", "reset"],
 )
 def test_a_body_that_breaks_off_is_400(client: FlaskClient, path: str, stream: io.IOBase) -> None:
     response = client.post(

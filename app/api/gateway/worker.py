@@ -1,0 +1,151 @@
+"""The web process below the application: its log, callers that are slow, and what never becomes a request."""
+
+import contextlib
+import logging
+import time
+from email.utils import formatdate
+from http import HTTPStatus
+from socket import socket
+from typing import Any
+
+from gunicorn.glogging import Logger
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
+from gunicorn.workers.gthread import ThreadWorker
+from structlog.contextvars import clear_contextvars
+
+from app import logs
+from app.api import envelope
+from app.api.gateway.caller_socket import READ_S, CallerSocket
+from app.api.record import request_id_of, trace_id_of
+from app.errors import Faults
+from app.metrics.requests import NO_ROUTE, count_request
+from app.settings import misspelt_settings, settings
+
+# Of a body that nobody wanted to read, so many times the limit of bodies is read and thrown away.
+_DISCARDED_BODIES = 4
+# A caller whose connection ends with its answer has this long to read it and to close its side.
+_LINGER_S = 2.0
+
+_log = logs.logger()
+
+
+class _TwiceError(ParseException):
+    """A header that must be sent once came several times."""
+
+
+class GatewayLogger(Logger):
+    """gunicorn's log, without handlers of its own: its lines go the way of all others."""
+
+    def setup(self, cfg: Any) -> None:
+        self.error_log = logging.getLogger("gunicorn")  # By its own name, good news would say “error”.
+        super().setup(cfg)
+        logs.configure("web", log_format=settings().log_format)
+        for name, meant in misspelt_settings():
+            _log.warning("setting_not_known", name=name, meant=meant)
+        for log in (self.error_log, self.access_log):
+            log.handlers.clear()
+            log.propagate = True
+
+
+class GatewayWorker(ThreadWorker):
+    """gunicorn's thread worker: no caller holds it up for ever, and whatever it answers is in the envelope.
+
+    gunicorn has no setting or hook for either, so this is what we use of its inside. Four methods are overridden:
+    `handle`, with which a thread takes a request from a connection; `handle_request`, which answers it; `handle_error`,
+    which answers what is none; and `finish_request`, which the main thread calls at the end. They use the `sock`,
+    `data_ready` and `close` of a connection, and `nr_conns`, how many there are.
+    """
+
+    def handle(self, conn: Any) -> Any:
+        """Take one request from a connection, and close the connection if it was the last.
+
+        gunicorn would close it in the main thread, which waits up to two seconds for the caller to close its side,
+        and everybody else waits with it.
+        """
+        if type(conn.sock) is socket:
+            conn.sock = CallerSocket(fileno=conn.sock.detach())
+        conn.sock.read_until = time.monotonic() + READ_S
+        conn.data_ready = True  # Else gunicorn waits for it elsewhere, with a file more for each silent caller.
+        kept = super().handle(conn)
+        if not kept:
+            conn.sock.read_until = time.monotonic() + _LINGER_S
+            with contextlib.suppress(OSError):  # It has been closed already.
+                conn.close(graceful=True)
+        return kept
+
+    def finish_request(self, conn: Any, fs: Any) -> None:
+        """Keep a connection for its next request; one that was closed is only counted."""
+        if conn.sock.fileno() == -1:
+            self.nr_conns -= 1
+        else:
+            super().finish_request(conn, fs)
+
+    def handle_request(self, req: Any, conn: Any) -> bool:
+        """Answer a request, and read what the application left of its body.
+
+        Many callers write all of a body before they read: were the connection closed under them, they would see that,
+        and not the answer.
+        """
+        # WSGI would make one value of them: another key. gunicorn writes the names so.
+        if sum(name == "IDEMPOTENCY-KEY" for name, _ in req.headers) > 1:
+            raise _TwiceError
+        kept = super().handle_request(req, conn)
+        return _discard(req.body) and kept
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Answer 400 to bytes that are no request, and 500 to a fault below the application.
+
+        gunicorn's own answer is a page of HTML, and its line in the log may hold an address.
+        """
+        clear_contextvars()
+        request_id = request_id_of(None if req is None else dict(req.headers).get("X-REQUEST-ID"))
+        told = {"request_id": trace_id_of(request_id), **logs.kind_of(exc)}
+        if isinstance(exc, ParseException):
+            status, faults = HTTPStatus.BAD_REQUEST, self._faults(exc)
+            _log.warning("not_a_request", status=status.value, **told)
+        else:
+            sentence = f"Something went wrong on our side. Quote the request id {request_id} when you report it."
+            status, faults = HTTPStatus.INTERNAL_SERVER_ERROR, {"service": [sentence]}
+            _log.error("request_failed", places=logs.places_of(exc.__traceback__), **told)
+        count_request(*NO_ROUTE, status.value, 0.0)
+        with contextlib.suppress(OSError):  # The caller was gone before it could be answered.
+            client.sendall(_answer(status, faults, request_id))
+
+    def _faults(self, error: ParseException) -> Faults:
+        """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
+        if isinstance(error, _TwiceError):
+            return {"idempotency_key": ["The Idempotency-Key must be sent once, but came several times."]}
+        sentence = "The bytes sent are not a well-formed HTTP request."
+        if isinstance(error, LimitRequestLine):
+            sentence = f"The request line must have at most {self.cfg.limit_request_line} bytes, but has more."
+        if isinstance(error, LimitRequestHeaders):
+            lines, size = self.cfg.limit_request_fields, self.cfg.limit_request_field_size
+            sentence = f"The request must have at most {lines} headers of at most {size} bytes each, but has more."
+        return {"request": [sentence]}
+
+
+def _discard(body: Any) -> bool:
+    """Read a body to its end; tell whether another request may follow it."""
+    remaining = _DISCARDED_BODIES * settings().body_bytes_max
+    try:
+        while remaining > 0 and (piece := body.read(65_536)):
+            remaining -= len(piece)
+    except (ParseException, OSError):  # Where the next request begins is unknown.
+        return False
+    return remaining > 0
+
+
+def _answer(status: HTTPStatus, faults: Faults, request_id: str) -> bytes:
+    """Return an error in the envelope as it is sent, with the headers that the interface document gives a 400."""
+    body = envelope.failure_document(faults)
+    headers = envelope.HEADERS | {
+        "Server": "gunicorn",
+        "Date": formatdate(usegmt=True),
+        "Connection": "close",
+        "Transfer-Encoding": "chunked",
+        "Content-Type": "application/json",
+        "X-Request-Id": request_id,
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{lines}\r\n"
+    return head.encode() + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
