@@ -16,7 +16,7 @@ from app.database import is_away, single_statement
 _GROUP_SENDS_MAX = 64
 _GROUP_RECIPIENTS_MAX = 10_000
 # Callers who were answered together send again within this time, and are accepted together again.
-_LINGER_S = 0.002
+_LINGER_S = 0.001
 
 
 class _Member:
@@ -66,8 +66,7 @@ class Accepting:
         return member.outcome
 
     def _accept_group(self) -> None:
-        if self._lingers:
-            time.sleep(_LINGER_S)
+        self._linger()
         group = self._next_group()
         outcomes: Sequence[Acceptance | Exception] = [RuntimeError("The group was not accepted.")] * len(group)
         try:
@@ -77,6 +76,13 @@ class Accepting:
                 member.outcome = outcome
                 member.woken.set()
             self._lingers = len(group) > 1
+
+    def _linger(self) -> None:
+        """After a group of several, wait for more as long as more keep coming."""
+        seen = 0
+        while self._lingers and seen < len(self._waiting) < _GROUP_SENDS_MAX:
+            seen = len(self._waiting)
+            time.sleep(_LINGER_S)
 
     def _next_group(self) -> list[_Member]:
         group: list[_Member] = []
