@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from app.api import create_app
-from app.api.openapi import document
 from app.api.openapi.answers import ENVELOPES
+from app.api.openapi.description import document
 from app.settings import settings
 
 
@@ -92,14 +92,14 @@ def test_every_property_parameter_and_header_is_described(described: dict[str, A
     for _, _, operation in _operations(described):
         parts |= {f"{operation['operationId']} {part.get('name')}": part for part in operation["parameters"]}
 
-    def description(part: dict[str, Any]) -> str | None:
+    def is_described(part: dict[str, Any]) -> bool:
         """A part that only refers to another has its description from there."""
-        if "$ref" not in part:
-            return part.get("description")
-        _, _, kind, name = part["$ref"].split("/")
-        return part.get("description") or components[kind][name].get("description")
+        if "$ref" in part and "description" not in part:
+            _, _, kind, name = part["$ref"].split("/")
+            return is_described(components[kind][name])
+        return bool(part.get("description"))
 
-    assert [name for name, part in parts.items() if not description(part)] == []
+    assert [name for name, part in parts.items() if not is_described(part)] == []
 
 
 def test_every_answer_names_the_headers_that_all_have(described: dict[str, Any]) -> None:

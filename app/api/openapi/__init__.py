@@ -10,7 +10,7 @@ from functools import lru_cache
 import orjson
 from flask import Blueprint, Response
 
-from app.api.openapi.document import document
+from app.api.openapi.description import document
 from app.settings import Settings, settings
 
 blueprint = Blueprint("openapi", __name__)
