@@ -55,18 +55,18 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "id of a batch": [_parameter("path", "id", "The `additional_data.batch_id` of the send.", _ID, example=1)],
     "id of a transaction": [_parameter("path", "id", "The `id` of the transaction.", _ID, example=131_072)],
     "page of batches": _page(
-        "In which this address has a transaction, so an issued one.",
+        "With a transaction of this address, so issued.",
         "Accepted",
-        "In which at least one transaction has this `{}`, and the other flags that are asked for.",
+        "With at least one transaction that has this `{}` and the other flags that are asked for.",
     ),
     "page of transactions": _page("Of this address.", "Issued", "That have this `{}`."),
 }
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
-at the end. A page may hold fewer rows, even none, and yet have a next one: it looks at no more than {LOOKED_AT_MAX:,}
-rows, however rare those that are asked for are. Whatever is issued or claimed between two pages, no row comes twice,
-and none that was there before the first page is left out. A cursor stays good for ever. Parameters that are not
-listed are ignored; the faults of all others are named in one 400."""
+at the end. A page may hold fewer rows, even none, and still have a next one, because it looks at no more than
+{LOOKED_AT_MAX:,} rows. Whatever is issued or claimed between two pages, no row comes twice, and no row that was there
+before the first page is left out. A cursor does not expire. Parameters that are not listed are ignored; the faults of
+all others are named in one 400."""
 
 
 class Recipient(RootModel[Annotated[str, Field(pattern="@", json_schema_extra={"format": "idn-email"})]]):
