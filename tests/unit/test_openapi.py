@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from app.api import create_app
-from app.api.openapi.answers import ENVELOPES
 from app.api.openapi.description import document
+from app.api.openapi.envelopes import ENVELOPES
 from app.settings import settings
 
 

@@ -5,7 +5,8 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
-from app.api.openapi.failures import EXAMPLES, REFUSALS
+from app.api.openapi.calls import REFUSALS
+from app.api.openapi.failures import EXAMPLES
 from tests.unit.answers import AUTHORIZED, envelope_of
 
 _PATH = "/v1/organization"

@@ -1,8 +1,8 @@
 """`GET /openapi.json`: the interface in OpenAPI 3.1, made of pydantic's models and one table of calls.
 
-To add a call, add it to `calls.toml`, and a refusal that no call had yet to `refusals.toml`. Add a model of what it
-answers to `answers.py`, with a description and an example of each field, and one of its body to `requests.py`. Name an
-example in `examples.py` and play it in `tests/e2e/openapi/scenes.py`: the tests name whatever is missing.
+To add a call, write its block in `calls.toml`, and one in `refusals.toml` for a refusal that no call had before.
+Describe what it answers in `answers.py`, each field with an example, and its body in `requests.py`. Play its examples
+in `tests/e2e/openapi/scenes.py`; where one differs from the fields' own examples, `examples.py` says in what.
 """
 
 from functools import lru_cache

@@ -1,11 +1,11 @@
-"""What the service answers, as models that only describe: `app/api/envelope.py` renders, ten times as fast.
+"""The data of answers, and what stands beside it, as models that only describe.
 
-Their docstrings are for callers: they become the descriptions of the schemas.
+`app/api/envelope.py` renders the answers, ten times as fast. A model's docstring is for callers: it describes a schema.
 """
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, WithJsonSchema, create_model
+from pydantic import BaseModel, Field
 
 
 def says(description: str, *example: Any, **more: Any) -> Any:
@@ -17,9 +17,6 @@ Id = Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]
 Points = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
 Time = Annotated[str, Field(pattern=_TIME, json_schema_extra={"format": "date-time"})]
-# What is always null: an object or null, because some generators of clients know no type that is only null.
-Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
-Sentences = Annotated[list[str], Field(min_length=1)]
 
 
 class Organization(BaseModel):
@@ -159,44 +156,3 @@ class SendAdditions(Additions):
     """Which batch it became."""
 
     batch_id: Id = says("The id of the batch: `GET /v1/batches/{id}` reads it.", 1)
-
-
-class Success(BaseModel):
-    """The envelope of every success."""
-
-    success: Literal[True] = says("True: it went well.", True)
-    data: BaseModel
-    errors: Null = says("Null on a success.", None)
-    additional_data: Additions
-
-
-class Failure(BaseModel):
-    """Every error: the name of a field, and at least one sentence about it."""
-
-    success: Literal[False] = says("False: it did not go well.", False)
-    data: Null = says("Null on an error.", None)
-    errors: dict[str, Sentences] = says("The name of each field at fault, with sentences about it.", min_length=1)
-    additional_data: Null = says("Null on an error.", None)
-
-
-def _success(name: str, data: type[BaseModel], additional_data: type[Additions] = Additions) -> type[BaseModel]:
-    payload, beside = (data, says("The payload.")), (additional_data, says("What is said beside it."))
-    return create_model(name, __base__=Success, __doc__=data.__doc__, data=payload, additional_data=beside)
-
-
-ENVELOPES: dict[str, type[BaseModel]] = {
-    model.__name__: model
-    for model in (
-        _success("VerifyAnswer", Verdict, VerifyAdditions),
-        _success("SendAnswer", SendResult, SendAdditions),
-        _success("QueuedAnswer", QueuedBatch, SendAdditions),
-        _success("BatchAnswer", Batch),
-        _success("BatchListAnswer", BatchList),
-        _success("TransactionAnswer", Transaction),
-        _success("TransactionListAnswer", TransactionList),
-        _success("OrganizationAnswer", Organization),
-        _success("HealthAnswer", Health),
-        _success("ReadinessAnswer", Readiness),
-        Failure,
-    )
-}

@@ -1,17 +1,12 @@
 """The description put together: each call of `calls.toml` with its parameters, its answers and its refusals."""
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from app.api.envelope import INTERFACE_VERSION
-from app.api.openapi import answers, examples, failures, headers, requests
+from app.api.openapi import calls, envelopes, examples, failures, headers, requests
 from app.settings import Settings
-
-_CALLS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))
-_ABOUT: str = _CALLS.pop("about")
 
 # The usual refusals: of every call, of those with a key, and of those with a body.
 _OF_ALL = ("NoRequest", "WrongMethod", "Fault")
@@ -24,15 +19,15 @@ def document(limits: Settings) -> dict[str, Any]:
     named = examples.BODIES | examples.ANSWERS | failures.EXAMPLES
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": _ABOUT},
+        "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": calls.ABOUT},
         "servers": [{"url": "/"}],
         "security": [{"key": []}],
-        "tags": [{"name": group, "description": calls["about"]} for group, calls in _CALLS.items()],
+        "tags": [{"name": name, "description": group["about"]} for name, group in calls.GROUPS.items()],
         "paths": _paths(),
         "components": {
             "securitySchemes": {"key": headers.KEY},
             "schemas": _schemas(limits),
-            "responses": {name: _response(refusal) for name, refusal in failures.REFUSALS.items()},
+            "responses": {name: _response(refusal) for name, refusal in calls.REFUSALS.items()},
             "parameters": requests.HEADERS,
             "headers": headers.HEADERS,
             "examples": {name: {"value": value} for name, value in named.items()},
@@ -42,8 +37,8 @@ def document(limits: Settings) -> dict[str, Any]:
 
 def _paths() -> dict[str, Any]:
     paths: dict[str, Any] = {}
-    for group, calls in _CALLS.items():
-        for name, call in calls.items():
+    for group, named in calls.GROUPS.items():
+        for name, call in named.items():
             if name != "about":
                 method, path = call["route"].split()
                 operation = _operation(call, has_key=path.startswith("/v1/"))
@@ -54,7 +49,7 @@ def _paths() -> dict[str, Any]:
 def _operation(call: dict[str, Any], *, has_key: bool) -> dict[str, Any]:
     usual = _OF_ALL + _WITH_KEY * has_key + _WITH_BODY * ("body" in call)
     refusals = (*usual, *call.get("refuses", ()))  # Its own take the place of usual ones with the same status.
-    responses = {failures.REFUSALS[name]["status"]: _ref("responses", name) for name in refusals}
+    responses = {calls.REFUSALS[name]["status"]: _ref("responses", name) for name in refusals}
     responses |= {status: _response(answer) for status, answer in call.items() if status.isdigit()}
     taken = (*call.get("takes", ()), "X-Request-Id")
     operation = {
@@ -90,7 +85,7 @@ def _ref(kind: str, name: str) -> dict[str, str]:
 def _schemas(limits: Settings) -> dict[str, Any]:
     """Return the schemas of bodies and answers, each under the name of its model."""
     modes: dict[Any, JsonSchemaMode] = dict.fromkeys(requests.bodies(limits), "validation")
-    modes |= dict.fromkeys(answers.ENVELOPES.values(), "serialization")
+    modes |= dict.fromkeys(envelopes.ENVELOPES.values(), "serialization")
     _, definitions = models_json_schema([*modes.items()], ref_template="#/components/schemas/{model}")
     schemas: dict[str, Any] = definitions["$defs"]
     for schema in schemas.values():

@@ -3,12 +3,13 @@
 One story runs through them: Acme has 1,000 points, Ada has an account, Grace has none yet.
 """
 
-from collections.abc import Mapping
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from app.api.openapi.answers import ENVELOPES, Organization, Transaction
+from app.api.openapi.answers import Organization, Transaction
+from app.api.openapi.calls import SUCCESSES
+from app.api.openapi.envelopes import ENVELOPES
 from app.errors import InsufficientBalance, OrganizationSuspended
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
@@ -35,11 +36,11 @@ def _part(annotation: Any) -> Any:
     return [inner] if get_origin(annotation) is list else inner
 
 
-def _answer(envelope: str, data: Mapping[str, Any] | None = None, **additional: Any) -> dict[str, Any]:
-    """Return an example of an envelope, with changes to its data and to its additional data."""
-    part: dict[str, Any] = {name: field.annotation for name, field in ENVELOPES[envelope].model_fields.items()}
-    payload, additions = example(part["data"], **data or {}), example(part["additional_data"], **additional)
-    return example(ENVELOPES[envelope], data=payload, additional_data=additions)
+def _answer(envelope: type[BaseModel], data: dict[str, Any], beside: dict[str, Any]) -> dict[str, Any]:
+    """Return an example of an envelope, with changes to its data and to what stands beside it."""
+    model: dict[str, Any] = {name: field.annotation for name, field in envelope.model_fields.items()}
+    changes = {"data": example(model["data"], **data), "additional_data": example(model["additional_data"], **beside)}
+    return example(envelope, **changes)
 
 
 def _acme(balance: int, last_refill: int = 1_000) -> dict[str, Any]:
@@ -57,27 +58,26 @@ _NOT_ISSUED = {"issued_at": None, "transactions": None, "amount": None, "current
 _TOO_LOW = InsufficientBalance(required=100, available=60)
 _SUSPENDED = OrganizationSuspended()
 
-ANSWERS: dict[str, Any] = {
-    "possible": _answer("VerifyAnswer"),
-    "balance_too_low": _answer(
-        "VerifyAnswer",
+# By the name of the example: in what it differs from the example of its model, in `data` and beside it.
+_CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "balance_too_low": (
         {"validated": False, "error": _TOO_LOW.sentence},
-        code=_TOO_LOW.code,
-        available=60,
-        affordable_recipients=1,
+        {"code": _TOO_LOW.code, "available": 60, "affordable_recipients": 1},
     ),
-    "may_not_issue": _answer("VerifyAnswer", {"validated": False, "error": _SUSPENDED.sentence}, code=_SUSPENDED.code),
-    "issued": _answer("SendAnswer", _BOTH),
-    "issued_in_part": _answer("SendAnswer", _PART),
-    "queued": _answer("QueuedAnswer"),
-    "batch_issued": _answer("BatchAnswer", _BOTH),
-    "batch_queued": _answer("BatchAnswer", {"status": "queued", **_NOT_ISSUED}),
-    "batch_refused": _answer("BatchAnswer", {"status": "refused", **_NOT_ISSUED}),
-    "batches": _answer("BatchListAnswer"),
-    "transactions": _answer("TransactionListAnswer", {"transactions": [_TO_GRACE, _TO_ADA]}),
-    "transaction": _answer("TransactionAnswer", _TO_ADA),
-    "organization": _answer("OrganizationAnswer"),
-    "sandbox_reset": _answer("OrganizationAnswer", _acme(1_000_000, last_refill=1_000_000)),
-    "alive": _answer("HealthAnswer"),
-    "ready": _answer("ReadinessAnswer"),
+    "may_not_issue": ({"validated": False, "error": _SUSPENDED.sentence}, {"code": _SUSPENDED.code}),
+    "issued": (_BOTH, {}),
+    "issued_in_part": (_PART, {}),
+    "batch_issued": (_BOTH, {}),
+    "batch_queued": ({"status": "queued", **_NOT_ISSUED}, {}),
+    "batch_refused": ({"status": "refused", **_NOT_ISSUED}, {}),
+    "transactions": ({"transactions": [_TO_GRACE, _TO_ADA]}, {}),
+    "transaction": (_TO_ADA, {}),
+    "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),
 }
+
+ANSWERS: dict[str, Any] = {
+    name: _answer(ENVELOPES[answer["model"]], *_CHANGES.get(name, ({}, {})))
+    for answer in SUCCESSES
+    for name in answer["examples"]
+}
+assert _CHANGES.keys() <= ANSWERS.keys()

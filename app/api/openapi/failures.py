@@ -1,16 +1,8 @@
-"""The refusals of `refusals.toml`, and their examples as whole answers."""
+"""The examples of every error: the sentences of `refusals.toml` in their envelope. A test gets each from a service."""
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
-_BY_STATUS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
-
-REFUSALS: dict[str, dict[str, Any]] = {
-    name: {"status": status, "model": "Failure", **refusal}
-    for status, refusals in _BY_STATUS.items()
-    for name, refusal in refusals.items()
-}
+from app.api.openapi.calls import REFUSALS
 
 
 def _failure(sentences: dict[str, str]) -> dict[str, Any]:
