@@ -28,7 +28,7 @@ class Organization(BaseModel):
     is_suspended: bool = says("It cannot issue until it is resumed.", False)
     balance: Points = says("Points it can still issue; in a transaction, the balance right after it.", 1_000)
     last_refill: Points = says("The balance right after the last refill.", 1_000)
-    created_at: Time = says("When it was made. UTC, six decimals.", "2026-01-05T08:00:00.000000Z")
+    created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-05T08:00:00.000000Z")
 
 
 class User(BaseModel):
@@ -53,7 +53,7 @@ class Transaction(BaseModel):
     sender: User | None = says("Null: sent through this interface.", None)
     label: str | None = says("The label of the batch; null if it has none.", None)
     sandbox: bool = says("Issued with a development key, so not for real.", False)
-    created_at: Time = says("When it was issued. UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
+    created_at: Time = says("When it was issued. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
 
 
 class Verdict(BaseModel):
@@ -81,9 +81,9 @@ class QueuedBatch(BaseModel):
 class _BatchHead(BaseModel):
     batch_id: Id = says("The id of the batch.", 1)
     status: Literal["queued", "issued", "refused"] = says("Refused: the organization may not issue.", "issued")
-    created_at: Time = says("When it was accepted. UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
     issued_at: Time | None = says(
-        "When it was issued, UTC, six decimals; null until then.", "2026-01-31T09:30:00.482913Z"
+        "When it was issued, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:30:00.482913Z"
     )
 
 

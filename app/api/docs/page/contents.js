@@ -28,10 +28,13 @@ export function openCall(id) {
   call.scrollIntoView();
 }
 
-/** Mark the open call that stands highest in the window: the last one that begins above its middle. */
+/** Mark the open call that is read: of those in the window, the last that begins above its middle. */
 export function markCurrent() {
-  const read = [...links.keys()].map((id) => document.getElementById(id))
-    .filter((call) => call.open && call.getBoundingClientRect().top < innerHeight / 2).at(-1);
+  const isRead = (call) => {
+    const { top, bottom } = call.getBoundingClientRect();
+    return call.open && top < innerHeight / 2 && bottom > 0;
+  };
+  const read = [...links.keys()].map((id) => document.getElementById(id)).filter(isRead).at(-1);
   for (const [id, made] of links) {
     const isCurrent = id === read?.id;
     if (isCurrent === made.hasAttribute("aria-current")) continue;
