@@ -31,6 +31,12 @@ _FAINT = """() => {
   return [...faint];
 }"""
 
+# Text that is wider than the box that clips it, except an API key, which is longer than any field for it.
+_CUT_OFF = """() => [...document.querySelectorAll("body *:not(#key)")]
+  .filter((element) => element.checkVisibility() && getComputedStyle(element).overflowX !== "visible")
+  .filter((element) => element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1)
+  .map((element) => `${element.id || element.className}: ${(element.value || element.textContent).slice(0, 40)}`)"""
+
 _NAMELESS = """() => [...document.querySelectorAll("input, select, textarea, button, summary, a, nav, form")]
   .filter((element) => !(element.labels?.length || element.textContent.trim() || element.ariaLabel))
   .map((element) => element.outerHTML.slice(0, 120))"""
@@ -48,6 +54,11 @@ def open_everything(page: Page) -> None:
 def faint_texts(page: Page) -> list[str]:
     faint: list[str] = page.evaluate(_FAINT)
     return faint
+
+
+def cut_off_texts(page: Page) -> list[str]:
+    cut_off: list[str] = page.evaluate(_CUT_OFF)
+    return cut_off
 
 
 def nameless_controls(page: Page) -> list[str]:

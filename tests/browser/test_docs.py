@@ -3,10 +3,11 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Look
 from tests.browser.page_checks import (
+    cut_off_texts,
     faint_texts,
     ids_used_twice,
     nameless_controls,
@@ -16,9 +17,22 @@ from tests.browser.page_checks import (
 from tests.e2e.conftest import Service
 
 
+def unfold(page: Page, call: str) -> Locator:
+    """Unfold a call once it is on the page, and return the form that tries it."""
+    folded = page.locator(f"#{call}")
+    folded.wait_for(state="attached")
+    if folded.get_attribute("open") is None:
+        folded.locator("> summary").click()
+    return folded.locator("form")
+
+
 def try_call(page: Page, call: str, status: int) -> None:
-    form = page.locator(f"#{call} form")
+    form = unfold(page, call)
     form.get_by_role("button", name="Try it").click()
+    answered(form, status)
+
+
+def answered(form: Locator, status: int) -> None:
     expect(form.locator(".outcome .status")).to_have_text(str(status), timeout=60_000)
 
 
@@ -29,17 +43,76 @@ def test_a_caller_pastes_a_key_and_verifies_and_sends(look: Look, service: Servi
     expect(page.locator("#key-says")).to_contain_text("sandbox")
     try_call(page, "verify", 200)
     expect(page.locator("#verify pre.body")).to_contain_text('"validated": true')
-    page.locator("#send").get_by_label("Idempotency-Key").fill("january")
     try_call(page, "send", 201)
     expect(page.locator("#send pre.body")).to_contain_text('"current_balance": 900')
     expect(page.locator("#send .headers")).to_contain_text("x-request-id")
     expect(page.locator("#send .warning")).to_be_hidden()
-    try_call(page, "send", 201)
-    expect(page.locator("#send .headers")).to_contain_text("idempotency-replayed")
     assert service.balance(caller.development) == 900
 
 
-def test_every_call_is_on_the_page_and_can_be_tried(look: Look, service: Service) -> None:
+def test_a_send_has_a_key_of_its_own_until_its_body_is_another(look: Look, service: Service) -> None:
+    caller = service.organization(0, sandbox_balance=1_000)
+    page = look.at("/docs#send")
+    page.get_by_label("API key").fill(caller.development)
+    field = page.locator("#send").get_by_label("Idempotency-Key")
+    first = field.input_value()
+    assert re.fullmatch(r"[0-9a-f]{20}", first)
+    try_call(page, "send", 201)
+    try_call(page, "send", 201)
+    expect(page.locator("#send .headers")).to_contain_text("idempotency-replayed")
+    assert service.balance(caller.development) == 900
+    page.locator("#send").get_by_label("Example").select_option(label="to one")
+    assert field.input_value() not in (first, "")
+    try_call(page, "send", 201)
+    assert service.balance(caller.development) == 850
+    field.fill("january")
+    page.locator("#send").get_by_label("Example").select_option(label="to two")
+    assert field.input_value() == "january"
+    page.reload()
+    assert field.input_value() not in (first, "january", "")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_with_a_live_key_a_send_needs_a_second_click(look: Look, service: Service, width: int) -> None:
+    caller = service.organization(1_000)
+    page = look.at("/docs#send", width=width)
+    page.get_by_label("API key").fill(caller.live)
+    expect(page.locator("#key-says")).to_contain_text("real")
+    form = unfold(page, "send")
+    expect(form.locator(".warning")).to_be_visible()
+    button, yes = form.get_by_role("button", name="Try it"), form.get_by_role("button", name="Yes, for real")
+    button.dblclick()
+    expect(button).to_be_visible()
+    form.get_by_label("Prefer").press("Enter")
+    expect(yes).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(yes).to_be_hidden()
+    button.click()
+    form.get_by_label("Body", exact=True).press("Space")
+    expect(yes).to_be_hidden()
+    assert service.balance(caller.live) == 1_000
+    button.click()
+    yes.click()
+    answered(form, 201)
+    assert service.balance(caller.live) == 900
+    try_call(page, "verify", 200)
+    try_call(page, "showOrganization", 200)
+
+
+def test_a_202_leads_to_its_batch(look: Look, service: Service) -> None:
+    caller = service.organization(0, sandbox_balance=1_000)
+    page = look.at("/docs#send")
+    page.get_by_label("API key").fill(caller.development)
+    page.locator("#send").get_by_label("Prefer").fill("respond-async")
+    try_call(page, "send", 202)
+    batches = service.call("GET", "/v1/batches", key=caller.development).json()["data"]["batches"]
+    page.get_by_role("button", name=f"Read /v1/batches/{batches[0]['batch_id']}").click()
+    answered(page.locator("#showBatch form"), 200)
+    expect(page.locator("#showBatch pre.body")).to_contain_text(f'"batch_id": {batches[0]["batch_id"]}')
+    expect(page.locator("#showBatch form")).to_be_in_viewport()
+
+
+def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Service) -> None:
     caller = service.organization(0, sandbox_balance=1_000)
     sent = service.send(caller.development, {"recipient": "a@example.com", "amount": 1}).json()
     known = {
@@ -51,19 +124,42 @@ def test_every_call_is_on_the_page_and_can_be_tried(look: Look, service: Service
     for methods in service.call("GET", "/openapi.json").json()["paths"].values():
         for operation in methods.values():
             call = operation["operationId"]
-            expect(page.locator(f"nav a[href='#{call}']")).to_be_visible()
+            group = page.locator(
+                "section.group", has=page.get_by_role("heading", name=operation["tags"][0], exact=True)
+            )
+            expect(group.locator(f"#{call}")).to_contain_text(operation["summary"])
+            unfold(page, call)
             for parameter in operation["parameters"]:
                 if parameter.get("in") == "path":
                     page.locator(f"#{call}-{parameter['name']}").fill(str(known[call]))
             try_call(page, call, 201 if call == "send" else 200)
 
 
-def test_a_live_key_is_told_that_points_are_real(look: Look, service: Service) -> None:
-    page = look.at("/docs")
-    page.get_by_label("API key").fill(service.organization(10).live)
-    expect(page.locator("#key-says")).to_contain_text("real")
-    expect(page.locator("#send .warning")).to_be_visible()
-    expect(page.locator("#verify .warning")).to_be_hidden()
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_navigation_unfolds_a_call_and_marks_the_one_that_is_read(look: Look, width: int) -> None:
+    page = look.at("/docs", width=width)
+    expect(page.locator("#send .inside")).to_be_hidden()
+    for call in ("showMetrics", "send"):
+        if width < 960:
+            page.get_by_role("button", name="Calls").click()
+        page.locator(f"nav a[href='#{call}']").click()
+        expect(page.locator(f"#{call} > summary")).to_be_in_viewport()
+        expect(page.locator(f"#{call} .inside")).to_be_visible()
+        expect(page.locator("nav a[aria-current]")).to_have_attribute("href", f"#{call}")
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.locator("nav a[aria-current]")).to_have_count(0)
+    assert page.locator("header").bounding_box()["height"] <= 56  # type: ignore[index]
+
+
+def test_an_example_is_copied_as_it_stands(look: Look) -> None:
+    page = look.at("/docs#verify")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("#verify .terminal summary").click()
+    page.locator("#verify .terminal").get_by_role("button", name="Copy").click()
+    expect(page.locator("#verify .terminal").get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == page.locator("#verify .curl").text_content()
+    assert copied.startswith("curl ")
 
 
 def test_a_key_may_be_pasted_with_the_word_before_it_and_is_known_all_the_same(look: Look, service: Service) -> None:
@@ -75,9 +171,8 @@ def test_a_key_may_be_pasted_with_the_word_before_it_and_is_known_all_the_same(l
 
 
 def test_a_refusal_is_shown_with_what_it_means(look: Look, service: Service) -> None:
-    caller = service.organization(10)
-    page = look.at("/docs")
-    page.get_by_label("API key").fill(caller.live)
+    page = look.at("/docs#send")
+    page.get_by_label("API key").fill(service.organization().development)
     page.locator("#send").get_by_label("Body", exact=True).fill('{"recipients": ["nonsense"], "amount": "5"}')
     try_call(page, "send", 400)
     expect(page.locator("#send [role=status]")).to_contain_text("faults")
@@ -85,12 +180,12 @@ def test_a_refusal_is_shown_with_what_it_means(look: Look, service: Service) -> 
 
 
 def test_without_a_key_the_page_asks_for_one_and_not_the_service(look: Look) -> None:
-    page = look.at("/docs")
+    page = look.at("/docs#send")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.locator("#send").get_by_role("button", name="Try it").click()
     expect(page.get_by_label("API key")).to_be_focused()
-    expect(page.locator("#key-says")).to_contain_text("Paste yours")
+    expect(page.locator("#key-says")).to_contain_text("needs one")
     try_call(page, "showHealth", 200)
     assert [url for url in asked if "/v1/" in url] == []
 
@@ -108,11 +203,13 @@ def test_the_key_is_gone_when_the_page_is_loaded_again(look: Look) -> None:
 def test_it_is_readable_at_any_width_in_light_and_in_the_dark(
     look: Look, service: Service, width: int, dark: bool
 ) -> None:
-    page = look.at("/docs", width=width, dark=dark)
+    page = look.at("/docs#send", width=width, dark=dark)
     page.get_by_label("API key").fill(service.organization(1_000).live)
-    try_call(page, "send", 201)
+    try_call(page, "verify", 200)
+    unfold(page, "send").get_by_role("button", name="Try it").click()
     open_everything(page)
     assert width_beyond_the_window(page) <= 0
+    assert cut_off_texts(page) == []
     assert faint_texts(page) == []
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     red, green, blue = map(int, re.findall(r"\d+", colour)[:3])
@@ -120,25 +217,28 @@ def test_it_is_readable_at_any_width_in_light_and_in_the_dark(
 
 
 def test_it_is_used_by_keyboard_and_by_ear(look: Look) -> None:
-    page = look.at("/docs")
-    expect(page.locator("#send")).to_be_visible()
+    page = look.at("/docs#showHealth")
+    expect(page.locator("#showHealth .inside")).to_be_visible()
     open_everything(page)
     assert nameless_controls(page) == []
     assert ids_used_twice(page) == []
+    page.reload()
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the calls")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#calls")).to_be_focused()
     page.locator("#showHealth").get_by_label("X-Request-Id").focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#showHealth .outcome .status")).to_have_text("200")
+    answered(page.locator("#showHealth form"), 200)
 
 
 def test_an_answer_shows_its_fields_with_types_and_meaning(look: Look) -> None:
-    page = look.at("/docs")
-    page.locator("#send .answers > details").first.locator("summary").click()
-    fields = page.locator("#send .answers > details").first.locator("table", has_text="Fields")
+    page = look.at("/docs#send")
+    answer = page.locator("#send .answers > details").first
+    answer.locator("summary").click()
+    fields = answer.locator("table", has_text="Fields")
     expect(fields).to_contain_text("data.transactions[].organization.last_refill")
     expect(fields).to_contain_text("The balance right after the last refill.")
     expect(fields).to_contain_text("User or null")
+    assert fields.locator("td:empty").count() == 0
     expect(page.locator("#send table", has_text="Body, JSON").locator("th code").first).to_have_text("recipients")

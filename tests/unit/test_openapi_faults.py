@@ -5,8 +5,8 @@ import re
 import pytest
 from flask.testing import FlaskClient
 
+from app.api.openapi.calls import REFUSALS
 from app.api.openapi.failures import EXAMPLES
-from app.api.openapi.refusals import RESPONSES
 from tests.unit.answers import AUTHORIZED, envelope_of
 
 _PATH = "/v1/organization"
@@ -15,7 +15,7 @@ _PATH = "/v1/organization"
 def test_the_database_is_away(client: FlaskClient) -> None:
     response = client.get(_PATH, headers=AUTHORIZED)
     assert envelope_of(response, 503) == EXAMPLES["database_away"]
-    assert set(RESPONSES["Away"]["headers"]) <= set(response.headers.keys())
+    assert set(REFUSALS["Away"]["headers"]) <= set(response.headers.keys())
 
 
 def test_both_servers_are_away(client: FlaskClient) -> None:
@@ -42,4 +42,4 @@ def test_a_key_makes_more_calls_than_it_may(client: FlaskClient, monkeypatch: py
         client.get(_PATH, headers=AUTHORIZED)
     response = client.get(_PATH, headers=AUTHORIZED)
     assert envelope_of(response, 429) == EXAMPLES["too_many_calls"]
-    assert set(RESPONSES["TooManyCalls"]["headers"]) <= set(response.headers.keys())
+    assert set(REFUSALS["TooManyCalls"]["headers"]) <= set(response.headers.keys())

@@ -14,7 +14,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.api.openapi import document
+from app.api.openapi.description import document
 from app.api.openapi.examples import BODIES
 from app.api.schemas import parse_issue_request
 from app.errors import Faults, InvalidRequest

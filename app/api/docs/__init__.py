@@ -1,4 +1,8 @@
-"""`GET /docs`: a page in which a caller reads about every call and tries it, from this service alone."""
+"""`GET /docs`: a page in which a caller reads about every call and tries it, from this service alone.
+
+Swagger UI 5.34 and Scalar 1.46 were tried in its place. Under the policy below Swagger UI loses its pictures, and it
+is 400 pixels too wide for a phone and has no dark look; Scalar loses its styles and asks a server of its makers.
+"""
 
 from pathlib import Path
 

@@ -1,148 +1,158 @@
-"""What the service answers, as models: `/openapi.json` is made from them, and the tests hold every answer to them.
+"""The data of answers, and what stands beside it, as models that only describe.
 
-The answers themselves are rendered by `app/api/envelope.py`, which for ten thousand transactions is ten times faster.
+`app/api/envelope.py` renders the answers, ten times as fast. A model's docstring is for callers: it describes a schema.
 """
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, Field
+
+
+def says(description: str, *example: Any, **more: Any) -> Any:
+    """Return a field with its description and its example. A part that is a model has an example by its own fields."""
+    return Field(description=description, examples=list(example) or None, **more)
+
 
 Id = Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]
 Points = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
-Time = Annotated[
-    str,
-    Field(
-        pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$",
-        json_schema_extra={"format": "date-time"},
-        description="ISO 8601 in UTC, with six decimals.",
-    ),
-]
+_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
+Time = Annotated[str, Field(pattern=_TIME, json_schema_extra={"format": "date-time"})]
 
 
-# What is always null, described as an object that may be: there are generators of clients that know no other null.
-Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
-
-
-def _without_titles(schema: dict[str, Any]) -> None:
-    for described in (schema, *schema.get("properties", {}).values()):
-        described.pop("title", None)
-
-
-class Answer(BaseModel):
-    """A part of an answer. Fields may be added to it in later versions; none is taken away."""
-
-    # The classes' docstrings are for callers: they become the descriptions of the schemas.
-    model_config = ConfigDict(json_schema_extra=_without_titles)
-
-
-class Organization(Answer):
+class Organization(BaseModel):
     """Who issues, as the mode of the key sees it."""
 
-    id: Id
-    name: str
-    is_disabled: bool
-    is_suspended: bool
-    balance: Points = Field(
-        description="Points it can still issue; inside a transaction, the balance right after that transaction."
-    )
-    last_refill: Points = Field(description="The balance right after the last refill.")
-    created_at: Time
+    id: Id = says("The id of the organization.", 1)
+    name: str = says("Its name.", "Acme")
+    is_disabled: bool = says("It cannot issue until it is enabled.", False)
+    is_suspended: bool = says("It cannot issue until it is resumed.", False)
+    balance: Points = says("Points it can still issue; in a transaction, the balance right after it.", 1_000)
+    last_refill: Points = says("The balance right after the last refill.", 1_000)
+    created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-05T08:00:00.000000Z")
 
 
-class User(Answer):
+class User(BaseModel):
     """An account."""
 
-    id: Id
-    first_name: str
-    last_name: str
+    id: Id = says("The id of the account.", 7)
+    first_name: str = says("The given name.", "Ada")
+    last_name: str = says("The family name.", "Lovelace")
 
 
-class Transaction(Answer):
+class Transaction(BaseModel):
     """One recipient of a batch."""
 
-    id: Id
-    organization: Organization
-    recipient: User | None = Field(description="The account with this address; null if there is none.")
-    email: str = Field(description="The address as it was sent, trimmed.")
-    amount: Points = Field(description="Points for this recipient.")
-    debited: bool = Field(description="The points were taken from the organization. False: the balance was too low.")
-    credited: bool = Field(description="The points were given to the account.")
-    allocated: bool = Field(description="The same as `credited`. Debited but not allocated: the points are held.")
-    sender: User | None = Field(description="Null: sent through this interface.")
-    label: str | None
-    sandbox: bool
-    created_at: Time
+    id: Id = says("The id of the transaction.", 131_072)
+    organization: Organization = says("Who issued, with the balance right after this transaction.")
+    recipient: User | None = says("The account with this address; null if there is none.")
+    email: str = says("The address as it was sent, trimmed.", "ada@example.com")
+    amount: Points = says("Points for this recipient.", 50)
+    debited: bool = says("The points were taken from the organization. False: the balance was too low.", True)
+    credited: bool = says("The points were given to the account.", True)
+    allocated: bool = says("The same as `credited`. Debited but not allocated: the points are held.", True)
+    sender: User | None = says("Null: sent through this interface.", None)
+    label: str | None = says("The label of the batch; null if it has none.", None)
+    sandbox: bool = says("Issued with a development key, so not for real.", False)
+    created_at: Time = says("When it was issued. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
 
 
-class Verdict(Answer):
+class Verdict(BaseModel):
     """Whether the whole issue is possible at this moment."""
 
-    validated: bool
-    error: str | None = Field(description="Why not, as a sentence; null when it is possible.")
+    validated: bool = says("It is possible.", True)
+    error: str | None = says("Why not, as a sentence; null when it is possible.", None)
 
 
-class SendResult(Answer):
+class SendResult(BaseModel):
     """An issued batch: one transaction per recipient, in the order of the request."""
 
-    transactions: list[Transaction]
-    amount: Points = Field(description="The sum of the debited transactions.")
-    current_balance: Points = Field(description="The balance right after this batch.")
+    transactions: list[Transaction] = says("One per recipient, in the order of the request.")
+    amount: Points = says("The sum of the debited transactions.", 100)
+    current_balance: Points = says("The balance right after this batch.", 900)
 
 
-class QueuedBatch(Answer):
+class QueuedBatch(BaseModel):
     """A batch that is accepted and will be issued exactly once; read it at `Location`."""
 
-    batch_id: Id
-    status: Literal["queued"]
+    batch_id: Id = says("The id of the batch.", 1)
+    status: Literal["queued"] = says("It waits for a worker.", "queued")
 
 
-class Batch(Answer):
-    """A batch as it is now."""
-
-    batch_id: Id
-    status: Literal["queued", "issued", "refused"]
-    created_at: Time
-    issued_at: Time | None
-    transactions: list[Transaction] | None = Field(description="Null unless issued, like the two fields below.")
-    amount: Points | None
-    current_balance: Points | None
+class _BatchHead(BaseModel):
+    batch_id: Id = says("The id of the batch.", 1)
+    status: Literal["queued", "issued", "refused"] = says("Refused: the organization may not issue.", "issued")
+    created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    issued_at: Time | None = says(
+        "When it was issued, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:30:00.482913Z"
+    )
 
 
-class ListedBatch(Answer):
+_Amount = Annotated[Points | None, says("The sum of the debited transactions; null until issued.", 100)]
+_Balance = Annotated[Points | None, says("The balance right after this batch; null until issued.", 900)]
+
+
+class ListedBatch(_BatchHead):
     """A batch as it is now, without its transactions."""
 
-    batch_id: Id
-    status: Literal["queued", "issued", "refused"]
-    created_at: Time
-    issued_at: Time | None
-    amount: Points | None = Field(description="The sum of the debited transactions; null until issued.")
-    current_balance: Points | None = Field(description="The balance right after this batch; null until issued.")
+    amount: _Amount
+    current_balance: _Balance
 
 
-_NextCursor = Annotated[str | None, Field(description="Leads to the next page; null at the end of the list.")]
+class Batch(_BatchHead):
+    """A batch as it is now."""
+
+    transactions: list[Transaction] | None = says("One per recipient, in the order of the request; null until issued.")
+    amount: _Amount
+    current_balance: _Balance
 
 
-class BatchList(Answer):
+_Cursor = Annotated[str | None, says("Leads to the next page; null at the end of the list.", None)]
+
+
+class BatchList(BaseModel):
     """A page of batches, newest first."""
 
-    batches: list[ListedBatch]
-    next_cursor: _NextCursor
+    batches: list[ListedBatch] = says("The batches of this page.")
+    next_cursor: _Cursor
 
 
-class TransactionList(Answer):
+class TransactionList(BaseModel):
     """A page of transactions, newest first."""
 
-    transactions: list[Transaction]
-    next_cursor: _NextCursor
+    transactions: list[Transaction] = says("The transactions of this page.")
+    next_cursor: _Cursor
 
 
-class Health(Answer):
+class Health(BaseModel):
     """That the process answers."""
 
-    status: Literal["ok"]
+    status: Literal["ok"] = says("Always `ok`.", "ok")
 
 
-class Readiness(Answer):
+class Readiness(BaseModel):
     """That PostgreSQL and Redis answer too."""
 
-    status: Literal["ready"]
+    status: Literal["ready"] = says("Always `ready`; when it is not, the answer is 503.", "ready")
+
+
+class Additions(BaseModel):
+    """What is said beside the payload."""
+
+    version: str = says("The version of the interface.", "1.0")
+
+
+class VerifyAdditions(Additions):
+    """The verdict, for programs."""
+
+    code: Literal["insufficient_balance", "organization_disabled", "organization_suspended"] | None = says(
+        "Why not, as a word that stays the same; null when it is possible.", None
+    )
+    required: Points = says("Points for all recipients together.", 100)
+    available: Points = says("Points the organization has.", 1_000)
+    affordable_recipients: int = says("How many recipients, from the first on, the balance pays.", 2, ge=0)
+
+
+class SendAdditions(Additions):
+    """Which batch it became."""
+
+    batch_id: Id = says("The id of the batch: `GET /v1/batches/{id}` reads it.", 1)

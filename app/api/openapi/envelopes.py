@@ -1,139 +1,45 @@
-"""The envelope around every answer, a model for each call: success with its payload, or failure with its sentences."""
+"""The envelope around every answer: one model for each answer of the table of calls, and one for all errors."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field, WithJsonSchema, create_model
 
-from app.api.openapi.answers import (
-    Answer,
-    Batch,
-    BatchList,
-    Health,
-    Id,
-    Null,
-    Organization,
-    Points,
-    QueuedBatch,
-    Readiness,
-    SendResult,
-    Transaction,
-    TransactionList,
-    Verdict,
-)
+from app.api.openapi import answers
+from app.api.openapi.answers import says
+from app.api.openapi.calls import SUCCESSES
 
+# What is always null: an object or null, because some generators of clients know no type that is only null.
+Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
 Sentences = Annotated[list[str], Field(min_length=1)]
 
 
-class Additions(Answer):
-    """What is said beside the payload."""
+class Success(BaseModel):
+    """The envelope of every success."""
 
-    version: str = Field(description="The version of the interface.")
-
-
-class VerifyAdditions(Additions):
-    """The verdict, for programs."""
-
-    code: Literal["insufficient_balance", "organization_disabled", "organization_suspended"] | None
-    required: Points = Field(description="Points for all recipients together.")
-    available: Points = Field(description="Points the organization has.")
-    affordable_recipients: int = Field(ge=0, description="How many recipients, from the first on, the balance pays.")
+    success: Literal[True] = says("True: it went well.", True)
+    data: BaseModel
+    errors: Null = says("Null on a success.", None)
+    additional_data: answers.Additions
 
 
-class SendAdditions(Additions):
-    """Which batch it became."""
-
-    batch_id: Id
-
-
-class Success(Answer):
-    success: Literal[True]
-    data: Answer
-    errors: Null
-    additional_data: Additions
-
-
-class VerifyAnswer(Success):
-    """200 of verify."""
-
-    data: Verdict
-    additional_data: VerifyAdditions
-
-
-class SendAnswer(Success):
-    """201 of send."""
-
-    data: SendResult
-    additional_data: SendAdditions
-
-
-class QueuedAnswer(Success):
-    """202 of send."""
-
-    data: QueuedBatch
-    additional_data: SendAdditions
-
-
-class BatchAnswer(Success):
-    """One batch."""
-
-    data: Batch
-
-
-class BatchListAnswer(Success):
-    """A page of batches."""
-
-    data: BatchList
-
-
-class TransactionListAnswer(Success):
-    """A page of transactions."""
-
-    data: TransactionList
-
-
-class TransactionAnswer(Success):
-    """One transaction."""
-
-    data: Transaction
-
-
-class OrganizationAnswer(Success):
-    """The caller's own organization."""
-
-    data: Organization
-
-
-class HealthAnswer(Success):
-    """The process answers."""
-
-    data: Health
-
-
-class ReadinessAnswer(Success):
-    """The service can work."""
-
-    data: Readiness
-
-
-class Failure(Answer):
+class Failure(BaseModel):
     """Every error: the name of a field, and at least one sentence about it."""
 
-    success: Literal[False]
-    data: Null
-    errors: Annotated[dict[str, Sentences], Field(min_length=1)]
-    additional_data: Null
+    success: Literal[False] = says("False: it did not go well.", False)
+    data: Null = says("Null on an error.", None)
+    errors: dict[str, Sentences] = says("The name of each field at fault, with sentences about it.", min_length=1)
+    additional_data: Null = says("Null on an error.", None)
 
 
-EVERY: tuple[type[Answer], ...] = (
-    VerifyAnswer,
-    SendAnswer,
-    QueuedAnswer,
-    BatchAnswer,
-    BatchListAnswer,
-    TransactionListAnswer,
-    TransactionAnswer,
-    OrganizationAnswer,
-    HealthAnswer,
-    ReadinessAnswer,
-    Failure,
-)
+def _success(answer: dict[str, Any]) -> type[BaseModel]:
+    """Return the model of a success. Its data is of the model of its name without `Answer`, if no other is named."""
+    name: str = answer["model"]
+    data = getattr(answers, answer.get("data", name.removesuffix("Answer")))
+    beside = getattr(answers, answer.get("additional_data", "Additions"))
+    payload, additions = (data, says("The payload.")), (beside, says("What is said beside it."))
+    return create_model(name, __base__=Success, __doc__=data.__doc__, data=payload, additional_data=additions)
+
+
+ENVELOPES: dict[str, type[BaseModel]] = {answer["model"]: _success(answer) for answer in SUCCESSES} | {
+    "Failure": Failure
+}

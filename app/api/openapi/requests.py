@@ -1,86 +1,115 @@
-"""The body of verify and send, described from the settings and limits that `app/api/schemas.py` checks it by.
+"""What callers send, described: headers and queries as parameters, bodies as models with the limits of the settings.
 
-That module reports every fault of a body at once, which no model can be made to do, so the rules stand there as code.
+`app/api/schemas.py` reports every fault of a body at once, which no model does, so it checks without these models.
 `tests/unit/test_openapi_requests.py` holds the two together: what is described is taken.
-
-Two whole schemas, to a list and to one, in forms that the generators of clients can read. So it is said in words only
-that an empty text or array counts as missing, and that of two recipients fields one must be missing.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from app.api.openapi.answers import says
+from app.api.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
 from app.api.schemas import LABEL_LENGTH_MAX
-from app.settings import Settings
+from app.pages.filters import LOOKED_AT_MAX
+from app.settings import INT64_MAX, Settings
 
-_RECIPIENT = {"$ref": "#/components/schemas/Recipient"}
-
-
-def described(settings: Settings) -> dict[str, Any]:
-    """Return the schemas of what callers send, with the limits of this service."""
-    return {
-        "Recipient": {
-            "description": "An e-mail address of up to 254 characters; surrounding blanks are trimmed. International "
-            "domains and local parts are allowed. Two addresses are the same when their normalised lower-case forms "
-            "are equal; dots and plus signs are not folded.",
-            "type": "string",
-            "format": "idn-email",
-            "pattern": "@",
-        },
-        "IssueRequest": {
-            "description": 'Points for some recipients: `recipients` or `recipient`, not both. Null, `""` and `[]` '
-            "count as if the field were not there. Fields that are not listed are ignored.",
-            "oneOf": [
-                {"$ref": "#/components/schemas/IssueToMany"},
-                {"$ref": "#/components/schemas/IssueToOne"},
-            ],
-        },
-        "IssueToMany": _issue("Points for a list of recipients.", "recipients", _recipients(settings), settings),
-        "IssueToOne": _issue("Points for one recipient.", "recipient", _recipient(), settings),
-    }
+_TEXT = {"type": "string"}
+_MOMENT = {"type": "string", "format": "date-time", "pattern": FORMS["created_from"]}
+_ID = {"type": "integer", "format": "int64", "minimum": 1}
 
 
-def _recipients(settings: Settings) -> dict[str, Any]:
-    once = "" if settings.allow_repeats else " No address twice."
-    return {
-        "description": f"E-mail addresses, in order. Required unless `recipient` is sent.{once}",
-        "type": "array",
-        "items": _RECIPIENT,
-        "minItems": 1,
-        "maxItems": settings.recipients_max,
-        "uniqueItems": not settings.allow_repeats,
-    }
+def _parameter(where: str, name: str, description: str, schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+    described = {"name": name, "in": where, "required": where == "path", "description": description}
+    return described | {"schema": schema} | more
 
 
-def _recipient() -> dict[str, Any]:
-    return {
-        "description": "One e-mail address, the same as a list of one. Required unless `recipients` is sent.",
-        **_RECIPIENT,
-    }
+def _page(email: str, created: str, flag: str) -> list[dict[str, Any]]:
+    """Return the parameters of a list, with what they mean in it; `{}` in `flag` is the flag's own name."""
+    limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT}
+    rows: list[tuple[str, str, dict[str, Any]]] = [
+        ("limit", "At most this many rows.", limit),
+        ("cursor", "The `next_cursor` of the page before.", _TEXT | {"pattern": FORMS["cursor"]}),
+        ("email", email, _TEXT | {"format": "idn-email", "pattern": "@"}),
+        ("batch", "Of this batch.", _ID | {"maximum": INT64_MAX}),
+        ("created_from", f"{created} at this time or later. ISO 8601 with a zone.", _MOMENT),
+        ("created_to", f"{created} at this time or earlier. ISO 8601 with a zone.", _MOMENT),
+        *((name, flag.format(name), {"type": "boolean"}) for name in ("debited", "credited", "allocated")),
+    ]
+    return [_parameter("query", *row) for row in rows]
 
 
-def _issue(description: str, field: str, recipients: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    return {
-        "description": description,
-        "type": "object",
-        "required": [field, "amount"],
-        "properties": {
-            field: recipients,
-            "amount": {
-                "description": 'Points for **each** recipient. `10.0`, `1e1` and `"10"` are not integers.',
-                "type": "integer",
-                "format": "int64",
-                "minimum": 1,
-                "maximum": settings.amount_max,
-            },
-            "atomic": {
-                "description": "True: debit nobody if the balance cannot pay the whole batch. Missing: false.",
-                "type": ["boolean", "null"],
-            },
-            "label": {
-                "description": "Kept on every transaction of the batch. Missing: null.",
-                "type": ["string", "null"],
-                "maxLength": LABEL_LENGTH_MAX,
-                "pattern": "^[^\\u0000]*$",
-            },
-        },
-    }
+_REQUEST_ID = "A name of your own for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other is replaced."
+_KEY = """\
+Makes a repeated send harmless: 1 to 255 visible ASCII characters, kept for at least 30 days per organization and mode.
+Make one for each batch, and send it again with each retry."""
+_PREFER = "`respond-async`: do not wait for the issue, answer 202 at once."
+
+HEADERS = {
+    "X-Request-Id": _parameter("header", "X-Request-Id", _REQUEST_ID, _TEXT),
+    "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | {"pattern": "^[!-~]{1,255}$"}),
+    "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT, example="respond-async"),
+}
+PARAMETERS: dict[str, list[dict[str, Any]]] = {
+    **{name: [{"$ref": f"#/components/parameters/{name}"}] for name in HEADERS},
+    "id of a batch": [_parameter("path", "id", "The `additional_data.batch_id` of the send.", _ID, example=1)],
+    "id of a transaction": [_parameter("path", "id", "The `id` of the transaction.", _ID, example=131_072)],
+    "page of batches": _page(
+        "With a transaction of this address, so issued.",
+        "Accepted",
+        "With at least one transaction that has this `{}` and the other flags that are asked for.",
+    ),
+    "page of transactions": _page("Of this address.", "Issued", "That have this `{}`."),
+}
+PAGES = f"""\
+Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
+at the end. A page may hold fewer rows, even none, and still have a next one, because it looks at no more than
+{LOOKED_AT_MAX:,} rows. Whatever is issued or claimed between two pages, no row comes twice, and no row that was there
+before the first page is left out. A cursor does not expire. Parameters that are not listed are ignored; the faults of
+all others are named in one 400."""
+
+
+class Recipient(RootModel[Annotated[str, Field(pattern="@", json_schema_extra={"format": "idn-email"})]]):
+    """An e-mail address of up to 254 characters; surrounding blanks are trimmed. International domains and local parts
+    are allowed. Two addresses are the same when their normalised lower-case forms are equal; dots and plus signs are
+    not folded."""
+
+
+_Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern="^[^\\u0000]*$")]
+
+
+def bodies(limits: Settings) -> list[type[BaseModel]]:
+    """Return the models of the bodies, with the limits of these settings."""
+    once = "" if limits.allow_repeats else " No address twice."
+
+    class Issue(BaseModel):
+        amount: Annotated[int, Field(ge=1, le=limits.amount_max, json_schema_extra={"format": "int64"})] = says(
+            'Points for **each** recipient. `10.0`, `1e1` and `"10"` are not integers.', 50
+        )
+        atomic: bool | None = says("True: debit nobody if the balance cannot pay the whole batch.", True, default=False)
+        label: _Label | None = says("Kept on every transaction of the batch.", "January", default=None)
+
+    class IssueToMany(Issue):
+        """Points for a list of recipients."""
+
+        recipients: list[Recipient] = says(
+            f"E-mail addresses, in order. Required unless `recipient` is sent.{once}",
+            min_length=1,
+            max_length=limits.recipients_max,
+            json_schema_extra={"uniqueItems": not limits.allow_repeats},
+        )
+
+    class IssueToOne(Issue):
+        """Points for one recipient."""
+
+        recipient: Recipient = says(
+            "One e-mail address, the same as a list of one. Required unless `recipients` is sent."
+        )
+
+    class IssueRequest(RootModel[IssueToMany | IssueToOne]):
+        """Points for some recipients: `recipients` or `recipient`, not both. Null, `""` and `[]` count as if the field
+        were not there. Fields that are not listed are ignored."""
+
+        model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
+
+    return [IssueRequest]

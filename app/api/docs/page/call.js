@@ -1,32 +1,31 @@
-// One call on the page: what it does, what it takes, what it answers, and the form that tries it.
+// One call on the page, folded: what it does, what it takes, what it answers, and the form that tries it.
 
-import { element, inline, prose } from "./dom.js";
+import { copyable } from "./copy.js";
+import { breakable, element, inline, method, prose } from "./dom.js";
 import { coloured } from "./json.js";
-import { trial } from "./trial.js";
+import { Trial } from "./trial.js";
 
-export function section(description, call) {
-  const { method, path, operation, id } = call;
-  const body = operation.requestBody?.content["application/json"];
-  return element("section", { class: "call", id, "aria-labelledby": `${id}-title` },
-    element("h2", { id: `${id}-title` }, operation.summary),
-    element("p", { class: "address" }, element("span", { class: `method ${method.toLowerCase()}` }, method), " ",
-      element("code", {}, ...breakable(path)), description.needsKey(operation) ? "" : element("span", { class: "open" }, "no key needed")),
-    ...prose(operation.description),
-    parametersTable(description, operation),
-    body ? bodyTable(description, body) : null,
-    answers(description, operation),
-    trial(description, call));
-}
+const USUAL_HEADERS = ["X-Request-Id", "Cache-Control", "Vary", "Via"];
 
-/** A path that may be broken behind each slash. */
-export function breakable(path) {
-  return path.split(/(?<=\/)/).flatMap((piece) => [piece, element("wbr")]);
+export function call(description, called) {
+  const { path, operation, id } = called;
+  const content = operation.requestBody?.content["application/json"];
+  return element("details", { class: "call", id },
+    element("summary", {}, element("h3", {}, method(called.method), " ", element("code", {}, ...breakable(path))),
+      element("span", { class: "summary" }, operation.summary),
+      description.needsKey(operation) ? null : element("span", { class: "open" }, "no key needed")),
+    element("div", { class: "inside" },
+      ...prose(operation.description),
+      parametersTable(description, operation),
+      content ? bodyTable(description, content) : null,
+      answers(description, operation),
+      new Trial(description, called).form));
 }
 
 function table(caption, rows) {
   return element("table", {}, element("caption", {}, caption),
     element("tbody", {}, ...rows.map(([name, words, about]) => element("tr", {},
-      element("th", { scope: "row" }, element("code", {}, name), element("small", {}, words)),
+      element("th", { scope: "row" }, element("code", {}, ...breakable(name)), element("small", {}, words)),
       element("td", {}, ...inline(about))))));
 }
 
@@ -55,13 +54,13 @@ function fieldsTable(description, content) {
 }
 
 function answers(description, operation) {
-  return element("div", { class: "answers" }, element("h3", {}, "Answers"),
+  return element("div", { class: "answers" }, element("h4", {}, "Answers"),
     ...Object.entries(operation.responses).map(([status, given]) => answer(description, status, description.whole(given))));
 }
 
 function answer(description, status, response) {
   const extra = Object.entries(response.headers).map(([name, given]) => [name, description.whole(given)])
-    .filter(([name]) => !["X-Request-Id", "Cache-Control", "Vary", "Via"].includes(name));
+    .filter(([name]) => !USUAL_HEADERS.includes(name));
   const content = response.content?.["application/json"];
   const examples = description.examples(content);
   return element("details", {},
@@ -69,6 +68,6 @@ function answer(description, status, response) {
     extra.length ? table("Headers besides the usual", extra.map(([name, header]) => [name, "", header.description])) : null,
     ...examples.map(([name, value]) => element("figure", {},
       element("figcaption", {}, name.replaceAll("_", " ")),
-      element("pre", { tabindex: "0" }, ...coloured(JSON.stringify(value, null, 2))))),
+      copyable(element("pre", { tabindex: "0" }, ...coloured(JSON.stringify(value, null, 2)))))),
     status[0] === "2" && content ? fieldsTable(description, content) : null);
 }

@@ -13,14 +13,34 @@ export class Description {
     return { name: $ref.split("/").pop(), ...named, ...own };
   }
 
-  /** Every call, in the order of the tags: `{method, path, operation, id}`. */
-  calls() {
+  /** Every call, by its group: `{name, words, calls: [{method, path, operation, id}]}`. */
+  groups() {
     const calls = Object.entries(this.document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({
         method: method.toUpperCase(), path, operation, id: operation.operationId,
       })));
-    const order = this.document.tags.map((tag) => tag.name);
-    return calls.sort((one, other) => order.indexOf(one.operation.tags[0]) - order.indexOf(other.operation.tags[0]));
+    return this.document.tags.map(({ name, description }) => (
+      { name, words: description, calls: calls.filter((call) => call.operation.tags[0] === name) }));
+  }
+
+  /** Whether a call may change something; one that only checks has a path that ends in `verify`. */
+  changes({ method, path }) {
+    return method !== "GET" && !path.endsWith("/verify");
+  }
+
+  /** The path of a call with the values of its parameters. */
+  path(id, values) {
+    const { path } = this.groups().flatMap(({ calls }) => calls).find((call) => call.id === id);
+    return path.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  }
+
+  /** Where an answer leads: `[{id, values}]`, the call to go on with and the values of its parameters. */
+  links(operation, status, document) {
+    const links = this.whole(operation.responses[status])?.links ?? {};
+    const at = (expression) => expression.split("#/")[1].split("/").reduce((part, name) => part?.[name], document);
+    return Object.values(links).map(({ operationId, parameters }) => ({
+      id: operationId, values: Object.fromEntries(Object.entries(parameters).map(([name, from]) => [name, String(at(from))])),
+    }));
   }
 
   needsKey(operation) {
@@ -59,9 +79,14 @@ export class Description {
     }
   }
 
-  /** What a value has to be, in a few words. */
+  /** What a value has to be, in a few words, and what it is when it is not sent. */
   words(given) {
     const schema = this.whole(given);
+    const usual = schema.default ?? null;
+    return usual === null ? this.kind(schema) : `${this.kind(schema)}, default ${JSON.stringify(usual)}`;
+  }
+
+  kind(schema) {
     const choices = schema.anyOf ?? schema.oneOf;
     if (choices) return choices.map((choice) => this.words(choice)).join(" or ");
     if (Array.isArray(schema.type)) return schema.type.map((type) => this.words({ ...schema, type })).join(" or ");

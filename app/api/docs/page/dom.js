@@ -24,3 +24,13 @@ export function inline(text) {
     return piece;
   });
 }
+
+/** The method of a call, in its colour. */
+export function method(verb) {
+  return element("span", { class: `method ${verb.toLowerCase()}` }, verb);
+}
+
+/** A path of a call, or of a field, that may be broken behind each of its parts. */
+export function breakable(path) {
+  return path.split(/(?<=[/._])/).flatMap((piece) => [piece, element("wbr")]);
+}

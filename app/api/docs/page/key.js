@@ -13,7 +13,7 @@ export const key = {
   },
   ask() {
     field.focus();
-    tell("This call needs a key. Paste yours here.", "wrong");
+    tell("Paste a key: this call needs one.", "wrong");
   },
 };
 
@@ -32,9 +32,9 @@ export function watchKey(changed) {
     show.setAttribute("aria-pressed", String(hidden));
   });
   field.addEventListener("input", () => {
-    if (!key.text) tell("Kept in memory only; gone when you leave.", "");
-    else if (key.isLive) tell("A live key: what you send here is real.", "live");
-    else if (key.text.startsWith("pts_dev_")) tell("A development key, for the sandbox: nothing here is real.", "sandbox");
+    if (!key.text) tell("", "");
+    else if (key.isLive) tell("A live key: what you send is real.", "live");
+    else if (key.text.startsWith("pts_dev_")) tell("A sandbox key: nothing here is real.", "sandbox");
     else tell("A key begins with pts_live_ or pts_dev_.", "wrong");
     changed();
   });

@@ -1,98 +1,88 @@
-// Trying a call: its form, the same call for a terminal, and the answer as it came.
+// Trying a call: its form, the same call for a terminal, and its answer.
 
-import { element, inline } from "./dom.js";
-import { asCurl, made } from "./request.js";
-import { shown } from "./json.js";
+import { shownAnswer } from "./answer.js";
+import { Consent } from "./consent.js";
+import { openCall } from "./contents.js";
+import { copyable } from "./copy.js";
+import { element } from "./dom.js";
+import { bodyField, FreshKey, parameterField } from "./fields.js";
 import { key } from "./key.js";
+import { asCurl, made } from "./request.js";
 
-export function trial(description, call) {
-  const { operation, id } = call;
-  const content = operation.requestBody?.content["application/json"];
-  const fields = description.parameters(operation).map((parameter) => [parameter, input(id, parameter)]);
-  const body = content ? element("textarea", { id: `${id}-body`, rows: "8", spellcheck: "false", autocapitalize: "off" }) : null;
-  const curl = element("pre", { class: "curl", tabindex: "0", "aria-label": "The same call with curl" });
-  const warning = element("p", { class: "warning", hidden: true }, "Live key: this issues points for real.");
-  const button = element("button", { type: "submit" }, "Try it");
-  const outcome = element("div", { role: "status" });
-  const details = element("div", {});
-  const request = () => made(call, fields.map(([parameter, field]) => [parameter, field.value]), body?.value);
-  const form = element("form", { class: "trial", "aria-label": `Try: ${operation.summary}` },
-    element("h3", {}, "Try it"),
-    element("div", { class: "fields" }, ...fields.map(([parameter, field]) => element("div", { class: "field" },
-      element("label", { for: field.id }, parameter.name, parameter.required ? "" : element("small", {}, " optional")), field))),
-    body ? bodyField(description, content, body, () => refresh()) : null,
-    element("details", { class: "terminal" }, element("summary", {}, "The same with curl"), curl),
-    element("div", { class: "go" }, button, warning), element("div", { class: "answer" }, outcome, details));
-  const refresh = () => {
-    curl.textContent = asCurl(request(), description.needsKey(operation));
-    warning.hidden = !(id === "send" && key.isLive);
-  };
-  form.addEventListener("input", refresh);
-  document.addEventListener("key", refresh);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (description.needsKey(operation) && !key.text) return key.ask();
-    button.disabled = true;
-    details.replaceChildren();
-    outcome.replaceChildren(element("p", { class: "says" }, "Waiting for the answer …"));
-    const answer = await tried(description, operation, request());
-    outcome.replaceChildren(...answer.outcome);
-    details.replaceChildren(...answer.details);
-    button.disabled = false;
-  });
-  refresh();
-  return form;
-}
+/** By the id of the call, so that an answer can lead to another call. */
+const trials = new Map();
 
-function input(id, parameter) {
-  const names = { "Idempotency-Key": "one for each batch", "X-Request-Id": "made for you" };
-  const { type, format, minimum, default: usual } = parameter.schema;
-  const named = { id: `${id}-${parameter.name}`, required: parameter.required };
-  if (type === "boolean") return element("select", named, ...["", "true", "false"].map((value) => element("option", { value }, value || "any")));
-  return element("input", {
-    ...named, autocomplete: "off", autocapitalize: "off", spellcheck: "false",
-    inputmode: type === "integer" ? "numeric" : null, pattern: type === "integer" && minimum > 0 ? "[0-9]+" : null,
-    placeholder: names[parameter.name] ?? parameter.example ?? usual ?? (format === "date-time" ? "2026-01-31T09:30:00Z" : ""),
-  });
-}
-
-function bodyField(description, content, body, chosen) {
-  const examples = description.examples(content);
-  const put = (index) => {
-    body.value = JSON.stringify(examples[index][1], null, 2);
-  };
-  const choice = element("select", { id: `${body.id}-example`, change: (event) => { put(event.target.value); chosen(); } },
-    ...examples.map(([name], index) => element("option", { value: index }, name.replaceAll("_", " "))));
-  put(0);
-  return element("div", { class: "field" },
-    element("div", { class: "between" }, element("label", { for: body.id }, "Body"),
-      element("span", {}, element("label", { for: choice.id }, "Example "), choice)), body);
-}
-
-/** Make the call and return what to show of its answer. */
-async function tried(description, operation, { url, ...options }) {
-  const began = performance.now();
-  try {
-    if (description.needsKey(operation)) options.headers.Authorization = `Bearer ${key.text}`;
-    const response = await fetch(url, { ...options, cache: "no-store", credentials: "omit", redirect: "error" });
-    const text = await response.text();
-    const taken = Math.round(performance.now() - began);
-    const meaning = description.whole(operation.responses[response.status])?.description;
-    return {
-      outcome: [
-        element("p", { class: "outcome" }, element("span", { class: `status s${String(response.status)[0]}` }, String(response.status)),
-          ` ${response.statusText.toLowerCase()} in ${taken.toLocaleString("en")} ms`),
-        meaning ? element("p", { class: "says" }, ...inline(meaning)) : "",
-      ],
-      details: [
-        element("pre", { class: "body", tabindex: "0", "aria-label": "Body of the answer" }, ...[shown(text)].flat()),
-        element("details", { open: true }, element("summary", {}, "Headers"), element("table", { class: "headers" },
-          element("tbody", {}, ...[...response.headers].map(([name, value]) =>
-            element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, value)))))),
-      ],
-    };
-  } catch (error) {
-    const sentence = `No answer came, or the browser would not ask: ${error.message}.`;
-    return { outcome: [element("p", { class: "says", "data-mood": "wrong" }, sentence)], details: [] };
+export class Trial {
+  constructor(description, call) {
+    const { operation, id } = call;
+    const examples = description.examples(operation.requestBody?.content["application/json"]);
+    this.description = description;
+    this.call = call;
+    this.needsKey = description.needsKey(operation);
+    this.fields = description.parameters(operation).map((parameter) => parameterField(id, parameter));
+    this.body = examples.length ? bodyField(`${id}-body`, examples, () => this.bodyChanged()) : null;
+    const keyField = this.fields.find(({ parameter }) => parameter.name === "Idempotency-Key");
+    this.freshKey = keyField && new FreshKey(keyField.input);
+    this.curl = element("pre", { class: "curl", tabindex: "0", "aria-label": "The same call with curl" });
+    this.answer = element("div", { class: "answer" });
+    this.consent = new Consent(() => key.isLive && description.changes(call), () => this.run());
+    this.form = this.makeForm(operation.summary);
+    document.addEventListener("key", () => this.refresh());
+    this.refresh();
+    trials.set(id, this);
   }
+
+  makeForm(summary) {
+    const submit = (event) => {
+      event.preventDefault();
+      this.consent.ask();
+    };
+    return element("form", { class: "trial", "aria-label": `Try: ${summary}`, input: () => this.refresh(), submit },
+      element("h4", {}, "Try it"),
+      element("div", { class: "fields" }, ...this.fields.map(({ shown }) => shown)),
+      this.body?.shown,
+      element("details", { class: "terminal" }, element("summary", {}, "The same with curl"), copyable(this.curl)),
+      this.consent.shown, this.answer);
+  }
+
+  get request() {
+    return made(this.call, this.fields.map(({ parameter, input }) => [parameter, input.value]), this.body?.input.value);
+  }
+
+  refresh() {
+    this.curl.textContent = asCurl(this.request, this.needsKey);
+    this.consent.refresh();
+  }
+
+  bodyChanged() {
+    this.freshKey?.bodyChanged();
+    this.refresh();
+  }
+
+  async run() {
+    if (this.needsKey && !key.text) {
+      key.ask();
+      return;
+    }
+    this.consent.button.disabled = true;
+    this.answer.replaceChildren(element("p", { class: "says", role: "status" }, "Waiting for the answer …"));
+    const { status, shown } = await shownAnswer(this.description, this.call.operation, this.request, follow);
+    if ([201, 202].includes(status)) this.freshKey?.used();
+    this.answer.replaceChildren(...shown);
+    this.consent.button.disabled = false;
+  }
+
+  fill(values) {
+    for (const { parameter, input } of this.fields) if (parameter.name in values) input.value = values[parameter.name];
+    this.refresh();
+  }
+}
+
+/** Go on to another call, fill its fields and make it. */
+function follow({ id, values }) {
+  const { form } = trials.get(id);
+  openCall(id);
+  trials.get(id).fill(values);
+  form.requestSubmit();
+  form.scrollIntoView();
 }

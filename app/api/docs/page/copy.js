@@ -1,0 +1,25 @@
+// A text to read, with a button that copies it.
+
+import { element } from "./dom.js";
+
+const SAID_FOR_MS = 2000;
+
+/** Put a button over `shown`, an element with text. */
+export function copyable(shown) {
+  const button = element("button", { type: "button", class: "quiet copy", click: () => copy(shown, button) }, "Copy");
+  return element("div", { class: "copyable" }, shown, button);
+}
+
+async function copy(shown, button) {
+  try {
+    await navigator.clipboard.writeText(shown.textContent);
+    button.textContent = "Copied";
+  } catch {
+    // Browsers give the clipboard to pages from https or localhost only: elsewhere the text is selected.
+    getSelection().selectAllChildren(shown);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => {
+    button.textContent = "Copy";
+  }, SAID_FOR_MS);
+}

@@ -1,0 +1,23 @@
+"""The tables of calls and of refusals, read from `calls.toml` and `refusals.toml`."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+# By group, and in it by name; `about` is the group's own.
+GROUPS = _table("calls.toml")
+ABOUT: str = GROUPS.pop("about")
+CALLS = [call for group in GROUPS.values() for call in group.values() if isinstance(call, dict)]
+# The successes in the envelope.
+SUCCESSES = [answer for call in CALLS for status, answer in call.items() if status.isdigit() and "model" in answer]
+
+REFUSALS: dict[str, dict[str, Any]] = {
+    name: {"status": status, "model": "Failure", **refusal}
+    for status, refusals in _table("refusals.toml").items()
+    for name, refusal in refusals.items()
+}

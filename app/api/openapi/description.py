@@ -1,0 +1,94 @@
+"""The description put together: each call of `calls.toml` with its parameters, its answers and its refusals."""
+
+from typing import Any
+
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from app.api.envelope import INTERFACE_VERSION
+from app.api.openapi import calls, envelopes, examples, failures, headers, requests
+from app.settings import Settings
+
+# The usual refusals: of every call, of those with a key, and of those with a body.
+_OF_ALL = ("NoRequest", "WrongMethod", "Fault")
+_WITH_KEY = ("Unauthorized", "TooManyCalls", "Away")
+_WITH_BODY = ("BadRequest", "TooLarge", "WrongType")
+
+
+def document(limits: Settings) -> dict[str, Any]:
+    """Return the whole description, with the limits that these settings give a request."""
+    named = examples.BODIES | examples.ANSWERS | failures.EXAMPLES
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": calls.ABOUT},
+        "servers": [{"url": "/"}],
+        "security": [{"key": []}],
+        "tags": [{"name": name, "description": group["about"]} for name, group in calls.GROUPS.items()],
+        "paths": _paths(),
+        "components": {
+            "securitySchemes": {"key": headers.KEY},
+            "schemas": _schemas(limits),
+            "responses": {name: _response(refusal) for name, refusal in calls.REFUSALS.items()},
+            "parameters": requests.HEADERS,
+            "headers": headers.HEADERS,
+            "examples": {name: {"value": value} for name, value in named.items()},
+        },
+    }
+
+
+def _paths() -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for group, named in calls.GROUPS.items():
+        for name, call in named.items():
+            if name != "about":
+                method, path = call["route"].split()
+                operation = _operation(call, has_key=path.startswith("/v1/"))
+                paths.setdefault(path, {})[method.lower()] = {"operationId": name, "tags": [group], **operation}
+    return paths
+
+
+def _operation(call: dict[str, Any], *, has_key: bool) -> dict[str, Any]:
+    usual = _OF_ALL + _WITH_KEY * has_key + _WITH_BODY * ("body" in call)
+    refusals = (*usual, *call.get("refuses", ()))  # Its own take the place of usual ones with the same status.
+    responses = {calls.REFUSALS[name]["status"]: _ref("responses", name) for name in refusals}
+    responses |= {status: _response(answer) for status, answer in call.items() if status.isdigit()}
+    taken = (*call.get("takes", ()), "X-Request-Id")
+    operation = {
+        "summary": call["summary"],
+        "description": call["about"].replace("{pages}", requests.PAGES),
+        "parameters": [parameter for name in taken for parameter in requests.PARAMETERS[name]],
+        "responses": dict(sorted(responses.items())),
+    }
+    if "body" in call:
+        operation["requestBody"] = {"required": True, "content": _content(call["body"])}
+    return operation if has_key else operation | {"security": []}
+
+
+def _response(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a success or a refusal."""
+    names = (*headers.EVERYWHERE, *answer.get("headers", ()))
+    response = {"description": answer["about"], "headers": {name: _ref("headers", name) for name in names}}
+    response["content"] = _content(answer) if "model" in answer else answer["content"]
+    return response | ({"links": answer["links"]} if "links" in answer else {})
+
+
+def _content(body: dict[str, Any]) -> dict[str, Any]:
+    content: dict[str, Any] = {"schema": _ref("schemas", body["model"])}
+    if "examples" in body:
+        content["examples"] = {name: _ref("examples", name) for name in body["examples"]}
+    return {"application/json": content}
+
+
+def _ref(kind: str, name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def _schemas(limits: Settings) -> dict[str, Any]:
+    """Return the schemas of bodies and answers, each under the name of its model."""
+    modes: dict[Any, JsonSchemaMode] = dict.fromkeys(requests.bodies(limits), "validation")
+    modes |= dict.fromkeys(envelopes.ENVELOPES.values(), "serialization")
+    _, definitions = models_json_schema([*modes.items()], ref_template="#/components/schemas/{model}")
+    schemas: dict[str, Any] = definitions["$defs"]
+    for schema in schemas.values():
+        for part in (schema, *schema.get("properties", {}).values()):
+            part.pop("title", None)
+    return schemas
