@@ -136,7 +136,7 @@ def test_should_refuse_to_migrate_through_a_pooler(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("POINTS_DATABASE_POOLER", "true")
     settings.cache_clear()
     migrations.bring_up_to_date()  # There is nothing to do, so it may start.
-    books.execute("UPDATE alembic_version SET version_num = '0001'")
+    books.execute("UPDATE alembic_version SET version_num = '0000'")
     try:
         with pytest.raises(Refused, match="POINTS_DATABASE_POOLER=false"):
             migrations.bring_up_to_date()

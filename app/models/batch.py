@@ -1,0 +1,102 @@
+"""Accepted sends, and those whose credits are still to be folded."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, Text, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.models.base import Base, created_at_column, id_column, moment_column, points_column
+
+_ISSUED = text("issued_at IS NOT NULL")
+_UNPAID = text("debited_count < recipient_count")
+
+
+class Batch(Base):
+    """One accepted send: its recipients in request order, and what became of them.
+
+    `email_keys` is null when every address is its own normalised form. There is no foreign key to the
+    organization: its check would lock the organization's row in each INSERT of the front end. The
+    statement that accepts a batch joins the row instead, and organizations are never deleted.
+
+    Null until issued: everything from `issued_at` down. `organization_name` and `last_refill` keep
+    the organization as it was then, so that an answer can be given again exactly as it was.
+    """
+
+    __tablename__ = "batches"
+    __table_args__ = (
+        CheckConstraint("status IN ('queued', 'issued', 'refused')", name="status_known"),
+        CheckConstraint("amount > 0", name="amount_positive"),
+        CheckConstraint(
+            "recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count"
+            " AND (email_keys IS NULL OR cardinality(email_keys) = recipient_count)",
+            name="recipients_counted",
+        ),
+        CheckConstraint("char_length(label) <= 255", name="label_length"),
+        CheckConstraint(
+            "(status = 'issued') = (issued_at IS NOT NULL) AND (status = 'issued') = (debited_count IS NOT NULL)"
+            " AND (status = 'issued') = (current_balance IS NOT NULL)"
+            " AND (status = 'issued') = (organization_name IS NOT NULL)"
+            " AND (status = 'issued') = (last_refill IS NOT NULL)",
+            name="issued_when_complete",
+        ),
+        CheckConstraint("(status = 'refused') = (refusal IS NOT NULL)", name="refused_with_a_reason"),
+        CheckConstraint("debited_count BETWEEN 0 AND recipient_count", name="debited_count_in_range"),
+        CheckConstraint("NOT atomic OR debited_count IN (0, recipient_count)", name="atomic_all_or_none"),
+        CheckConstraint("current_balance >= 0", name="current_balance_not_negative"),
+        CheckConstraint("(idempotency_key IS NULL) = (idempotency_hash IS NULL)", name="idempotency_key_with_hash"),
+        CheckConstraint("char_length(idempotency_key) BETWEEN 1 AND 255", name="idempotency_key_length"),
+        # The promise that one idempotency key is one batch; most batches have none and take no room here.
+        Index(
+            "uq_batches_idempotency_key",
+            "organization_id",
+            "sandbox",
+            "idempotency_key",
+            unique=True,
+            postgresql_where=text("idempotency_key IS NOT NULL"),
+        ),
+        # Where keys that are old enough to be forgotten are found.
+        Index("ix_batches_idempotency_age", "created_at", postgresql_where=text("idempotency_key IS NOT NULL")),
+        # The queue itself, in order. It holds only what is queued, so it stays small for ever.
+        Index("ix_batches_queued", "organization_id", "id", postgresql_where=text("status = 'queued'")),
+        # The lists (app/pages), each in its own order: newest first by the time that it shows. The batches that a
+        # balance did not pay whole are few; one that was paid takes no room in the indexes of the unpaid.
+        Index("ix_batches_created", "organization_id", "sandbox", "created_at", "id"),
+        Index("ix_batches_issued", "organization_id", "sandbox", "issued_at", "id", postgresql_where=_ISSUED),
+        Index("ix_batches_created_unpaid", "organization_id", "sandbox", "created_at", "id", postgresql_where=_UNPAID),
+        Index("ix_batches_issued_unpaid", "organization_id", "sandbox", "issued_at", "id", postgresql_where=_UNPAID),
+    )
+
+    id: Mapped[int] = id_column()
+    organization_id: Mapped[int] = mapped_column(BigInteger)
+    sandbox: Mapped[bool]
+    status: Mapped[str] = mapped_column(Text, server_default="queued")
+    amount: Mapped[int] = points_column()
+    atomic: Mapped[bool]
+    label: Mapped[str | None] = mapped_column(Text)
+    recipient_count: Mapped[int] = mapped_column(Integer)
+    emails: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    email_keys: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
+    idempotency_key: Mapped[str | None] = mapped_column(Text)
+    idempotency_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime] = created_at_column()
+    failures: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    retry_at: Mapped[datetime | None] = moment_column()
+    refusal: Mapped[str | None] = mapped_column(Text)
+    issued_at: Mapped[datetime | None] = moment_column()
+    debited_count: Mapped[int | None] = mapped_column(Integer)
+    current_balance: Mapped[int | None] = mapped_column(BigInteger)
+    organization_name: Mapped[str | None] = mapped_column(Text)
+    last_refill: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class UnfoldedBatch(Base):
+    """A live batch whose credits no `folded_balance` holds yet. A fold deletes it in the transaction that adds them."""
+
+    __tablename__ = "unfolded_batches"
+    __table_args__ = (
+        # Every row lives for seconds: vacuum must not wait until a share of a large table is dead.
+        {"postgresql_with": {"autovacuum_vacuum_scale_factor": 0, "autovacuum_vacuum_threshold": 5000}},
+    )
+
+    batch_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
