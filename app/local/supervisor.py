@@ -2,12 +2,10 @@
 
 import contextlib
 import os
-import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import IO
 
 import click
@@ -16,6 +14,7 @@ import psutil
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.identity import moment_of_birth
+from app.local.part import Part, kill_group
 
 _LOOK_EVERY_S = 0.2
 # A part that dies at once is not started again at once: 0.5 s, 1 s, 2 s … up to 10 s.
@@ -30,26 +29,6 @@ _LEFTOVER_TIMEOUT_S = 10.0
 _READ_BYTES = 65_536
 
 _COLORS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
-
-
-@dataclass(kw_only=True)
-class Part:
-    """One process of the service.
-
-    `stop_signal` asks it to end in good order; after `stop_timeout_s` it is killed with all it started.
-    Lines of its output with `hide` in them are not shown.
-    """
-
-    name: str
-    command: Sequence[str]
-    environment: Mapping[str, str] = field(default_factory=dict)
-    stop_signal: signal.Signals = signal.SIGTERM
-    stop_timeout_s: float = 40.0
-    hide: str | None = None
-    process: subprocess.Popen[bytes] | None = None
-    started_at: float = 0.0
-    deaths: int = 0
-    start_at: float = 0.0
 
 
 class Supervisor:
@@ -81,7 +60,7 @@ class Supervisor:
                 process.send_signal(known["stop_signal"])
                 with contextlib.suppress(psutil.TimeoutExpired):
                     process.wait(_LEFTOVER_TIMEOUT_S)
-                _kill_group(known["pid"])
+                kill_group(known["pid"])
             except psutil.NoSuchProcess:
                 continue
             except psutil.AccessDenied:
@@ -174,7 +153,7 @@ class Supervisor:
         if now - part.started_at > _WELL_AFTER_S:
             part.deaths = 0
         self._note_death(part, f"died ({f'signal {-status}' if status < 0 else f'exit status {status}'})")
-        _kill_group(part.process.pid)
+        kill_group(part.process.pid)
         part.process = None
 
     def _note_death(self, part: Part, how: str) -> None:
@@ -192,7 +171,7 @@ class Supervisor:
                 part.process.wait(part.stop_timeout_s)
             except subprocess.TimeoutExpired:
                 self.say(part.name, f"did not stop in {part.stop_timeout_s:g} s and is killed")
-        _kill_group(part.process.pid)
+        kill_group(part.process.pid)
         part.process.wait()
 
     def _note_running(self) -> None:
@@ -214,11 +193,3 @@ def keeps(datadir: DataDir, name: str) -> bool:
     except (KeyError, psutil.Error):
         return False
     return is_at_work and name in running["kept"]
-
-
-def _kill_group(pid: int) -> None:
-    """End what a part has started and not ended itself; the group outlives its leader."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return

@@ -8,7 +8,7 @@ from redis import Redis
 from app import last_runs
 from app.connections import new_engine, wait_at_most
 from app.ledger.queued import count_queued
-from app.queue import messages_waiting
+from app.queue_state import messages_waiting
 from app.settings import settings
 
 # A look at the queue is an index scan. One that takes longer than this is given up.

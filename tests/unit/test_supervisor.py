@@ -19,7 +19,8 @@ import pytest
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.identity import moment_of_birth
-from app.local.supervisor import Part, Supervisor
+from app.local.part import Part
+from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
 from tests.unit.parts import process_of, start

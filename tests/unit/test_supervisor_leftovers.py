@@ -13,9 +13,9 @@ import pytest
 
 from app.errors import Refused
 from app.local import identity
-from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.identity import moment_of_birth
+from app.local.part import kill_group
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
@@ -129,7 +129,7 @@ def test_a_group_whose_first_process_is_gone_is_left_alone_because_it_may_be_any
         next_one.end_leftovers()
         assert not parts.is_gone(child)
     finally:
-        module._kill_group(first.pid)
+        kill_group(first.pid)
 
 
 def test_leftovers_that_have_ended_by_themselves_are_no_error(next_one: Supervisor, tmp_path: Path) -> None:

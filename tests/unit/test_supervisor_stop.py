@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.part import kill_group
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
@@ -71,4 +71,4 @@ def test_a_stop_of_what_has_died_already_and_of_nothing_at_all_is_fine(superviso
 def test_a_group_is_ended_by_the_number_of_its_first_process_and_may_be_gone() -> None:
     with subprocess.Popen([sys.executable, "-Sc", ""], start_new_session=True) as ended:
         pass
-    module._kill_group(ended.pid)
+    kill_group(ended.pid)

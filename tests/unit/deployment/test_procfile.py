@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.local import parts
-from app.local.supervisor import Part
+from app.local.part import Part
 from tests.unit.deployment.files import procfile
 from tests.unit.deployment.lines import run_line, words_of_line
 
