@@ -1,22 +1,22 @@
 """Accepting a group of sends so that the fault of one is no fault of the others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import acceptance
 from app.acceptance import Acceptance, Send
-from app.database import bare_connection, is_away
+from app.database import is_away, single_statement
 
 
-def accept_group(sends: Sequence[Send], meanwhile: Callable[[], None] | None = None) -> list[Acceptance | Exception]:
+def accept_group(sends: Sequence[Send]) -> list[Acceptance | Exception]:
     """Have PostgreSQL accept a group of sends and return what became of each, in their order: for some, an error.
 
-    `meanwhile` is done as `app.acceptance.accept` does it. Raises nothing that a database or a caller can bring about.
+    Raises nothing that a database or a caller can bring about.
     """
     try:
-        with bare_connection() as connection:
-            outcomes = acceptance.accept(connection, sends, meanwhile=meanwhile)
+        with single_statement() as connection:
+            outcomes = acceptance.accept(connection, sends)
     except SQLAlchemyError as error:
         if len(sends) == 1 or is_away(error):  # For each of them.
             return [error] * len(sends)

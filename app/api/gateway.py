@@ -16,7 +16,7 @@ from app.api import create_app
 from app.api.connection_share import ConnectionShare, HeldConnections
 from app.api.gateway_worker import GatewayLogger, GatewayWorker
 from app.api.places import THREADS
-from app.connections import FRONT_ANSWER_TIMEOUT_S, forget_connections_of_the_parent, serve
+from app.connections import FRONT_ANSWER_TIMEOUT_S, discard_inherited_connections, require_writable_server
 from app.errors import SettingsError
 from app.metrics import processes
 from app.metrics.requests import watch_connections
@@ -110,8 +110,8 @@ def _place_beside(server: Any) -> int:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    forget_connections_of_the_parent()
-    serve(answer_timeout_s=FRONT_ANSWER_TIMEOUT_S)
+    discard_inherited_connections()
+    require_writable_server(answer_timeout_s=FRONT_ANSWER_TIMEOUT_S)
     if worker.core is not None:
         os.sched_setaffinity(0, {worker.core})
     processes.take_slot()

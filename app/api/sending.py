@@ -8,7 +8,6 @@ for nobody; among many, a group costs little more than one of them would.
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -120,9 +119,7 @@ class Sending:
         try:
             try:
                 sends = [member.send for member in group if member.send is not None]
-                organization_id = self._likely_organization(sends)
-                ask_ahead = partial(self._ask_ahead, organization_id, group, hand_over) if organization_id else None
-                outcomes = accept_group(sends, ask_ahead)
+                outcomes = accept_group(sends)
                 self._remember(sends, outcomes)
                 self._spare_the_others(outcomes)  # Before one of them leads.
             finally:

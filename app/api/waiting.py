@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import batches, hints, logs
 from app.api.submitting import Submitting
 from app.batches import BatchRow, TransactionRow
-from app.database import bare_connection, single_statement
+from app.database import single_statement
 
 POLL_EVERY_S = 0.25
 _TICK_EVERY_S = 0.05
@@ -167,7 +167,7 @@ class Waiting:
 
 
 def _read(batch_ids: Sequence[int]) -> dict[int, Rows]:
-    with bare_connection() as connection:
+    with single_statement() as connection:
         return batches.find_final(connection, batch_ids)
 
 

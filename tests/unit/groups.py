@@ -62,21 +62,17 @@ class World:
         # The messages that go ahead are known by -1, -2, and so on.
         drawn = itertools.count()
         monkeypatch.setattr("app.api.submitting.secrets", SimpleNamespace(randbits=lambda _bits: next(drawn)))
-        monkeypatch.setattr("app.api.accepting.bare_connection", self._connection)
+        monkeypatch.setattr("app.api.accepting.single_statement", self._connection)
         monkeypatch.setattr("app.api.sending.transaction", self._connection)
 
     @contextmanager
     def _connection(self) -> Iterator[None]:
         yield
 
-    def _accept(
-        self, _connection: None, sends: Sequence[Send], *, meanwhile: Callable[[], None] | None
-    ) -> list[Acceptance | Exception | None]:
+    def _accept(self, _connection: None, sends: Sequence[Send]) -> list[Acceptance | Exception | None]:
         numbers = [send.request.amount for send in sends]
         self.groups.append(numbers)
         self.leaders.append(threading.current_thread().name)
-        if meanwhile is not None:
-            meanwhile()
         if self.is_gated:
             assert self._permits.acquire(timeout=TIMEOUT_S), "nobody let this group through"
         for number in numbers:

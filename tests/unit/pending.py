@@ -40,7 +40,6 @@ class Pending:
     def put_behind_waiting(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let these rows be the database of `app.api.waiting`, which now looks at them without a pause."""
         monkeypatch.setattr(waiting, "single_statement", self.connection)
-        monkeypatch.setattr(waiting, "bare_connection", self.connection)
         monkeypatch.setattr("app.batches.final_among", self.final_among)
         monkeypatch.setattr("app.batches.find_final", self.find_final)
         monkeypatch.setattr(waiting, "POLL_EVERY_S", 0)

@@ -56,12 +56,12 @@ def test_what_a_web_process_told_last_is_written_before_it_ends(
 def test_a_web_process_takes_no_server_that_only_reads_and_waits_for_none_longer_than_callers_would(
     gateway: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_serves", False)
-    monkeypatch.setattr(connections, "_answer_timeout_s", None)
+    monkeypatch.setattr(connections, "_writable_only", False)
+    monkeypatch.setattr(connections, "_answer_timeout_s", connections.ANSWER_TIMEOUT_S)
     for name in ("processes.take_slot", "watch_connections", "logs.output.write_together"):
         monkeypatch.setattr(f"app.api.gateway.{name}", lambda: None)
     gateway.post_fork(None, SimpleNamespace(core=None))
-    assert (connections._serves, connections._answer_timeout_s) == (True, connections.FRONT_ANSWER_TIMEOUT_S)
+    assert (connections._writable_only, connections._answer_timeout_s) == (True, connections.FRONT_ANSWER_TIMEOUT_S)
 
 
 def core_of_one_more(gateway: ModuleType, processes: int, *others: int | None) -> int | None:

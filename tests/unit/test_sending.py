@@ -1,19 +1,15 @@
 """Sending in groups: who leads, who follows, and that one send's fault is no other's."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.acceptance import Acceptance
 from app.api import gathering
 from app.api.waiting import Waiter
-from app.errors import InvalidKey, OrganizationDisabled, PointsError
-from app.hints import Hint
-from tests.deadline import TIMEOUT_S, until
+from app.errors import InvalidKey, OrganizationDisabled
+from tests.deadline import until
 from tests.unit.groups import World, broken
 from tests.unit.house import acceptance
 
@@ -166,49 +162,6 @@ def test_who_joins_a_batch_asks_for_nothing(world: World) -> None:
     assert (outcome.batch_id, world.messages) == (99, [])
 
 
-@pytest.mark.parametrize(("recipients", "before_the_commit"), [(500, True), (501, False)])
-def test_a_small_group_asks_for_its_drain_before_it_is_committed_and_only_once(
-    world: World, recipients: int, before_the_commit: bool
-) -> None:
-    world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
-    world.has_sent(8)
-    world.call_behind_a_held_group(2, 3, recipients=recipients)
-    world.accepted()
-    message = (8, -1 if before_the_commit else 2, 2 * recipients)
-    assert world.messages == [(7, 1, 1), message]
-    assert (message in world.messages_at_commit[1]) is before_the_commit
-
-
-def test_whose_first_batch_it_is_asks_for_its_drain_once_it_is_committed_and_all_others_before(world: World) -> None:
-    for number in (1, 2, 3):
-        world.send(number, wait_s=0)
-        world.sending._submitting.hear(Hint(7, [number], has_left=True, asked_for=world.messages[-1][1]))
-    messages = [(7, 1, 1), (7, -1, 1), (7, -2, 1)]
-    assert world.messages == messages
-    assert world.messages_at_commit == [[], messages[:2], messages]
-
-
-@pytest.mark.parametrize("outcome", [OrganizationDisabled(), InvalidKey(), acceptance(99, existed=True)])
-def test_who_asked_ahead_in_vain_does_so_once(world: World, outcome: Acceptance | Exception) -> None:
-    world.has_sent(7)
-    world.outcomes = {number: [outcome] for number in (1, 2)}
-    for number in (1, 2):
-        with suppress(PointsError):
-            world.send(number, wait_s=0)
-        world.sending._submitting.hear(Hint(7, [], has_left=True, asked_for=-1))
-    assert world.messages == [(7, -1, 1)]
-
-
-def test_what_was_asked_ahead_in_vain_was_not_too_early_for_others(world: World) -> None:
-    world.has_sent(7)
-    world.has_sent(8)
-    world.outcomes = {1: [acceptance(99, existed=True)], 2: [acceptance(2, organization_id=8)]}
-    world.send(1, wait_s=0)
-    world.sending._submitting.hear(Hint(7, [], has_left=True, asked_for=-1))
-    world.send(2, wait_s=0)
-    assert world.messages == [(7, -1, 1), (8, -2, 1)]
-
-
 def test_no_process_remembers_more_keys_than_it_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.api.sending._LATELY_MAX", 2)
     world.outcomes = {number: [acceptance(number, organization_id=number)] for number in range(1, 8)}
@@ -218,71 +171,11 @@ def test_no_process_remembers_more_keys_than_it_may(world: World, monkeypatch: p
 
 
 def test_nobody_of_a_group_is_told_that_it_is_accepted_before_it_is_committed(world: World) -> None:
-    world.on_submit = lambda _batch_id: threading.Event().wait(0.1)  # Whoever was told has left then.
     world.outcomes = {number: [acceptance(number, organization_id=8)] for number in (2, 3)}
     world.commit_errors = {number: broken() for number in (2, 3)}
-    world.has_sent(8)
     world.call_behind_a_held_group(2, 3)
     assert world.accepted() == [1]
     assert [world.error_of(number) for number in (2, 3)] == [world.commit_errors[number] for number in (2, 3)]
-    assert (8, -1, 2) in world.messages
-
-
-def test_nobody_is_kept_from_being_accepted_by_a_broker_that_takes_its_time_with_another_groups_message(
-    world: World,
-) -> None:
-    taken = threading.Event()
-    world.has_sent(7)
-    world.has_sent(8)  # Its leader does not go there too while it keeps a connection: there are ten of them.
-    world.on_submit = lambda message: taken.wait(TIMEOUT_S) if message == -1 else None
-    world.outcomes[2] = [acceptance(2, organization_id=8)]
-    world.call(1)
-    until(lambda: world.messages, "the first message")
-    outcome, _ = world.send(2, wait_s=0)
-    assert (outcome.batch_id, world.messages) == (2, [(7, -1, 1), (8, 2, 1)])
-    assert world.messages_at_commit == [[(7, -1, 1)]]
-    assert world.results == {}
-    taken.set()
-    assert world.accepted() == [1]
-    assert world.leaders == ["1", threading.current_thread().name]
-
-
-def test_a_leader_that_several_relieve_at_once_hands_over_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.api.sending._ACCEPTED_WITHIN_S", 0.001)
-    hand_over = world.sending._gathering.hand_over
-    handed_over_by: list[str] = []
-    may_lead, taken = threading.Event(), threading.Event()
-
-    def hand_over_slowly() -> None:
-        handed_over_by.append(threading.current_thread().name)
-        assert may_lead.wait(TIMEOUT_S)
-        hand_over()
-
-    monkeypatch.setattr(world.sending._gathering, "hand_over", hand_over_slowly)
-    world.has_sent(7)
-    world.on_submit = lambda message: taken.wait(TIMEOUT_S) if message == -1 else None
-    world.call(1)
-    until(lambda: world.messages, "the first message")
-    world.call_in_order(2, 3, 4)
-    until(lambda: handed_over_by, "somebody who relieves the leader")
-    taken.set()
-    until(lambda: world.results or len(handed_over_by) > 1, "the leader, while it is being relieved")
-    may_lead.set()
-    assert world.accepted() == [1, 2, 3, 4]
-    assert handed_over_by[0] != "1"
-    assert len(handed_over_by) == len(world.groups)
-
-
-def test_a_leader_whose_message_is_sent_is_not_relieved_however_long_postgresql_takes(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.api.sending._ACCEPTED_WITHIN_S", 0.001)
-    world.has_sent(7)
-    world.call_behind_a_held_group(2)
-    threading.Event().wait(0.1)  # It has looked up from its sleep by then.
-    assert world.groups == [[1]]
-    assert world.accepted() == [1, 2]
-    assert world.messages[0] == (7, -1, 1)
 
 
 def test_who_is_refused_or_joins_a_batch_asks_for_nothing_before_the_commit(world: World) -> None:
