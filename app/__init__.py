@@ -5,7 +5,7 @@ The nouns are files in this folder; the edges call them and never each other.
     settings, errors, addresses, names,  values and rules that need nothing else
     keys, timestamps, utf8
     timed_connection, connections,       PostgreSQL: waits with an end, the connections of a process,
-    exchange, database, models/, arrays  statements sent together, the one place that commits, the tables, lists as text
+    database, models/                    the one place that commits, the tables
     organizations, api_keys, users,      rows: who issues, who may call, who receives,
     batches                              and what has been accepted
     acceptance                           the one statement that knows who calls and accepts what they send

@@ -1,14 +1,12 @@
 """Batches: reading back what became of them, and forgetting idempotency keys that are past their time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.arrays import array
-from app.database import AnyConnection, driver, together
-from app.exchange import Statement
+from app.database import fetch_all
 
 QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
 
@@ -77,15 +75,9 @@ _FIND_ACCEPTED = text(_BY_ID)
 _FIND = text(f"{_BY_ID} AND b.organization_id = :organization_id AND b.sandbox = :sandbox")
 
 
-def transactions_of(connection: AnyConnection, batch_id: int) -> list[TransactionRow]:
+def transactions_of(connection: Connection, batch_id: int) -> list[TransactionRow]:
     """Return the transactions of a batch in request order."""
-    # All at once, each made where psycopg reads it: one by one, ten thousand take half as long again.
-    with driver(connection) as postgresql, postgresql.cursor(binary=True, row_factory=_transaction_rows) as cursor:
-        return cursor.execute(_TRANSACTIONS, {"batch_id": batch_id}).fetchall()
-
-
-def _transaction_rows(_: object) -> Callable[[Sequence[Any]], TransactionRow]:
-    return TransactionRow._make
+    return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS, {"batch_id": batch_id}, binary=True)))
 
 
 _TRANSACTIONS = f"""
@@ -96,15 +88,13 @@ _TRANSACTIONS = f"""
 """.encode()
 
 
-def find_final(connection: AnyConnection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
+def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
     """Return those of the given batches that are final, each with its transactions, by one statement.
 
     For a few small batches, whose callers the front has made sure of: here is asked for no organization.
     """
     found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
-    with together(connection) as exchange:
-        answer = exchange.ask(_FIND_FINAL, ids=array(batch_ids))
-    for row in answer.rows:
+    for row in fetch_all(connection, _FIND_FINAL, {"batch_ids": list(batch_ids)}):
         _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
         if row[_BATCH_WIDTH] is not None:  # A refused batch has no transactions.
             transactions.append(TransactionRow(*row[_BATCH_WIDTH:]))
@@ -117,15 +107,15 @@ _BATCH_WIDTH = len(BatchRow._fields)
 # tables are small, and so each row is looked up by itself (LIMIT and OFFSET keep PostgreSQL from joining). Joined, the
 # transactions were read whole for every send until they were first analysed: behind ten batches of 10,000 a send took
 # PostgreSQL 8 ms instead of 1.6, and half as many went through.
-_FIND_FINAL = Statement(f"""
+_FIND_FINAL = f"""
     SELECT {_BATCH}, {_TRANSACTION}
-    FROM unnest(%(ids)s::bigint[]) AS asked (id)
+    FROM unnest(%(batch_ids)s::bigint[]) AS asked (id)
     CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = asked.id AND status <> 'queued' LIMIT 1) b
     CROSS JOIN LATERAL (SELECT created_at FROM organizations WHERE organizations.id = b.organization_id LIMIT 1) o
     LEFT JOIN LATERAL (SELECT * FROM transactions WHERE batch_id = b.id OFFSET 0) t ON true
     LEFT JOIN LATERAL (SELECT id, first_name, last_name FROM users WHERE users.id = t.user_id LIMIT 1) u ON true
     ORDER BY b.id, t.position
-""")
+""".encode()
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""This process's connections to PostgreSQL: the engine that keeps them, and how long each of their waits may last."""
+"""This process's connections to PostgreSQL: the engine that keeps them, and how long each may wait for an answer."""
 
 import threading
 from typing import Any
@@ -15,16 +15,16 @@ STATEMENT_TIMEOUT_MS = 20_000
 LOCK_TIMEOUT_MS = 10_000
 IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000
 CONNECT_TIMEOUT_S = 3
-# A server that is frozen ends nothing any more: then we give up, when it would long have ended the statement.
+# A server that is frozen ends no statement: we give up when it would long have done so.
 ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_MS / 1_000 + 2
 # Callers wait for the front, whose statements are short: it gives up sooner, and answers 503.
 FRONT_ANSWER_TIMEOUT_S = 10.0
-# How soon a server notices that whoever asked is gone, and lets go of the locks that a killed process wanted.
+# How soon the server notices that a client has died, and releases its locks.
 CLIENT_CHECK_INTERVAL_MS = 2_000
 
 _engine: Engine | None = None
-_answer_timeout_s: float | None = None
-_serves = False
+_answer_timeout_s = ANSWER_TIMEOUT_S
+_writable_only = False
 _engine_lock = threading.Lock()
 
 
@@ -37,22 +37,22 @@ def engine() -> Engine:
                 settings().database_url,
                 pool_size=settings().database_connections_max,
                 pooler=settings().database_pooler,
-                must_write=_serves,
+                writable_only=_writable_only,
             )
         return _engine
 
 
-def serve(*, answer_timeout_s: float | None = None) -> None:
-    """Call in a process that answers callers or issues, before it connects: a server must take what it writes.
+def require_writable_server(*, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    """Call in a process that accepts or issues, before it connects: it then takes no server that is read-only.
 
-    While a name leads to a standby, as it may for a moment after a failover, PostgreSQL is out of reach for it. Else it
-    would keep that connection, which answers well and refuses every write, long after the name leads elsewhere.
+    For a moment after a failover a name may lead to a standby. A connection to one would answer well and refuse
+    every write, long after the name leads elsewhere.
 
     Args:
-        answer_timeout_s: how long a silent server is waited for, if not as long as usual: callers wait for the front.
+        answer_timeout_s: how long each answer is waited for.
     """
-    global _answer_timeout_s, _serves
-    _answer_timeout_s, _serves = answer_timeout_s, True
+    global _answer_timeout_s, _writable_only  # As above.
+    _answer_timeout_s, _writable_only = answer_timeout_s, True
 
 
 def connections_in_use() -> int:
@@ -73,51 +73,53 @@ def session_settings() -> dict[str, str]:
         "client_connection_check_interval": str(CLIENT_CHECK_INTERVAL_MS),
         "timezone": "UTC",
         "default_transaction_isolation": "read committed",
-        # A plan that was made while a table had a few rows is kept while it grows to thousands, and to read it whole is
-        # what was best then. All but who reads everything (`app.database.snapshot`) look rows up in indexes; and where
-        # there is no other way, it shall not be taken for so costly that it is compiled first.
+        # A plan made while a table has a few rows reads the table whole, and is kept while it grows to thousands. All
+        # statements but those of `app.database.snapshot` find their rows in indexes. Where there is no index, a plan
+        # must not seem so costly that it is compiled first.
         "enable_seqscan": "off",
         "jit": "off",
     }
 
 
-def new_engine(url: str, *, pool_size: int, pooler: bool = False, must_write: bool = False) -> Engine:
+def new_engine(url: str, *, pool_size: int, pooler: bool = False, writable_only: bool = False) -> Engine:
     """Make an engine whose connections give up in time and whose errors repeat no values.
 
     Args:
         url: a `postgresql://` address, with SQLAlchemy's word for the driver in it or without.
         pool_size: connections held at the most.
-        pooler: whether a server's connection is given to each transaction anew, as PgBouncer does it.
-        must_write: whether a server that only reads is none; the address may say otherwise (`target_session_attrs`).
+        pooler: whether a pooler such as PgBouncer gives each transaction another session of the server.
+        writable_only: refuse a server that is read-only; the address may say otherwise (`target_session_attrs`).
     """
     address = make_url(url).set(drivername="postgresql+psycopg")
-    says_which = "target_session_attrs" in address.query
-    begins_with = ["-c {}={}".format(name, value.replace(" ", r"\ ")) for name, value in session_settings().items()]
-    options = " ".join([*begins_with, str(address.query.get("options", ""))])  # What the address itself asks for wins.
+    arguments: dict[str, Any] = {
+        "connect_timeout": CONNECT_TIMEOUT_S,
+        "tcp_user_timeout": 10_000,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "application_name": "points",
+        "client_encoding": "utf8",
+    }
+    if writable_only and "target_session_attrs" not in address.query:
+        arguments["target_session_attrs"] = "read-write"
+    if pooler:
+        # The next transaction may have another session: nothing is prepared, and the pooler sets the limits.
+        arguments["prepare_threshold"] = None
+    else:
+        ours = " ".join(
+            "-c {}={}".format(name, value.replace(" ", r"\ ")) for name, value in session_settings().items()
+        )
+        arguments["options"] = f"{ours} {address.query.get('options', '')}"  # The last one wins.
     made = create_engine(
         address,
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=10,
-        # Values in an error message would be addresses in a log.
-        hide_parameters=True,
-        connect_args={
-            "connect_timeout": CONNECT_TIMEOUT_S,
-            "tcp_user_timeout": 10_000,
-            "keepalives_idle": 30,
-            "keepalives_interval": 10,
-            "keepalives_count": 3,
-            "application_name": "points",
-            # Whatever the database or PGCLIENTENCODING says: what goes there in an exchange is UTF-8.
-            "client_encoding": "utf8",
-            **({"target_session_attrs": "read-write"} if must_write and not says_which else {}),
-            # What a session keeps, a pooler would give to the next one: there the limits stand in its own
-            # configuration (deploy/pgbouncer.ini), and no statement is prepared.
-            **({"prepare_threshold": None} if pooler else {"options": options}),
-        },
+        hide_parameters=True,  # Values in an error message would be addresses in a log.
+        connect_args=arguments,
     )
     event.listen(made, "do_connect", _connect)
-    event.listen(made, "checkout", _hand_out)
+    event.listen(made, "checkout", _check_out)
     return made
 
 
@@ -125,41 +127,42 @@ def _connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Timed
     return TimedConnection.connect(*arguments, **options)
 
 
-def _hand_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
-    """Limit a connection that leaves the pool; one that a restarted server has dropped makes room for another.
+def _check_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
+    """Set the timeout of a connection that leaves the pool, and replace it if the server has closed it.
 
-    That one is new and given away as it is. Should it be dead already, its first statement says so as every other
-    would; SQLAlchemy, were it told here, would try a third time and then raise something that is no outage.
+    A new connection is not looked at. Were SQLAlchemy told that it is dead too, it would try a third time and then
+    raise an error that does not count as an outage; the connection's first statement raises one that does.
     """
     if connection.was_used and is_dead(connection):
         raise DisconnectionError
     connection.was_used = True
-    connection.patience_s = _answer_timeout_s or ANSWER_TIMEOUT_S
+    connection.answer_timeout_s = _answer_timeout_s
 
 
-def wait_without_end(connection: Connection) -> None:
-    """Lift our own limit of a connection until it is back in the pool, for who lifts the server's limits as well."""
-    _timed(connection).patience_s = None
+def disable_timeout(connection: Connection) -> None:
+    """Wait for answers as long as they take, until the connection is back in the pool; the server's limits stay."""
+    psycopg_connection(connection).answer_timeout_s = None
 
 
 def wait_at_most(connection: Connection, seconds: float) -> None:
-    """Set the limits of what is asked on a connection, the server's for its transaction, ours until it is back."""
-    _timed(connection).patience_s = seconds + 1
+    """Limit each statement: the server's limit for this transaction, ours until the connection is back in the pool."""
+    psycopg_connection(connection).answer_timeout_s = seconds + 1
     connection.execute(text(f"SET LOCAL statement_timeout = {int(seconds * 1_000)}"))
 
 
-def _timed(connection: Connection) -> TimedConnection:
-    timed = connection.connection.driver_connection
-    assert isinstance(timed, TimedConnection), "every engine of ours makes these"
-    return timed
+def psycopg_connection(connection: Connection) -> TimedConnection:
+    """Return psycopg's own connection, which SQLAlchemy's one stands for."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, TimedConnection), "every engine of ours makes these"
+    return driver
 
 
-def forget_connections_of_the_parent() -> None:
-    """Call in a forked child: its parent's connections are left open for the parent and never used here.
+def discard_inherited_connections() -> None:
+    """Call in a forked child: its parent's connections stay open for the parent, and are never used here.
 
     Two processes on one connection read each other's answers; 84 of 300 were wrong when it was tried.
     """
-    global _engine, _engine_lock  # noqa: PLW0603
+    global _engine, _engine_lock  # noqa: PLW0603  # As above.
     _engine_lock = threading.Lock()  # The parent's may have been held at the fork.
     if _engine is not None:
         _engine.dispose(close=False)

@@ -6,63 +6,56 @@ from typing import Any, ClassVar
 
 import psycopg
 from psycopg.abc import RV, PQGen
-from psycopg.errors import _WaitTimeout
 
-# What can be read from a connection nobody asked anything on is the server's farewell, or the end of the line.
+# An idle connection has something to read only when the server has closed it, or is just closing it.
 _READABLE = select.POLLIN | select.POLLPRI
 
 
 class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that gives up on a server that has fallen silent.
+    """A connection that gives up on a server that does not answer.
 
     The server's own time limits end a statement only while the server runs. One that is frozen, or a
-    proxy whose far side is gone, keeps its TCP connection well and never answers.
+    proxy whose far side is gone, keeps its TCP connection and never answers.
     """
 
     # Seconds that a statement may take to be answered; None waits for ever.
-    patience_s: float | None = None
+    answer_timeout_s: float | None = None
     # Whether it has left the pool before.
     was_used = False
 
-    # When one of this process's connections was last found silent (`time.monotonic`).
-    fell_silent_at: ClassVar[float] = 0.0
+    # When a connection of this process last had no answer in time (`time.monotonic`).
+    last_timeout_at: ClassVar[float] = 0.0
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.made_at = time.monotonic()
-        # The names of the statements that the server keeps prepared for `app.exchange`.
-        self.prepared: set[bytes] = set()
-
-    def _deallocate(self, name: bytes | None) -> PQGen[None]:
-        """Have the server forget a statement of psycopg's, or every one there is, as psycopg does after a rollback."""
-        if name is None:
-            self.prepared.clear()
-        return super()._deallocate(name)
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
-        """Wait as psycopg does, but for `patience_s` at the most.
+        """Wait as psycopg does, but for at most `answer_timeout_s`.
 
         Raises:
             psycopg.OperationalError: nothing came in time; the connection is closed, for its answer may yet come.
         """
-        if timeout is not None:
+        if timeout is not None or self.answer_timeout_s is None:
             return super().wait(gen, interval, timeout)
+        began = time.monotonic()
         try:
-            return super().wait(gen, interval, self.patience_s)
-        except _WaitTimeout:
-            TimedConnection.fell_silent_at = time.monotonic()
-            self.pgconn.finish()
-            raise psycopg.OperationalError(f"PostgreSQL has not answered within {self.patience_s:g} s") from None
+            return super().wait(gen, interval, self.answer_timeout_s)
+        except psycopg.OperationalError:
+            if time.monotonic() < began + self.answer_timeout_s:  # It was answered, by an error.
+                raise
+        TimedConnection.last_timeout_at = time.monotonic()
+        self.pgconn.finish()
+        raise psycopg.OperationalError(f"PostgreSQL has not answered within {self.answer_timeout_s:g} s")
 
 
 def is_dead(connection: TimedConnection) -> bool:
-    """Tell whether a connection that was idle has been closed by the server, or is just being closed.
+    """Tell whether the server has closed an idle connection, by looking at its socket and asking nothing.
 
-    One that is older than the last silence is taken for dead as well: it leads the same way, and each of a
-    pool's connections would keep somebody waiting before it was found out. It costs a look at the socket
-    and no way to the server and back, so it can be asked before each use.
+    A connection older than the last timeout counts as dead as well: it leads to the same server, and each
+    of a pool's connections would keep somebody waiting before it was found out.
     """
-    if connection.closed or connection.made_at < TimedConnection.fell_silent_at:
+    if connection.closed or connection.made_at < TimedConnection.last_timeout_at:
         return True
     poll = select.poll()
     poll.register(connection.fileno(), _READABLE)

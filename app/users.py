@@ -1,14 +1,14 @@
 """Users: the accounts that points are credited to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+import orjson
 from sqlalchemy import Connection, text
 
 from app import names
 from app.addresses import Address, parse
-from app.database import driver
 from app.errors import NotFound
 
 
@@ -47,55 +47,30 @@ def new_user(email: str, first_name: str, last_name: str) -> NewUser:
     )
 
 
-def insert_new(connection: Connection, users: Sequence[NewUser]) -> list[int]:
+def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
     """Insert those users whose address is not registered yet and return their ids, in no promised order.
 
     Two imports may meet on the same addresses: rows go in in the order of the address, so the second
     waits for the first and never the other way round as well.
     """
     ordered = sorted(users, key=lambda user: user.address.key)
-    parameters = {
-        "emails": [user.address.text for user in ordered],
-        "email_keys": [user.address.key for user in ordered],
-        "first_names": [user.first_name for user in ordered],
-        "last_names": [user.last_name for user in ordered],
-    }
-    return list(connection.execute(_INSERT_NEW, parameters).scalars())
+    rows = [
+        {
+            "email": user.address.text,
+            "email_key": user.address.key,
+            "first_name": user.first_name,
+            "last_name": user.last_name,
+        }
+        for user in ordered
+    ]
+    return list(connection.execute(_INSERT_NEW, {"users": orjson.dumps(rows).decode()}).scalars())
 
 
+# PostgreSQL reads thousands of rows from JSON five times as fast as from arrays that psycopg has written.
 _INSERT_NEW = text("""
     INSERT INTO users (email, email_key, first_name, last_name)
-    SELECT * FROM unnest(CAST(:emails AS text[]), CAST(:email_keys AS text[]),
-                         CAST(:first_names AS text[]), CAST(:last_names AS text[]))
-    ON CONFLICT (email_key) DO NOTHING
-    RETURNING id
-""")
-
-
-def copy_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
-    """Insert many users as `insert_new` does, but by COPY: for files of thousands and more.
-
-    The temporary table does not outlive the transaction: a pooler may give the next one another session.
-    """
-    connection.execute(_STAGE)
-    with (
-        driver(connection) as postgresql,
-        postgresql.cursor() as cursor,
-        cursor.copy("COPY staged_users (email, email_key, first_name, last_name) FROM STDIN") as copy,
-    ):
-        for user in users:
-            copy.write_row((user.address.text, user.address.key, user.first_name, user.last_name))
-    user_ids = list(connection.execute(_INSERT_STAGED).scalars())
-    connection.execute(text("DROP TABLE staged_users"))
-    return user_ids
-
-
-_STAGE = text("CREATE TEMPORARY TABLE staged_users (email text, email_key text, first_name text, last_name text)")
-
-# In the order of the address and of its bytes, which is the one that `insert_new` sorts by.
-_INSERT_STAGED = text("""
-    INSERT INTO users (email, email_key, first_name, last_name)
-    SELECT email, email_key, first_name, last_name FROM staged_users ORDER BY email_key COLLATE "C"
+    SELECT * FROM jsonb_to_recordset(CAST(:users AS jsonb))
+        AS new (email text, email_key text, first_name text, last_name text)
     ON CONFLICT (email_key) DO NOTHING
     RETURNING id
 """)

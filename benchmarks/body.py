@@ -6,7 +6,7 @@ from functools import partial
 
 from app import batches
 from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.database import bare_connection, single_statement
+from app.database import single_statement
 from app.keys import hash_key
 from app.ledger.drain import drain
 from benchmarks import floor
@@ -50,7 +50,7 @@ def accept_and_drain(sender: Sender, emails: Sequence[str]) -> tuple[float, floa
     request = IssueRequest(emails=emails, email_keys=emails, amount=1, atomic=False, label=None)
     send = Send(hash_key(sender.key), request, None)
     started = time.perf_counter()
-    with bare_connection() as connection:
+    with single_statement() as connection:
         [outcome] = accept(connection, [send])
     accepted = time.perf_counter()
     drain(sender.organization_id, announce=lambda *_: None)

@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from app.connections import engine, forget_connections_of_the_parent
+from app.connections import discard_inherited_connections, engine
 from app.settings import settings
 from benchmarks.service import Service
 
@@ -21,7 +21,7 @@ def in_this_process(service: Service) -> Iterator[None]:
             yield
     finally:
         engine().dispose()
-        forget_connections_of_the_parent()
+        discard_inherited_connections()
         settings.cache_clear()
         for name, address in former.items():
             os.environ.pop(name)

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 import app.metrics  # noqa: F401  # Before prometheus_client, as in a web process.
 import migrations
 from app import connections, process_redis
-from app.connections import forget_connections_of_the_parent
+from app.connections import discard_inherited_connections
 from app.database import transaction
 from app.ledger.drain import _left_alone_until
 from app.local.datadir import DataDir
@@ -40,7 +40,7 @@ def forget_everything() -> None:
     """Drop what a process keeps for its life: settings, connections, the Redis client."""
     if connections._engine is not None:
         connections._engine.dispose()
-    forget_connections_of_the_parent()
+    discard_inherited_connections()
     settings.cache_clear()
     if process_redis.redis.cache_info().currsize:
         process_redis.redis().close()

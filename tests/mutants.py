@@ -62,9 +62,15 @@ MUTANTS = (
         edits=[
             ("app/ledger/queued.py", 'IS_DUE = f"""status = \'queued\' AND (retry_at', 'IS_DUE = f"""(retry_at'),
             (
-                "app/ledger/issue.py",
-                "AND b.organization_id = %(organization_id)s::bigint AND b.status = 'queued'",
-                "AND b.organization_id = %(organization_id)s::bigint",
+                "app/ledger/issue.sql",
+                (
+                    "refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id\n"
+                    "      AND b.organization_id = %(organization_id)s AND b.status = 'queued'"
+                ),
+                (
+                    "refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id\n"
+                    "      AND b.organization_id = %(organization_id)s"
+                ),
             ),
         ],
         tests=["tests/integration/test_drain.py", "tests/integration/test_issue.py"],
@@ -84,15 +90,15 @@ MUTANTS = (
         name="the debit stands in another transaction than the rows",
         edits=[
             (
-                "app/ledger/issue.py",
-                "        WHERE id = %(organization_id)s::bigint AND EXISTS",
-                "        WHERE id = -%(organization_id)s::bigint AND EXISTS",
+                "app/ledger/issue.sql",
+                "    WHERE id = %(organization_id)s::bigint AND EXISTS",
+                "    WHERE id = -%(organization_id)s::bigint AND EXISTS",
             ),
             (
                 "app/ledger/drain.py",
-                "            outcomes, is_done = asked.outcomes(), not due.found\n",
+                "            is_done = outcomes is not None and not _has_more(organization_id)\n",
                 (
-                    "            outcomes, is_done = asked.outcomes(), not due.found\n"
+                    "            is_done = outcomes is not None and not _has_more(organization_id)\n"
                     "            from sqlalchemy import text\n"
                     "            with transaction() as connection:\n"
                     "                for one in outcomes or []:\n"
@@ -138,13 +144,13 @@ MUTANTS = (
         edits=[
             (
                 "app/acceptance.py",
-                '"idempotency_keys": array(send.idempotency_key for send in sends)',
-                '"idempotency_keys": array(None for send in sends)',
+                '"idempotency_key": idempotency_key,',
+                '"idempotency_key": None,',
             ),
             (
                 "app/acceptance.py",
-                "None if send.idempotency_key is None else send.request.meaning() for send in sends",
-                "None for send in sends",
+                "None if idempotency_key is None else request.meaning().hex()",
+                "None",
             ),
         ],
         tests=["tests/e2e/test_retries.py"],
@@ -159,7 +165,7 @@ MUTANTS = (
     Mutant(
         name="a drain counts points in floating point",
         edits=[
-            ("app/ledger/issue.py", "o.opening / b.amount)::int", "floor(o.opening::float8 / b.amount)::bigint)::int")
+            ("app/ledger/issue.sql", "o.opening / b.amount)::int", "floor(o.opening::float8 / b.amount)::bigint)::int")
         ],
         tests=["tests/integration/test_decisions.py"],
     ),

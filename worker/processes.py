@@ -15,7 +15,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
-from app.connections import forget_connections_of_the_parent, serve
+from app.connections import discard_inherited_connections, require_writable_server
 from app.settings import misspelt_settings, settings
 
 # A line for each task sent, received and done says nothing; the ledger says what was issued.
@@ -47,8 +47,8 @@ def _log_as_beat(**_: Any) -> None:
 
 @worker_process_init.connect
 def _after_fork(**_: Any) -> None:
-    forget_connections_of_the_parent()
-    serve()
+    discard_inherited_connections()
+    require_writable_server()
 
 
 @task_prerun.connect

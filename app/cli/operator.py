@@ -13,7 +13,7 @@ import migrations
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.cli.reach import database_in_reach
 from app.cli.sentence import write_error
-from app.connections import engine, forget_connections_of_the_parent
+from app.connections import discard_inherited_connections, engine
 from app.errors import Refused
 from app.local import servers
 from app.local.datadir import DataDir
@@ -73,4 +73,4 @@ def _database(datadir: DataDir, *, makes_data: bool, migrates: bool) -> Iterator
                 yield
         finally:
             engine().dispose()
-            forget_connections_of_the_parent()
+            discard_inherited_connections()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, text
 
-from app.users import NewUser, copy_new, insert_new
+from app.users import NewUser, insert_new
 
 # Of the advisory locks that keep two looks of a kind from running at once.
 _CROSSED_LOCK = 0x5054_434C << 32
@@ -23,7 +23,7 @@ def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
 
 def register_many(connection: Connection, users: Iterable[NewUser]) -> list[int]:
     """Register as `register` does, for files of thousands of users; what is held is claimed in bounded steps."""
-    user_ids = sorted(copy_new(connection, users))
+    user_ids = sorted(insert_new(connection, users))
     for start in range(0, len(user_ids), CLAIM_STEP):
         claim(connection, user_ids[start : start + CLAIM_STEP])
     return user_ids

@@ -7,9 +7,9 @@ from sqlalchemy.exc import DBAPIError
 
 from app import logs
 from app.counters import DRAINS, POSTPONED_BATCHES, Counts, count
-from app.database import is_locked_out, single_statement, together, transaction, transaction_then
+from app.database import is_locked_out, single_statement, transaction
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
-from app.ledger.queued import HAS_DUE, due_batches, postpone
+from app.ledger.queued import due_batches, has_due, postpone
 from app.ledger.report import counts_of, report
 
 # After so many rounds, or so long, a busy organization makes room for the others: its owner asks for a fresh task.
@@ -48,9 +48,9 @@ def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[],
         if rounds and began > turn_ends:
             return True
         try:
-            with transaction_then(HAS_DUE, organization_id=organization_id) as (exchange, due):
-                asked = issue(exchange, organization_id)
-            outcomes, is_done = asked.outcomes(), not due.found
+            with transaction() as connection:
+                outcomes = issue(connection, organization_id)
+            is_done = outcomes is not None and not _has_more(organization_id)
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
@@ -71,6 +71,11 @@ def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[],
     return True
 
 
+def _has_more(organization_id: int) -> bool:
+    with single_statement() as connection:
+        return has_due(connection, organization_id)
+
+
 def _leave_alone(organization_id: int) -> None:
     now = time.monotonic()
     for other in [other for other, until in _left_alone_until.items() if until <= now]:
@@ -85,9 +90,8 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
     for batch_id in due:
         began = time.perf_counter()
         try:
-            with transaction() as connection, together(connection) as exchange:
-                asked = issue(exchange, organization_id, only=batch_id)
-            outcomes = asked.outcomes()
+            with transaction() as connection:
+                outcomes = issue(connection, organization_id, only=batch_id)
         except Exception as error:  # As above: the next batch shall have its turn.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise

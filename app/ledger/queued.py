@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.exchange import Statement
+from app.database import fetch_all
 from app.settings import INT64_MAX
 
 # How long a batch that failed is put aside at the most.
@@ -15,14 +15,20 @@ _POSTPONED_MAX_S = 10
 IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp()
     OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
-# Finds a row when an organization has such a batch. In an order that the index of what is queued has, and no other:
-# else a plan made while the table is small, or most of it queued, goes through all batches there are.
-HAS_DUE = Statement(f"""
+
+def has_due(connection: Connection, organization_id: int) -> bool:
+    """Tell whether an organization has a batch that a drain would take now."""
+    return bool(fetch_all(connection, _HAS_DUE, {"organization_id": organization_id}))
+
+
+# In an order that the index of what is queued has, and no other: else a plan made while the table is small, or most of
+# it queued, goes through all batches there are.
+_HAS_DUE = f"""
     SELECT FROM batches
-    WHERE (organization_id, id) >= (%(organization_id)s::bigint, 1)
-      AND (organization_id, id) <= (%(organization_id)s::bigint, {INT64_MAX}) AND {IS_DUE}
+    WHERE (organization_id, id) >= (%(organization_id)s, 1)
+      AND (organization_id, id) <= (%(organization_id)s, {INT64_MAX}) AND {IS_DUE}
     ORDER BY organization_id, id LIMIT 1
-""")
+""".encode()
 
 
 def due_batches(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:

@@ -13,29 +13,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from app.exchange import Exchange
-
 FOLDER = "CRASH_FOLDER"
 
 # A pause that nobody ends is over after this, so that a test that fails leaves nothing standing.
 _WAITS_AT_MOST_S = 20.0
 
 
-def reach(place: str, *arguments: object, **_: object) -> None:
-    """Stop here if the pause at `place` is armed.
-
-    The arguments are those of the function that it is planted at. An exchange among them is sent first: its
-    statements go to PostgreSQL together, and here it shall be at work on those that were asked so far.
-    """
+def reach(place: str, *_: object, **__: object) -> None:
+    """Stop here if the pause at `place` is armed. What the function that it is planted at was given is no matter."""
     folder = Path(os.environ[FOLDER])
     reached = folder / f"{place}.reached.{os.getpid()}"
     try:
         (folder / f"{place}.armed").rename(reached)
     except FileNotFoundError:
         return
-    for argument in arguments:
-        if isinstance(argument, Exchange):
-            argument.send()
     deadline = time.monotonic() + _WAITS_AT_MOST_S
     while reached.exists() and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -14,9 +14,9 @@ from tests.crash import planted_places as places
 from tests.crash.planted import FOLDER, plant_after, plant_before, reach
 from worker import celery, tasks
 
-# PostgreSQL locks the organization's row, and has not been asked to write anything under the lock.
+# The organization's row is locked, and nothing is written under the lock.
 plant_before(issuing, "_decide_and_write", partial(reach, places.WORKER_AFTER_LOCK))
-# PostgreSQL was asked to write everything, and not to commit it.
+# Everything is written, and not committed.
 plant_after(drain, "issue", partial(reach, places.WORKER_BEFORE_COMMIT))
 # The round is committed, and nobody has been told.
 plant_before(hints, "publish", partial(reach, places.WORKER_AFTER_COMMIT))

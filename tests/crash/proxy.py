@@ -7,18 +7,14 @@ is). Each line is answered by the number of cuts so far.
 
 import asyncio
 import contextlib
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 HOST = "127.0.0.1"
 
-# How a COMMIT is sent, in the messages of PostgreSQL's protocol (a letter, a length, the rest): by psycopg as a simple
-# query; in an exchange it is parsed, under a name where it is a prepared statement, and then bound by that name.
-_QUERY = b"Q\x00\x00\x00\x0bCOMMIT\x00"
-_PARSE = re.compile(rb"P.{4}(\w*)\x00COMMIT\x00", re.DOTALL)
-_BIND = re.compile(rb"B.{4}\x00(\w+)\x00", re.DOTALL)
+# How psycopg sends a COMMIT: as a simple query, in PostgreSQL's protocol a letter, a length and the text.
+_COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 _CHUNK_BYTES = 65_536
 
 
@@ -101,13 +97,12 @@ class _Proxy:
         server: asyncio.StreamWriter,
         losing: asyncio.Event,
     ) -> None:
-        prepared: set[bytes] = set()
         with contextlib.suppress(OSError):
             while data := await reader.read(_CHUNK_BYTES):
                 await self._hold_up()
                 if writer in self._silenced:
                     continue
-                if _commits(data, prepared):
+                if _COMMIT in data:
                     self._commits += 1
                     if self._cut_commit and self._commits % self._cut_commit == 0:
                         self._cuts += 1
@@ -137,13 +132,6 @@ class _Proxy:
         if self._delay_s:
             await asyncio.sleep(self._delay_s)
         await self._open.wait()
-
-
-def _commits(data: bytes, prepared: set[bytes]) -> bool:
-    """Tell whether there is a COMMIT in what a client sends, and note the name under which it prepares one."""
-    parsed = _PARSE.findall(data)
-    prepared.update(parsed)
-    return _QUERY in data or bool(parsed) or not prepared.isdisjoint(_BIND.findall(data))
 
 
 class Proxy:

@@ -8,15 +8,15 @@ from app import api_keys, batches, counters, organizations, process_redis, users
 from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.batches import BatchRow, TransactionRow
 from app.connections import engine
-from app.database import snapshot, together, transaction, transaction_then
+from app.database import single_statement, snapshot, transaction
 from app.errors import MayNotIssue
 from app.keys import hash_key
 from app.ledger import fold as ledger_fold
+from app.ledger import issue as ledger_issue
+from app.ledger import queued
 from app.ledger.audit import Breach, audit
 from app.ledger.claim import register
 from app.ledger.drain import drain
-from app.ledger.issue import issue as ask_to_issue
-from app.ledger.queued import HAS_DUE
 from app.ledger.refill import refill
 from app.models import Batch, Organization
 from tests.deadline import until
@@ -47,9 +47,7 @@ def make_users(*emails: str) -> list[int]:
 
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[int] | None:
     """Issue as a drain does, in this transaction, and return the ids of the batches; None when the drain is owned."""
-    with together(connection) as exchange:
-        asked = ask_to_issue(exchange, organization_id, only=only)
-    outcomes = asked.outcomes()
+    outcomes = ledger_issue.issue(connection, organization_id, only=only)
     return None if outcomes is None else [outcome.batch_id for outcome in outcomes]
 
 
@@ -143,9 +141,8 @@ def counted(*fields: str) -> dict[str, float]:
 
 def has_due(organization_id: int) -> bool:
     """Tell whether a drain would look again: the look that follows its commit."""
-    with transaction_then(HAS_DUE, organization_id=organization_id) as (_, look):
-        pass
-    return look.found
+    with single_statement() as connection:
+        return queued.has_due(connection, organization_id)
 
 
 def fold() -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from app import api_keys, batches, organizations
-from app.database import bare_connection, transaction
+from app.database import single_statement, transaction
 from app.ledger import fold
 from tests.conftest import Servers
 from tests.integration import books
@@ -63,7 +63,7 @@ def test_the_transactions_of_a_batch_are_read_in_request_order() -> None:
     ids = [books.issue_now(organization_id, emails, 10) for _ in range(2)]
     books.make_users(BOB)
     books.make_users(ANN)  # A claimed row moves, too.
-    with bare_connection() as connection:
+    with single_statement() as connection:
         together = batches.find_final(connection, ids)
         for batch_id in ids:
             rows = batches.transactions_of(connection, batch_id)

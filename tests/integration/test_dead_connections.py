@@ -14,7 +14,7 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from app import connections
-from app.connections import new_engine, wait_without_end
+from app.connections import disable_timeout, new_engine
 from app.database import is_away
 from app.ledger.audit import audit
 from app.local import ports
@@ -30,7 +30,7 @@ _ANSWER_TIMEOUT_S = 0.4
 @pytest.fixture
 def impatient(server_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """Give a test an engine that waits for an answer for a moment only, with one connection."""
-    monkeypatch.setattr(connections, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    monkeypatch.setattr(connections, "_answer_timeout_s", _ANSWER_TIMEOUT_S)
     engine = new_engine(server_url, pool_size=1)
     yield engine
     engine.dispose()
@@ -79,7 +79,7 @@ def test_a_statement_that_a_frozen_server_process_does_not_answer_ends_and_the_n
 def test_a_silence_behind_a_proxy_ends_each_wait_and_a_call_after_it_works(
     proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    monkeypatch.setattr(connections, "_answer_timeout_s", _ANSWER_TIMEOUT_S)
     url, proxy = proxied
     engine = new_engine(url, pool_size=2)
     with engine.connect() as first, engine.connect() as second:
@@ -99,7 +99,7 @@ def test_a_silence_behind_a_proxy_ends_each_wait_and_a_call_after_it_works(
 def test_one_that_fell_silent_is_enough_to_replace_every_connection_that_leads_the_same_way(
     proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "ANSWER_TIMEOUT_S", _ANSWER_TIMEOUT_S)
+    monkeypatch.setattr(connections, "_answer_timeout_s", _ANSWER_TIMEOUT_S)
     url, proxy = proxied
     engine = new_engine(url, pool_size=3)
     open_at_once = [engine.connect() for _ in range(3)]
@@ -114,14 +114,14 @@ def test_one_that_fell_silent_is_enough_to_replace_every_connection_that_leads_t
 
 
 def test_a_process_that_answers_callers_gives_up_sooner(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_answer_timeout_s", None)
-    monkeypatch.setattr(connections, "_serves", False)
-    connections.serve(answer_timeout_s=connections.FRONT_ANSWER_TIMEOUT_S)
+    monkeypatch.setattr(connections, "_answer_timeout_s", connections.ANSWER_TIMEOUT_S)
+    monkeypatch.setattr(connections, "_writable_only", False)
+    connections.require_writable_server(answer_timeout_s=connections.FRONT_ANSWER_TIMEOUT_S)
     engine = new_engine(server_url, pool_size=1)
     with engine.connect() as connection:
         timed = connection.connection.driver_connection
         assert isinstance(timed, TimedConnection)
-        assert timed.patience_s == connections.FRONT_ANSWER_TIMEOUT_S < connections.ANSWER_TIMEOUT_S
+        assert timed.answer_timeout_s == connections.FRONT_ANSWER_TIMEOUT_S < connections.ANSWER_TIMEOUT_S
     engine.dispose()
 
 
@@ -144,7 +144,7 @@ def test_a_server_that_only_reads_is_none_for_a_process_that_serves_until_it_wri
     unmigrated: PostgreSQL, server_url: str
 ) -> None:
     name = server_url.rpartition("/")[2]
-    serving, looking = new_engine(server_url, pool_size=1, must_write=True), new_engine(server_url, pool_size=1)
+    serving, looking = new_engine(server_url, pool_size=1, writable_only=True), new_engine(server_url, pool_size=1)
     with unmigrated._connect_as_superuser() as superuser:
         superuser.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         try:
@@ -162,7 +162,7 @@ def test_a_server_that_only_reads_is_none_for_a_process_that_serves_until_it_wri
 
 
 def test_an_address_may_say_itself_which_server_it_wants(unmigrated: PostgreSQL, server_url: str) -> None:
-    engine = new_engine(f"{server_url}?target_session_attrs=read-only", pool_size=1, must_write=True)
+    engine = new_engine(f"{server_url}?target_session_attrs=read-only", pool_size=1, writable_only=True)
     with pytest.raises(OperationalError, match="not read-only"):
         _backend(engine)
     engine.dispose()
@@ -181,7 +181,7 @@ def test_transactions_are_read_committed_whatever_the_database_has_for_others(se
 def test_who_lifts_the_limit_waits_longer_and_the_next_user_of_the_connection_does_not(impatient: Engine) -> None:
     sleep = text(f"SELECT pg_sleep({2 * _ANSWER_TIMEOUT_S})")
     with impatient.begin() as connection:
-        wait_without_end(connection)
+        disable_timeout(connection)
         connection.execute(sleep)
     with pytest.raises(OperationalError, match="not answered"), impatient.begin() as connection:
         connection.execute(sleep)

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app import batches, users
+from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.connections import engine
 from app.database import transaction
 from app.ledger.claim import claim_crossed, register
@@ -51,15 +52,25 @@ def _strangers(count: int) -> list[str]:
     return [f"stranger{number}@example.com" for number in range(count)]
 
 
+def _insert_organizations_with_a_key(count: int) -> None:
+    books.execute(
+        f"INSERT INTO organizations (name) SELECT 'Other' FROM generate_series(1, {count})",
+        "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
+        " SELECT id, false, sha256(id::text::bytea), 'pts_live' FROM organizations WHERE name = 'Other'"
+        " ON CONFLICT DO NOTHING",
+    )
+
+
 def _send_and_read(organization_id: int) -> None:
     batch_id = books.issue_now(organization_id, [ANN], 1)
     with transaction() as connection:
         assert batches.find_final(connection, [batch_id])[batch_id][0].status == "issued"
 
 
-@pytest.mark.parametrize("table", ["users", "batches", "transactions"])
+@pytest.mark.parametrize("table", ["users", "batches", "transactions", "organizations", "api_keys"])
 def test_a_send_goes_through_no_table_whose_rows_were_few_when_its_plans_were_made(table: str) -> None:
     organization_id = books.make_organization(10**6)
+    _insert_organizations_with_a_key(60)
     _insert_users(1, 60)
     books.make_users(ANN)
     for _ in range(60):
@@ -67,12 +78,35 @@ def test_a_send_goes_through_no_table_whose_rows_were_few_when_its_plans_were_ma
     books.execute("ANALYZE")
     for _ in range(20):  # Until the plans are ones that are kept.
         _send_and_read(organization_id)
+    _insert_organizations_with_a_key(MANY)
     _insert_users(61, MANY)
     books.issue_now(organization_id, _strangers(MANY), 1)
     for _ in range(200):
         books.queue_batch(organization_id, [ANN], 1)
     books.drain_all(organization_id)
     assert _rows_read(table, lambda: _send_and_read(organization_id)) < 50
+
+
+@pytest.mark.parametrize("few", [1, 60])
+def test_a_retry_does_not_go_through_all_that_have_an_idempotency_key(few: int) -> None:
+    organization_id = books.make_organization(10**6)
+    for number in range(few):
+        books.queue_batch(organization_id, [ANN], 1, idempotency_key=f"few-{number}")
+    books.execute("ANALYZE")
+    for number in range(20):  # Until the plans are ones that are kept.
+        books.queue_batch(organization_id, [ANN], 1, idempotency_key=f"kept-{number}")
+    for number in range(500):
+        books.queue_batch(organization_id, [ANN], 1, idempotency_key=f"many-{number}")
+    assert _rows_read("batches", lambda: _retry(organization_id, "many-250")) < 50
+
+
+def _retry(organization_id: int, idempotency_key: str) -> None:
+    request = IssueRequest(emails=[ANN], email_keys=[ANN], amount=1, atomic=False, label=None)
+    with transaction() as connection:
+        send = Send(books.key_of(connection, organization_id), request, idempotency_key)
+        [accepted] = accept(connection, [send])
+    assert isinstance(accepted, Acceptance)
+    assert accepted.existed
 
 
 def test_a_drain_does_not_go_through_what_was_issued_though_it_was_still_queued_when_batches_were_analysed() -> None:

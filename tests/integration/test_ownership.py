@@ -3,12 +3,12 @@
 from functools import partial
 
 import pytest
+from sqlalchemy import Connection
 
 from app.connections import engine
 from app.database import transaction
-from app.exchange import Exchange
 from app.ledger.drain import drain
-from app.ledger.issue import Issue, issue
+from app.ledger.issue import Outcome, issue
 from app.ledger.refill import refill
 from tests.integration import books, races
 
@@ -96,11 +96,9 @@ def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def issue_and_come_late(exchange: Exchange, organization_id: int) -> Issue:
+    def issue_and_come_late(connection: Connection, organization_id: int) -> list[Outcome] | None:
         monkeypatch.undo()
-        issued = issue(exchange, organization_id)
-        exchange.send()
-        races.until_owned()
+        issued = issue(connection, organization_id)
         late.append(books.queue_batch(organization_id, [ANN], 2))
         assert drain(organization_id, announce=_nobody) is False
         assert books.read_batch(organization_id, late[0])[0].status == "queued"
@@ -119,12 +117,14 @@ def test_a_batch_that_comes_while_batches_are_tried_one_at_a_time_is_not_strande
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []
 
-    def fail_once_and_come_late(exchange: Exchange, organization_id: int, *, only: int | None = None) -> Issue:
+    def fail_once_and_come_late(
+        connection: Connection, organization_id: int, *, only: int | None = None
+    ) -> list[Outcome] | None:
         if only is None:
             raise RuntimeError
         monkeypatch.undo()
         late.append(books.queue_batch(organization_id, [ANN], 2))  # It is known already which are to be tried.
-        return issue(exchange, organization_id, only=only)
+        return issue(connection, organization_id, only=only)
 
     monkeypatch.setattr("app.ledger.drain.issue", fail_once_and_come_late)
     assert books.rounds_of(organization_id) == [[first], late]

@@ -5,12 +5,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from app import counters
 from app.database import transaction
-from app.exchange import Exchange
 from app.ledger import issue
 from app.ledger.drain import _left_alone_until, drain
 from app.ledger.queued import organizations_waiting
@@ -167,10 +166,9 @@ def test_a_drain_whose_connection_is_cut_raises_and_leaves_its_batches_as_they_w
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
 
-    def cut_before_writing(exchange: Exchange, *arguments: object) -> object:
-        exchange.send()
+    def cut_before_writing(connection: Connection, *arguments: object) -> object:
         books.execute(f"SELECT pg_terminate_backend({races.until_owned()})")
-        return write(exchange, *arguments)
+        return write(connection, *arguments)
 
     write: Any = issue._decide_and_write
     monkeypatch.setattr(issue, "_decide_and_write", cut_before_writing)
@@ -182,16 +180,18 @@ def test_a_drain_whose_connection_is_cut_raises_and_leaves_its_batches_as_they_w
     assert books.balance_of(organization_id) == 90
 
 
-def _fail_as_a_whole(monkeypatch: pytest.MonkeyPatch, then: Callable[[Exchange], object]) -> None:
-    """Let the next drain fail, so that batches are tried one at a time; of the first, do something once it is asked."""
+def _fail_as_a_whole(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> None:
+    """Let the next drain fail, so that batches are tried one at a time; do something before the first is committed."""
 
-    def fail_and_go_on(exchange: Exchange, organization_id: int, *, only: int | None = None) -> issue.Issue:
+    def fail_and_go_on(
+        connection: Connection, organization_id: int, *, only: int | None = None
+    ) -> list[issue.Outcome] | None:
         if only is None:
             raise RuntimeError
         monkeypatch.undo()
-        asked = issue.issue(exchange, organization_id, only=only)
-        then(exchange)
-        return asked
+        issued = issue.issue(connection, organization_id, only=only)
+        then()
+        return issued
 
     monkeypatch.setattr("app.ledger.drain.issue", fail_and_go_on)
 
@@ -202,8 +202,7 @@ def test_a_connection_that_is_cut_while_batches_are_tried_one_at_a_time_postpone
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 10) for _ in range(2)]
 
-    def cut(exchange: Exchange) -> None:
-        exchange.send()
+    def cut() -> None:
         books.execute(f"SELECT pg_terminate_backend({races.until_owned()})")
 
     _fail_as_a_whole(monkeypatch, cut)
@@ -221,7 +220,7 @@ def test_a_row_that_somebody_else_holds_while_batches_are_tried_one_at_a_time_po
     monkeypatch.setattr(issue, "_LOCK_TIMEOUT_MS", 50)
     with transaction() as somebody:
         somebody.exec_driver_sql("SELECT FROM organizations FOR UPDATE")
-        _fail_as_a_whole(monkeypatch, lambda _: None)
+        _fail_as_a_whole(monkeypatch, lambda: None)
         assert books.rounds_of(organization_id) == []
     assert [_now_failures_and_retry_at(batch_id)[1:] for batch_id in queued] == [(0, None)] * 2
     _left_alone_until.clear()

@@ -104,16 +104,16 @@ def test_behind_a_pooler_a_session_is_told_nothing_and_prepares_nothing(server_u
 
 def test_who_wants_to_wait_less_leaves_the_next_user_of_the_connection_its_time(server_url: str) -> None:
     engine = new_engine(server_url, pool_size=1)
-    patience = []
+    timeouts = []
     for seconds in (0.5, None):
         with engine.begin() as connection:
             if seconds is not None:
                 connections.wait_at_most(connection, seconds)
             timed = connection.connection.driver_connection
             assert isinstance(timed, TimedConnection)
-            patience.append((timed.patience_s, connection.exec_driver_sql("SHOW statement_timeout").scalar_one()))
+            timeouts.append((timed.answer_timeout_s, connection.exec_driver_sql("SHOW statement_timeout").scalar_one()))
     engine.dispose()
-    assert patience == [(1.5, "500ms"), (connections.ANSWER_TIMEOUT_S, "20s")]
+    assert timeouts == [(1.5, "500ms"), (connections.ANSWER_TIMEOUT_S, "20s")]
 
 
 @pytest.mark.usefixtures("database")
@@ -122,7 +122,7 @@ def test_a_child_leaves_its_parents_connections_open_and_waits_for_no_lock_of_it
         parents = connection.connection.driver_connection
     assert isinstance(parents, TimedConnection)
     with connections._engine_lock:  # As another thread of the parent may have held it at the fork.
-        connections.forget_connections_of_the_parent()
+        connections.discard_inherited_connections()
         assert not connections._engine_lock.locked()
     with connections.engine().connect() as connection:
         assert connection.connection.driver_connection is not parents

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import pytest
-from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection
 
-from app import users
 from app.cli import users_import
 from app.cli.users import import_file
 from app.cli.users_import import import_users
-from app.database import transaction
 from app.errors import Refused
 from app.ledger import claim
 from app.users import NewUser
@@ -128,14 +125,6 @@ def test_an_interrupted_import_keeps_what_is_committed_and_is_carried_on_by_givi
             import_users(path)
     imported = import_users(path)
     assert (imported.registered, imported.already_registered) == (5, 3)
-
-
-def test_what_a_copy_fails_with_is_an_error_like_that_of_any_statement(monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow = text(str(users._STAGE).replace("email text", "email varchar(3)"))
-    monkeypatch.setattr(users, "_STAGE", narrow)
-    ann = users.new_user(ANN, "Ann", "Lee")
-    with pytest.raises(DBAPIError), transaction() as connection:
-        users.copy_new(connection, [ann])
 
 
 @pytest.mark.usefixtures("many_connections")

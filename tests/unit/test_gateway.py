@@ -37,11 +37,11 @@ def test_the_gateway_is_more_patient_than_any_wait(wait_s: str, monkeypatch: pyt
 def test_a_web_process_takes_no_server_that_only_reads_and_waits_for_none_longer_than_callers_would(
     gateway: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_serves", False)
-    monkeypatch.setattr(connections, "_answer_timeout_s", None)
+    monkeypatch.setattr(connections, "_writable_only", False)
+    monkeypatch.setattr(connections, "_answer_timeout_s", connections.ANSWER_TIMEOUT_S)
     monkeypatch.setattr(gateway, "watch_connections", lambda: None)
     gateway.post_fork(None, SimpleNamespace(core=None))
-    assert (connections._serves, connections._answer_timeout_s) == (True, connections.FRONT_ANSWER_TIMEOUT_S)
+    assert (connections._writable_only, connections._answer_timeout_s) == (True, connections.FRONT_ANSWER_TIMEOUT_S)
 
 
 def core_of_one_more(gateway: ModuleType, processes: int, *others: int | None) -> int | None:

@@ -15,7 +15,7 @@ def processes() -> ModuleType:
 
 
 def test_a_worker_takes_no_server_that_only_reads(processes: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_serves", False)
-    monkeypatch.setattr(connections, "_answer_timeout_s", None)
+    monkeypatch.setattr(connections, "_writable_only", False)
+    monkeypatch.setattr(connections, "_answer_timeout_s", 1.0)
     processes._after_fork()
-    assert (connections._serves, connections._answer_timeout_s) == (True, None)
+    assert (connections._writable_only, connections._answer_timeout_s) == (True, connections.ANSWER_TIMEOUT_S)

@@ -14,7 +14,7 @@ from gunicorn.http.errors import ParseException
 from app.api import create_app, envelope
 from app.api.gateway.worker import GatewayLogger, GatewayWorker
 from app.api.sending.wait_slots import THREADS
-from app.connections import FRONT_ANSWER_TIMEOUT_S, forget_connections_of_the_parent, serve
+from app.connections import FRONT_ANSWER_TIMEOUT_S, discard_inherited_connections, require_writable_server
 from app.errors import SettingsError
 from app.metrics.requests import forget_connections_of, watch_connections
 from app.settings import settings
@@ -58,8 +58,8 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    forget_connections_of_the_parent()
-    serve(answer_timeout_s=FRONT_ANSWER_TIMEOUT_S)
+    discard_inherited_connections()
+    require_writable_server(answer_timeout_s=FRONT_ANSWER_TIMEOUT_S)
     if worker.core is not None:
         os.sched_setaffinity(0, {worker.core})
     watch_connections()

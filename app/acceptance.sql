@@ -1,0 +1,56 @@
+-- Find who calls and write their batches, for one send or for many: one statement.
+--
+-- Ids and moments are drawn before the rows are written, in the order in which the sends came, so that they rise
+-- together and the lists are newest first by either. One id more is drawn for each 16 recipients, so that a run of ids
+-- stands for a bounded number of transactions (`ERA` in app/models/transaction.py); none is drawn for what is not
+-- written. The rows are written in the order of their idempotency keys: of two groups that meet on the same keys, one
+-- waits for the other, and never each for the other.
+--
+-- The key's last use is noted apart, once a minute (app/api_keys.py).
+--
+-- PostgreSQL keeps the plan, and may make it while the tables are small. So each row is looked up by itself (LIMIT 1),
+-- and no plan can join with a whole table; a batch in the order that the index of idempotency keys has.
+WITH asked AS MATERIALIZED (
+    SELECT s.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
+           k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
+    FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
+        place int, key_hash text, amount bigint, atomic boolean, label text, emails text[], email_keys text[],
+        idempotency_key text, idempotency_hash text)
+    CROSS JOIN LATERAL (
+        SELECT * FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL LIMIT 1
+    ) k
+    CROSS JOIN LATERAL (SELECT * FROM organizations WHERE organizations.id = k.organization_id LIMIT 1) o
+), known AS MATERIALIZED (
+    SELECT a.place, b.id, b.status, b.idempotency_hash = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
+    FROM asked a
+    CROSS JOIN LATERAL (
+        SELECT * FROM batches
+        WHERE (organization_id, sandbox, idempotency_key) >= (a.organization_id, a.sandbox, a.idempotency_key)
+          AND idempotency_key IS NOT NULL
+        ORDER BY organization_id, sandbox, idempotency_key LIMIT 1
+    ) b
+    WHERE (b.organization_id, b.sandbox, b.idempotency_key) = (a.organization_id, a.sandbox, a.idempotency_key)
+      AND a.idempotency_key IS NOT NULL
+), fresh AS MATERIALIZED (
+    SELECT a.*, clock_timestamp() AS created_at,
+           (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, cardinality(a.emails) / 16)) AS id
+    FROM (SELECT * FROM asked ORDER BY place) a
+    WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
+), written AS (
+    INSERT INTO batches (id, organization_id, sandbox, amount, atomic, label, recipient_count, emails, email_keys,
+                         idempotency_key, idempotency_hash, created_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, organization_id, sandbox, amount, atomic, label, cardinality(emails), emails, email_keys,
+           idempotency_key, decode(idempotency_hash, 'hex'), created_at
+    FROM fresh
+    ORDER BY organization_id, sandbox, idempotency_key, place
+    ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+    RETURNING id
+)
+SELECT a.place, a.is_disabled, a.is_suspended, k.is_same,
+       a.api_key_id, a.key_use_is_old, a.organization_id, coalesce(k.id, w.id) AS batch_id,
+       coalesce(k.status, 'queued') AS status, k.id IS NOT NULL AS existed, coalesce(k.created_at, f.created_at)
+FROM asked a
+LEFT JOIN known k ON k.place = a.place
+LEFT JOIN fresh f ON f.place = a.place
+LEFT JOIN written w ON w.id = f.id

@@ -1,0 +1,91 @@
+-- Decide, issue and write the due batches of one organization: one statement, under the locks that app/ledger/issue.py
+-- has taken. It goes from batch to batch through the queue, each from the balance that the one before it in its mode
+-- left, and debits for what it writes and nothing else.
+--
+-- A constraint of a batch's row says that it has as many addresses as recipients; those of both rows, that no balance
+-- is overdrawn. What a balance pays is decided here for a send, and in app/ledger/verify.py for verify; a test holds
+-- the two together.
+--
+-- No user's row is locked or written: `unfolded` says that these credits are still to be added, and until then they
+-- are counted from the transactions (app/users.py). So two organizations that pay the same users never wait for each
+-- other. A user registered while this runs is not seen; the points are held until the registration's own claim, or
+-- the search for crossed registrations, finds them.
+--
+-- PostgreSQL keeps the plan, and may make it while the tables are small. So no plan may read a table whole: batches
+-- are found in the index of what is queued, the only one with the order that is asked for, and users by address.
+WITH RECURSIVE organization AS MATERIALIZED (
+    SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill,
+           CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
+    FROM organizations
+    WHERE id = %(organization_id)s::bigint
+), decided AS (
+    SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, 0::bigint AS recipients, balance, sandbox_balance,
+           0::bigint AS opening, 0 AS debited_count
+    FROM organization
+    UNION ALL
+    SELECT d.batches + 1, b.id, d.recipients + b.recipient_count,
+           d.balance - CASE WHEN b.sandbox THEN 0 ELSE b.amount * c.debited_count END,
+           d.sandbox_balance - CASE WHEN b.sandbox THEN b.amount * c.debited_count ELSE 0 END,
+           o.opening, c.debited_count
+    FROM decided d
+    CROSS JOIN LATERAL (
+        SELECT id, sandbox, amount, atomic, recipient_count FROM batches
+        WHERE (organization_id, id) > (%(organization_id)s::bigint, d.batch_id)
+          AND (organization_id, id) <= (%(organization_id)s::bigint, %(last)s::bigint) AND {is_due}
+        ORDER BY organization_id, id LIMIT 1
+    ) b
+    CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
+    CROSS JOIN LATERAL (SELECT least(b.recipient_count, o.opening / b.amount)::int AS paid) p
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
+    ) c
+    WHERE d.batches < %(batches_max)s::int
+      AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s::bigint)
+), refused AS (
+    -- A refused request does not use up its idempotency key.
+    UPDATE batches b
+    SET status = 'refused', refusal = o.refusal, idempotency_key = NULL, idempotency_hash = NULL
+    FROM decided d, organization o
+    WHERE (SELECT refusal IS NOT NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
+      AND b.organization_id = %(organization_id)s AND b.status = 'queued'
+      AND b.id <= (SELECT max(batch_id) FROM decided)  -- Else the whole queue is read for these few batches.
+    RETURNING b.id, b.sandbox, b.amount, b.recipient_count, NULL::int AS debited_count
+), issued AS (
+    UPDATE batches b
+    SET status = 'issued', issued_at = (SELECT clock_timestamp()), retry_at = NULL,
+        debited_count = d.debited_count, current_balance = d.opening - b.amount * d.debited_count,
+        organization_name = o.name,
+        last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END
+    FROM decided d, organization o
+    WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
+      AND b.organization_id = %(organization_id)s AND b.status = 'queued'
+      AND b.id <= (SELECT max(batch_id) FROM decided)  -- Else the whole queue is read for these few batches.
+    RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.recipient_count, b.emails, b.email_keys,
+              d.opening, d.debited_count
+), debited AS (
+    UPDATE organizations
+    SET balance = balance - (SELECT coalesce(sum(amount * debited_count), 0)::bigint
+                             FROM issued WHERE NOT sandbox),
+        sandbox_balance = sandbox_balance - (SELECT coalesce(sum(amount * debited_count), 0)::bigint
+                                             FROM issued WHERE sandbox)
+    WHERE id = %(organization_id)s::bigint AND EXISTS (SELECT FROM issued WHERE debited_count > 0)
+), unfolded AS (
+    INSERT INTO unfolded_batches (batch_id) SELECT id FROM issued WHERE debited_count > 0 AND NOT sandbox
+), written AS (
+    INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
+                              email, email_key)
+    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox, u.id,
+           r.ordinality <= b.debited_count,
+           r.ordinality <= b.debited_count AND u.id IS NOT NULL,
+           b.opening - b.amount * least(r.ordinality, b.debited_count),
+           r.email, nullif(r.email_key, r.email)
+    FROM issued b
+    CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails)) WITH ORDINALITY
+                           AS r (email, email_key, ordinality)
+    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true
+    ORDER BY b.id, r.ordinality
+)
+SELECT id, sandbox, amount, recipient_count, debited_count FROM issued
+UNION ALL
+SELECT id, sandbox, amount, recipient_count, debited_count FROM refused
+ORDER BY id
