@@ -1,4 +1,4 @@
-"""kombu's mended channel: slots come free although Redis did not hear of it, and clients are made once."""
+"""kombu's mended channel: slots come free although Redis did not hear of it."""
 
 import logging
 from typing import Any
@@ -29,16 +29,3 @@ def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, redis_proxy: Pr
                 message.reject_log_error(logger, connection.connection_errors, requeue=how == "requeue")
             assert channel.qos.can_consume()
             redis_proxy.tell("forward")
-
-
-def test_a_client_serves_every_message_of_its_channel_until_the_channels_pool_is_another() -> None:
-    with Celery(set_as_current=False) as app:
-        app.add_defaults(queue._configuration)
-        with app.connection_for_write() as connection, connection.channel() as channel, connection.channel() as other:
-            client = channel._create_client()
-            assert channel._create_client() is client
-            assert other._create_client() is not client
-            channel._disconnect_pools()  # As after a fork, and when the connection to Redis is lost.
-            assert channel._create_client() is not client
-            assert channel._create_client().ping()
-            assert channel._create_client(asynchronous=True) is not channel._create_client(asynchronous=True)
