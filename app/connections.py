@@ -139,7 +139,7 @@ def _check_out(connection: TimedConnection, _record: Any, _fairy: Any) -> None:
     connection.answer_timeout_s = _answer_timeout_s
 
 
-def disable_timeout(connection: Connection) -> None:
+def disable_timeouts(connection: Connection) -> None:
     """Wait for answers as long as they take, until the connection is back in the pool; the server's limits stay."""
     psycopg_connection(connection).answer_timeout_s = None
 

@@ -5,7 +5,7 @@ import time
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app.connections import disable_timeout, new_engine
+from app.connections import disable_timeouts, new_engine
 from app.models import Base
 from app.settings import settings
 from migrations import require_fit
@@ -45,7 +45,7 @@ def _wait_for_our_turn(connection: Connection) -> None:
     By asking again, and not in the queue of the lock: who stands there keeps a snapshot, and CREATE INDEX
     CONCURRENTLY waits until nobody has an old one. The two would wait for each other.
     """
-    disable_timeout(connection)
+    disable_timeouts(connection)
     connection.execution_options(isolation_level="AUTOCOMMIT")
     while not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK}).scalar_one():
         time.sleep(_ASK_AGAIN_AFTER_S)

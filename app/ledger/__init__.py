@@ -1,4 +1,4 @@
 """The ledger: the only code that touches a balance.
 
-What writes takes a connection or an exchange and never commits. `drain` alone does: its rounds are transactions.
+What writes takes a connection and never commits. `drain` alone does: its rounds are transactions.
 """

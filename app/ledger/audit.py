@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.connections import disable_timeout, wait_at_most
+from app.connections import disable_timeouts, wait_at_most
 
 BREACHES_SHOWN_MAX = 100
 
@@ -57,7 +57,7 @@ def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit
 def _limit_statement(connection: Connection, deadline: float | None) -> None:
     """Give the next statement what is left of the time. The limit of a request does not fit: it reads every row."""
     if deadline is None:
-        disable_timeout(connection)
+        disable_timeouts(connection)
         connection.execute(text("SET LOCAL statement_timeout = 0"))
     else:
         wait_at_most(connection, max(0.001, deadline - time.monotonic()))

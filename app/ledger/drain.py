@@ -12,11 +12,11 @@ from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.queued import due_batches, has_due, postpone
 from app.ledger.report import counts_of, report
 
-# After so many rounds, or so long, a busy organization makes room for the others: its owner asks for a fresh task.
+# After this many rounds, or this long, a busy organization makes room for others: its owner asks for a fresh task.
 ROUNDS_MAX = 10
 _TURN_S = 0.5
-# So long an organization is left alone whose row somebody else holds; the sweep asks for it again. Each message for it
-# would else keep a process of the worker waiting, and they keep coming.
+# How long to skip an organization whose row somebody else has locked; otherwise each message for it blocks a worker
+# process. The sweep asks again.
 _LEFT_ALONE_S = 2.0
 
 # Given the ids of the batches that a round has committed, whether it was the last one (whoever accepts a batch after
@@ -92,7 +92,7 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
         try:
             with transaction() as connection:
                 outcomes = issue(connection, organization_id, only=batch_id)
-        except Exception as error:  # As above: the next batch shall have its turn.
+        except Exception as error:  # As above: the next batch must have its turn.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
             if is_locked_out(error):

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from app import connections
-from app.connections import disable_timeout, new_engine
+from app.connections import disable_timeouts, new_engine
 from app.database import is_away
 from app.ledger.audit import audit
 from app.local import ports
@@ -181,7 +181,7 @@ def test_transactions_are_read_committed_whatever_the_database_has_for_others(se
 def test_who_lifts_the_limit_waits_longer_and_the_next_user_of_the_connection_does_not(impatient: Engine) -> None:
     sleep = text(f"SELECT pg_sleep({2 * _ANSWER_TIMEOUT_S})")
     with impatient.begin() as connection:
-        disable_timeout(connection)
+        disable_timeouts(connection)
         connection.execute(sleep)
     with pytest.raises(OperationalError, match="not answered"), impatient.begin() as connection:
         connection.execute(sleep)
