@@ -13,6 +13,16 @@ import httpx
 
 from tests.contract.service import Service
 
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
+
+# The keys that the interface document gives; an answer may hold more.
+TRANSACTION = {"id", "organization", "recipient", "email", "amount", "debited", "credited", "allocated"}
+TRANSACTION |= {"sender", "label", "sandbox", "created_at"}
+ORGANIZATION = {"id", "name", "is_disabled", "is_suspended", "balance", "last_refill", "created_at"}
+
+# Debited, credited and allocated of a transaction.
+PAID, HELD, UNPAID = (True, True, True), (True, False, False), (False, False, False)
+
 
 def address() -> str:
     """Return an address that no other test uses: users belong to no organization."""
@@ -110,9 +120,9 @@ class Organization:
             self.command({"suspend": "resume", "disable": "enable"}[verb])
 
 
-def organization(service: Service, balance: int, *options: str, name: str = "Acme") -> Organization:
+def organization(service: Service, balance: int, *options: str) -> Organization:
     """Make an organization with an opening balance."""
-    made = service.json("organizations", "create", name, "--balance", str(balance), *options)
+    made = service.json("organizations", "create", "Acme", "--balance", str(balance), *options)
     return Organization(service, made["id"])
 
 
@@ -122,17 +132,6 @@ def organizations(service: Service, *balances: int) -> list[Organization]:
         made = list(pool.map(lambda balance: organization(service, balance), balances))
         list(pool.map(lambda one: (one.live, one.development), made))
     return made
-
-
-TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
-
-# The keys that the interface document gives; an answer may hold more.
-TRANSACTION = {"id", "organization", "recipient", "email", "amount", "debited", "credited", "allocated"}
-TRANSACTION |= {"sender", "label", "sandbox", "created_at"}
-ORGANIZATION = {"id", "name", "is_disabled", "is_suspended", "balance", "last_refill", "created_at"}
-
-# Debited, credited and allocated of a transaction.
-PAID, HELD, UNPAID = (True, True, True), (True, False, False), (False, False, False)
 
 
 def flags(transactions: list[dict[str, Any]]) -> list[tuple[bool, bool, bool]]:

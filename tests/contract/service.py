@@ -125,6 +125,8 @@ class Service:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         psutil.wait_procs(processes, timeout=_STOPPED_IN_S)
+        if part is None and self._process is not None:
+            self._process.wait(_STOPPED_IN_S)
 
     @contextlib.contextmanager
     def frozen(self, part: str) -> Iterator[None]:

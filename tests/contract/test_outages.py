@@ -77,15 +77,16 @@ def test_callers_who_wait_while_the_workers_are_killed_get_their_201(acme: Organ
 
 def test_while_redis_is_silent_sends_are_accepted_and_everything_else_goes_on(made: Organization) -> None:
     key, service, before, bodies = made.live, made.service, made.live.balance, _bodies(4)
-    with service.frozen("redis"):
-        with ThreadPoolExecutor(4) as pool:
-            answers = list(pool.map(key.send, bodies))
+    with ThreadPoolExecutor() as pool, service.frozen("redis"):
+        sent = [pool.submit(key.send, body) for body in bodies]
+        read = [pool.submit(service.call, "GET", path) for path in ("/healthz", "/metrics")]
+        made.command("refill", "1")
+        assert success(key.verify(bodies[0]))["validated"] is True
+        assert [one.result().status_code for one in read] == [200, 200]
+        answers = [one.result() for one in sent]
         # 202 is what the short wait of this service may come to.
         assert {answer.status_code for answer in answers} <= {201, 202}
-        assert success(key.verify(bodies[0]))["validated"] is True
         assert len(success(key.get("/v1/batches", limit=4))["batches"]) == 4
-        assert all(service.call("GET", path).status_code == 200 for path in ("/healthz", "/metrics"))
-        made.command("refill", "1")
     _assert_issued_once(key, _by_batch(bodies, answers), before=before + 1)
 
 
@@ -100,12 +101,13 @@ def test_a_broker_that_comes_back_empty_loses_no_batch(made: Organization) -> No
 
 def test_while_postgresql_is_silent_calls_get_503_and_the_same_send_again_is_issued_once(made: Organization) -> None:
     key, service, before, bodies = made.live, made.service, made.live.balance, _bodies(1)
-    with service.frozen("postgresql"):
-        answer = key.send(bodies[0], Idempotency_Key="silence")
-        refusal(answer, 503, "service")
-        assert int(answer.headers["Retry-After"]) >= 1
-        assert service.call("GET", "/readyz").status_code == 503
+    with ThreadPoolExecutor() as pool, service.frozen("postgresql"):
+        sent = pool.submit(key.send, bodies[0], Idempotency_Key="silence")
+        asked = pool.submit(service.call, "GET", "/readyz")
         success(service.call("GET", "/healthz"))
+        refusal(sent.result(), 503, "service")
+        assert int(sent.result().headers["Retry-After"]) >= 1
+        assert asked.result().status_code == 503
     until(lambda: _is_ready(service), every_s=_LOOK_EVERY_S)
     answer = key.send(bodies[0], Idempotency_Key="silence")
     _assert_issued_once(key, _by_batch(bodies, [answer]), before=before)

@@ -9,7 +9,9 @@ def test_a_development_key_issues_by_the_same_rules_and_nothing_live_changes(ser
     live, development = made.live, made.development
     with_account, later, unpaid = addresses(3)
     service.register(with_account)
-    assert success(development.verify({"recipients": addresses(3), "amount": 20}))["validated"] is False
+    verified = development.verify({"recipients": addresses(3), "amount": 20})
+    assert success(verified)["validated"] is False
+    assert verified.json()["additional_data"]["available"] == 50
     data = success(development.send({"recipients": [with_account, later, unpaid], "amount": 20}), 201)
     assert [one["sandbox"] for one in data["transactions"]] == [True] * 3
     assert flags(data["transactions"]) == [PAID, HELD, UNPAID]

@@ -10,7 +10,7 @@ from tests.contract.service import Service, free_port
 
 @pytest.fixture(scope="module")
 def made(narrow: Service) -> Organization:
-    return organization(narrow, 100)
+    return organization(narrow, 2**62 - 1)
 
 
 def test_recipients_max_bounds_the_recipients_of_a_batch(made: Organization) -> None:
@@ -27,11 +27,21 @@ def test_amount_max_bounds_the_amount_and_the_sum_must_fit_64_bits(made: Organiz
     success(made.live.verify({"recipients": two, "amount": 2**62 - 1}))
 
 
+def test_points_are_counted_to_the_last_of_64_bits(made: Organization) -> None:
+    body = {"recipients": addresses(2), "amount": 2**61}
+    answer = made.live.verify(body)
+    assert success(answer)["validated"] is False
+    assert answer.json()["additional_data"]["affordable_recipients"] == 1
+    data = success(made.live.send(body), 201)
+    assert [one["debited"] for one in data["transactions"]] == [True, False]
+    assert data["current_balance"] == made.live.balance == 2**61 - 1
+
+
 def test_with_repeats_allowed_an_address_gets_a_transaction_each_time(made: Organization) -> None:
-    email = address()
+    email, before = address(), made.live.balance
     data = success(made.live.send({"recipients": [email, address(), email.upper()], "amount": 10}), 201)
     assert [one["email"] for one in data["transactions"]][::2] == [email, email.upper()]
-    assert [one["organization"]["balance"] for one in data["transactions"]] == [90, 80, 70]
+    assert [before - one["organization"]["balance"] for one in data["transactions"]] == [10, 20, 30]
     assert made.service.register(email)["balance"] == 20
 
 
