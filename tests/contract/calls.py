@@ -1,0 +1,184 @@
+"""Who calls, and what holds for every answer: the envelope, its headers, and that a refusal has changed nothing."""
+
+import contextlib
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import httpx
+
+from tests.contract.service import Service
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
+
+# The keys that the interface document gives; an answer may hold more.
+TRANSACTION = {"id", "organization", "recipient", "email", "amount", "debited", "credited", "allocated"}
+TRANSACTION |= {"sender", "label", "sandbox", "created_at"}
+ORGANIZATION = {"id", "name", "is_disabled", "is_suspended", "balance", "last_refill", "created_at"}
+
+# Debited, credited and allocated of a transaction.
+PAID, HELD, UNPAID = (True, True, True), (True, False, False), (False, False, False)
+
+
+def address() -> str:
+    """Return an address that no other test uses: users belong to no organization."""
+    return f"{uuid.uuid4().hex}@example.com"
+
+
+def addresses(number: int) -> list[str]:
+    return [address() for _ in range(number)]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A caller with a key."""
+
+    service: Service
+    text: str
+
+    def call(self, method: str, path: str, **request: Any) -> httpx.Response:
+        return self.service.call(method, path, key=self.text, **request)
+
+    def get(self, path: str, **query: Any) -> httpx.Response:
+        return self.call("GET", path, params=query or None)
+
+    def verify(self, body: Mapping[str, Any]) -> httpx.Response:
+        return self.call("POST", "/v1/points/verify", json=body)
+
+    def send(self, body: Mapping[str, Any], **headers: str) -> httpx.Response:
+        """Send; `Idempotency_Key="x"` is the header of that name."""
+        dashed = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.call("POST", "/v1/points/send", json=body, headers=dashed)
+
+    def queue(self, body: Mapping[str, Any], **headers: str) -> int:
+        """Send without waiting and return the id of the batch."""
+        answer = self.send(body, Prefer="respond-async", **headers)
+        assert answer.status_code == 202, answer.text
+        return int(answer.json()["data"]["batch_id"])
+
+    def batch(self, batch_id: int) -> dict[str, Any]:
+        answer = self.get(f"/v1/batches/{batch_id}")
+        assert answer.status_code == 200, answer.text
+        batch: dict[str, Any] = answer.json()["data"]
+        return batch
+
+    def is_issued(self, batch_id: int) -> bool:
+        return bool(self.batch(batch_id)["status"] == "issued")
+
+    def listed(self, name: str, **query: Any) -> list[dict[str, Any]]:
+        """Return all rows of the list `batches` or `transactions`."""
+        return [row for page in self.pages(name, **query) for row in page]
+
+    def pages(self, name: str, **query: Any) -> Iterator[list[dict[str, Any]]]:
+        while True:
+            answer = self.get(f"/v1/{name}", **query)
+            assert answer.status_code == 200, answer.text
+            data = answer.json()["data"]
+            assert set(data) == {name, "next_cursor"}
+            yield data[name]
+            if data["next_cursor"] is None:
+                return
+            query["cursor"] = data["next_cursor"]
+
+    @property
+    def balance(self) -> int:
+        return int(self.get("/v1/organization").json()["data"]["balance"])
+
+
+@dataclass(frozen=True)
+class Organization:
+    """An organization, with a key for each mode, made when it is first asked for."""
+
+    service: Service
+    id: int
+
+    @cached_property
+    def live(self) -> Key:
+        return self.new_key()
+
+    @cached_property
+    def development(self) -> Key:
+        return self.new_key("--development")
+
+    def new_key(self, *options: str) -> Key:
+        return Key(self.service, self.service.json("keys", "create", str(self.id), *options)["key"])
+
+    def command(self, verb: str, *more: str) -> None:
+        self.service.command("organizations", verb, str(self.id), *more)
+
+    @contextlib.contextmanager
+    def stopped(self, verb: str = "suspend") -> Iterator[None]:
+        """Suspend or disable it, until the block ends."""
+        self.command(verb)
+        try:
+            yield
+        finally:
+            self.command({"suspend": "resume", "disable": "enable"}[verb])
+
+
+def organization(service: Service, balance: int, *options: str) -> Organization:
+    """Make an organization with an opening balance."""
+    made = service.json("organizations", "create", "Acme", "--balance", str(balance), *options)
+    return Organization(service, made["id"])
+
+
+def organizations(service: Service, *balances: int) -> list[Organization]:
+    """Make several with both keys, at once: each command takes about a second to start."""
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda balance: organization(service, balance), balances))
+        list(pool.map(lambda one: (one.live, one.development), made))
+    return made
+
+
+def flags(transactions: list[dict[str, Any]]) -> list[tuple[bool, bool, bool]]:
+    return [(one["debited"], one["credited"], one["allocated"]) for one in transactions]
+
+
+def _document(answer: httpx.Response) -> dict[str, Any]:
+    """Check what every answer has, and return its body."""
+    headers = answer.headers
+    assert headers["Content-Type"] == "application/json"
+    assert headers["Cache-Control"] == "no-store, private"
+    assert headers["Vary"] == "Accept, Authorization"
+    assert headers["Via"] == "1.1 points"
+    assert not re.search(r"\d", headers["Server"]), "it tells its version"
+    assert len(headers.get_list("X-Request-Id")) == 1
+    document: dict[str, Any] = answer.json()
+    assert set(document) == {"success", "data", "errors", "additional_data"}
+    return document
+
+
+def success(answer: httpx.Response, status: int = 200) -> Any:
+    """Require a success, and return its `data`."""
+    assert answer.status_code == status, answer.text
+    document = _document(answer)
+    assert (document["success"], document["errors"]) == (True, None)
+    assert re.fullmatch(r"\d+\.\d+", document["additional_data"]["version"])
+    return document["data"]
+
+
+def refusal(answer: httpx.Response, status: int, *fields: str) -> dict[str, list[str]]:
+    """Require an error on exactly these fields, and return its sentences by field."""
+    assert answer.status_code == status, answer.text
+    document = _document(answer)
+    assert (document["success"], document["data"]) == (False, None)
+    if status == 400:
+        assert document["additional_data"] is None
+        assert answer.headers["Transfer-Encoding"] == "chunked"
+    errors: dict[str, list[str]] = document["errors"]
+    assert set(errors) == set(fields)
+    assert all(lines and all(line.strip() for line in lines) for lines in errors.values())
+    assert "Traceback" not in answer.text
+    return errors
+
+
+@contextlib.contextmanager
+def nothing_changes(key: Key) -> Iterator[None]:
+    """Require that the caller's balance and batches are the same after the block as before."""
+    before = key.balance, key.get("/v1/batches", limit=1).json()["data"]
+    yield
+    assert (key.balance, key.get("/v1/batches", limit=1).json()["data"]) == before

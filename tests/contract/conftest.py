@@ -1,0 +1,55 @@
+"""The services that the contract is held against. Nothing here knows what is inside of them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.calls import Organization, organizations
+from tests.contract.service import Service
+
+_BALANCE = 10**12
+
+_NARROW = {
+    "POINTS_WAIT_S": "2",
+    "POINTS_RATE_LIMIT": "300/minute",
+    "POINTS_RECIPIENTS_MAX": "2000",
+    "POINTS_AMOUNT_MAX": str(2**62),
+    "POINTS_ALLOW_REPEATS": "true",
+    "POINTS_BODY_BYTES_MAX": "200000",
+    "POINTS_SANDBOX_BALANCE": "77",
+}
+
+
+@pytest.fixture(autouse=True)
+def environment() -> None:
+    """Leave the environment as it is, in the place of the fixture of all other tests: each service has its own."""
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run a service with the default settings, but for the rate limit: some tests make many calls with one key."""
+    with Service(tmp_path_factory.mktemp("contract"), POINTS_RATE_LIMIT="off").running() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run a service with settings of its own, that tests may also take to pieces."""
+    with Service(tmp_path_factory.mktemp("narrow"), **_NARROW).running() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def _rich(service: Service) -> list[Organization]:
+    """Make organizations that can pay for everything; tests share them and look at how their balances change."""
+    return organizations(service, _BALANCE, _BALANCE)
+
+
+@pytest.fixture(scope="session")
+def acme(_rich: list[Organization]) -> Organization:
+    return _rich[0]
+
+
+@pytest.fixture(scope="session")
+def globex(_rich: list[Organization]) -> Organization:
+    return _rich[1]

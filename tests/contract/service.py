@@ -1,0 +1,182 @@
+"""The service as its users meet it: run by `points up`, called over HTTP, operated with the `points` commands."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+HOST = "127.0.0.1"
+POINTS = str(Path(sys.executable).with_name("points"))
+_STARTED_IN_S, _STOPPED_IN_S, _COMMAND_TIMEOUT_S = 90, 60, 60
+
+# What somebody has set for a service of theirs must not move this one.
+_SETTINGS = ("POINTS_", "DATABASE_", "REDIS_", "FLOWER_", "GUNICORN_", "WEB_")
+
+# What the command line of each part holds, and what it does not.
+_PARTS = {
+    "web": (("gunicorn",), ()),
+    "worker": (("celery",), ("beat", "flower")),
+    "beat": (("celery", "beat"), ()),
+    "flower": (("celery", "flower"), ()),
+    "postgresql": (("postgres",), ()),
+    "redis": (("valkey",), ()),
+}
+
+
+def free_port() -> int:
+    with socket.create_server((HOST, 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+class Service:
+    """A service in a process of its own, with a data directory and ports of its own."""
+
+    def __init__(self, data_dir: Path, **settings: str) -> None:
+        self.data_dir = data_dir
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
+        self.environment = {**inherited, **settings}
+        self.port = free_port()
+        self.url = f"http://{HOST}:{self.port}"
+        self.output: list[str] = []
+        self._arguments = ["--port", str(self.port), "--flower-port", str(free_port()), "--data-dir", str(data_dir)]
+        self._process: subprocess.Popen[str] | None = None
+        # A connection for each call, so that none is used that a process which has ended had kept.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._client = httpx.Client(base_url=self.url, limits=limits, timeout=60, trust_env=False)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Service"]:
+        """Run it; at the end the books balance, and it stops with status 0 and leaves no process behind."""
+        try:
+            self.start()
+            yield self
+            assert self.json("audit")["balanced"] is True
+            everything = self._tree()
+            assert self._end(signal.SIGINT) == 0, "\n".join(self.output[-50:])
+            assert [one for one in everything if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
+        finally:
+            self._end(signal.SIGTERM)
+            self._client.close()
+
+    def start(self) -> None:
+        """Run `points up` and wait until it says that it runs."""
+        self._process = subprocess.Popen(
+            [POINTS, "up", "--workers", "2", *self._arguments],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        is_running = threading.Event()
+        threading.Thread(target=self._read, args=(self._process, is_running), daemon=True).start()
+        if not is_running.wait(_STARTED_IN_S) or self._process.poll() is not None:
+            pytest.fail("`points up` did not come up:\n" + "\n".join(self.output))
+
+    def _read(self, process: subprocess.Popen[str], is_running: threading.Event) -> None:
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                self.output.append(line.rstrip())
+                if "Ctrl-C stops everything" in line:
+                    is_running.set()
+        is_running.set()  # It ended: nobody waits for it any longer.
+
+    def _end(self, number: signal.Signals) -> int | None:
+        if self._process is None:
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
+        return self._process.wait(_STOPPED_IN_S)
+
+    def _tree(self) -> list[psutil.Process]:
+        """Return `points up` and all that it has started, the parent first."""
+        assert self._process is not None
+        parent = psutil.Process(self._process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    def processes(self, part: str) -> list[psutil.Process]:
+        """Return the processes of a part that are alive."""
+        words, others = _PARTS[part]
+        found = []
+        for process in self._tree()[1:]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                line = " ".join([process.name(), *process.cmdline()])
+                if all(word in line for word in words) and not any(word in line for word in others):
+                    found.append(process)
+        return found
+
+    def kill(self, part: str | None = None) -> None:
+        """End every process of a part at once, or all there are, as a machine does that loses its power."""
+        processes = self._tree() if part is None else self.processes(part)
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, timeout=_STOPPED_IN_S)
+        if part is None and self._process is not None:
+            self._process.wait(_STOPPED_IN_S)
+
+    @contextlib.contextmanager
+    def frozen(self, part: str) -> Iterator[None]:
+        """Stop every process of a part without ending it: who speaks to it gets no answer."""
+        processes = self.processes(part)
+        assert processes, f"no {part} runs"
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.resume()
+
+    def run(self, *arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """Give a `points` command with just these arguments."""
+        return subprocess.run(
+            [POINTS, *arguments],
+            env=self.environment | environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_TIMEOUT_S,
+            check=False,
+        )
+
+    def command(self, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        """Give a command about this service, and require its exit status."""
+        done = self.run(*arguments, "--data-dir", str(self.data_dir))
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    def json(self, *arguments: str, status: int = 0) -> Any:
+        """Give a command with `--json` and return the one document on its standard output."""
+        done = self.command(*arguments, "--json", status=status)
+        assert status or done.stderr == "", done.stderr
+        return json.loads(done.stdout)
+
+    def register(self, email: str, first_name: str = "Ada", last_name: str = "Lovelace") -> dict[str, Any]:
+        """Register a user and return it."""
+        user: dict[str, Any] = self.json("users", "create", email, first_name, last_name)
+        return user
+
+    def request(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Make a call with nothing but what is given."""
+        return self._client.request(method, path, **request)
+
+    def call(self, method: str, path: str, *, key: str | None = None, **request: Any) -> httpx.Response:
+        headers = {"Accept": "application/json", **request.pop("headers", {})}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        return self.request(method, path, headers=headers, **request)

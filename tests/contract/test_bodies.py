@@ -1,0 +1,98 @@
+"""The fields of the body of verify and send: every fault in one 400, each on its field, and nothing is changed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.contract.calls import Key, Organization, address, addresses, nothing_changes, refusal, success
+
+_ANN = '"ann@example.com"'
+_JSON = {"Content-Type": "application/json"}
+_OUT_OF_BOUNDS = ["0", "-1", "1000000001", str(2**63 - 1), str(2**63), "1" + "0" * 40]
+# What a field must not be, as it is written in JSON.
+_BAD = {
+    "amount": ["true", "10.0", "1.5", "1e3", "1E0", '"10"', "[1]", "{}", "NaN", "Infinity", "1e400", *_OUT_OF_BOUNDS],
+    "atomic": ["0", "1", '"true"', '"false"', "[true]", "{}"],
+    "label": ["0", "true", '["a"]', "{}", '"' + "a" * 256 + '"', '"a\\u0000b"'],
+    "recipient": ["1", "true", f"[{_ANN}]", f'{{"email": {_ANN}}}'],
+    "recipients": [_ANN, "1", "true", f'{{"0": {_ANN}}}'],
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_issued(acme: Organization) -> Iterator[None]:
+    """Whatever is refused below leaves no batch and costs no point."""
+    with nothing_changes(acme.live):
+        yield
+
+
+def _refused(key: Key, body: str | dict[str, Any], *fields: str) -> dict[str, list[str]]:
+    """Require that verify and send refuse a body alike, and return the sentences by field."""
+    content: dict[str, Any] = {"content": body, "headers": _JSON} if isinstance(body, str) else {"json": body}
+    verified = key.call("POST", "/v1/points/verify", **content)
+    sent = key.call("POST", "/v1/points/send", **content)
+    assert refusal(verified, 400, *fields) == refusal(sent, 400, *fields)
+    return refusal(sent, 400, *fields)
+
+
+@pytest.mark.parametrize("missing", ["", '"recipients": null, "amount": null', '"recipients": [], "amount": ""'])
+def test_with_everything_missing_one_400_names_all_three_fields(acme: Organization, missing: str) -> None:
+    errors = _refused(acme.live, f"{{{missing}}}", "amount", "recipient", "recipients")
+    assert all("required" in lines[0] for lines in errors.values())
+
+
+@pytest.mark.parametrize("missing", ["null", '""', "[]"])
+def test_an_optional_field_that_is_null_or_empty_counts_as_missing(acme: Organization, missing: str) -> None:
+    body = f'{{"recipient": {_ANN}, "amount": 1, "atomic": {missing}, "label": {missing}, "recipients": {missing}}}'
+    success(acme.live.call("POST", "/v1/points/verify", content=body, headers=_JSON))
+
+
+def test_either_recipient_or_recipients_is_sent_and_only_what_is_missing_is_named(acme: Organization) -> None:
+    both = {"recipient": address(), "recipients": addresses(1), "amount": 1}
+    _refused(acme.live, both, "recipient", "recipients")
+    _refused(acme.live, {"recipient": address()}, "amount")
+    _refused(acme.live, {"amount": 1}, "recipient", "recipients")
+
+
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in _BAD.items() for value in values])
+def test_a_value_of_another_type_or_out_of_bounds_is_a_fault_of_its_field(
+    acme: Organization, field: str, value: str
+) -> None:
+    written = {"amount": "1"} if field == "recipients" else {"recipient": _ANN, "amount": "1"}
+    fields = ", ".join(f'"{name}": {text}' for name, text in {**written, field: value}.items())
+    _refused(acme.live, f"{{{fields}}}", field)
+
+
+@pytest.mark.parametrize("amount", [1, 1_000_000_000])
+def test_an_amount_at_its_bound_is_taken(acme: Organization, amount: int) -> None:
+    success(acme.live.verify({"recipient": address(), "amount": amount}))
+
+
+def test_all_faults_come_in_one_400_each_at_its_place(acme: Organization) -> None:
+    recipients = [address(), "nonsense", 7, None, address(), ""]
+    body = {"recipients": recipients, "amount": "5", "atomic": "yes", "label": 5}
+    places = [f"recipients.{place}" for place in (1, 2, 3, 5)]
+    _refused(acme.live, body, *places, "amount", "atomic", "label")
+
+
+def test_at_most_a_hundred_entries_are_listed_and_the_rest_are_counted(acme: Organization) -> None:
+    hundred = [f"recipients.{place}" for place in range(100)]
+    errors = _refused(acme.live, {"recipients": ["nonsense"] * 150, "amount": 1}, *hundred, "recipients")
+    assert len(errors["recipients"]) == 1
+    assert "50" in errors["recipients"][0]
+    _refused(acme.live, {"recipients": ["nonsense"] * 100, "amount": 1}, *hundred)
+
+
+def test_the_same_address_twice_is_a_fault_of_the_later_place_that_names_the_earlier(acme: Organization) -> None:
+    once = address()
+    body = {"recipients": [address(), once, f" {once.upper()} ", once], "amount": 1}
+    errors = _refused(acme.live, body, "recipients.2", "recipients.3")
+    assert all("recipients.1" in lines[0] for lines in errors.values())
+
+
+def test_ten_thousand_recipients_are_taken_and_one_more_is_refused(acme: Organization) -> None:
+    emails = [f"r{number}@example.com" for number in range(10_001)]
+    errors = _refused(acme.live, {"recipients": emails, "amount": 1}, "recipients")
+    assert "10000" in errors["recipients"][0].replace(",", "")
+    success(acme.live.verify({"recipients": emails[:10_000], "amount": 1}))

@@ -1,0 +1,118 @@
+"""The commands of an operator: what they do, what they print, and how they fail."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.contract.calls import HELD, PAID, TIMESTAMP, Organization, address, flags, success
+from tests.contract.service import Service, free_port
+
+
+def test_the_first_start_prints_the_keys_of_a_demo_organization_that_has_issued(service: Service) -> None:
+    said = "\n".join(service.output)
+    assert service.url in said
+    [live] = set(re.findall(r"pts_live_\w+", said))
+    [development] = set(re.findall(r"pts_dev_\w+", said))
+    assert flags(success(service.call("GET", "/v1/transactions", key=live))["transactions"]) == [HELD, HELD, PAID]
+    assert success(service.call("GET", "/v1/transactions", key=development))["transactions"] == []
+
+
+def test_organizations_are_made_listed_shown_refilled_and_stopped(service: Service) -> None:
+    made = service.json("organizations", "create", "Globex & Söhne", "--balance", "100", "--sandbox-balance", "7")
+    figures = {"name": "Globex & Söhne", "balance": 100, "last_refill": 100, "sandbox_balance": 7}
+    assert made.items() >= figures.items()
+    assert TIMESTAMP.match(made["created_at"])
+    number = str(made["id"])
+    assert service.json("organizations", "refill", number, "50") == {**made, "balance": 150, "last_refill": 150}
+    refilled = service.json("organizations", "refill", number, "3", "--sandbox")
+    figures = {"balance": 150, "last_refill": 150, "sandbox_balance": 10, "sandbox_last_refill": 10}
+    assert refilled.items() >= figures.items()
+    assert service.json("organizations", "disable", number) == {**refilled, "is_disabled": True}
+    shown = service.json("organizations", "show", number)
+    assert shown == {**refilled, "is_disabled": True}
+    assert shown in service.json("organizations", "list")
+
+
+def test_a_key_is_shown_once_and_listed_without_its_text(service: Service, acme: Organization) -> None:
+    made = service.json("keys", "create", str(acme.id), "--development")
+    listed = service.command("keys", "list", str(acme.id), "--json").stdout
+    assert any(key["id"] == made["id"] and key["revoked_at"] is None for key in json.loads(listed))
+    assert made["key"][16:] not in listed
+
+
+def test_users_are_imported_each_bad_row_is_named_and_held_points_are_credited(
+    acme: Organization, tmp_path: Path
+) -> None:
+    service, ann, bob = acme.service, address(), address()
+    success(acme.live.send({"recipient": bob, "amount": 30}), 201)
+    file = tmp_path / "users.csv"
+    file.write_text(
+        f"last_name,email,first_name,note\nLovelace,{ann},Ada,x\nNobody,nonsense,No,x\n"
+        f'"Hop\nper",{bob},Grace,x\n,{address()},Cy,x\n'
+    )
+    outcome = service.json("users", "import", str(file), status=1)
+    assert outcome.items() >= {"registered": 2, "already_registered": 0, "bad": 2}.items()
+    assert [row["line"] for row in outcome["bad_rows"]] == [3, 6]
+    told = service.command("users", "import", str(file), status=1).stderr
+    assert all(line in told for line in ("line 3", "line 6"))
+    shown = service.json("users", "show", bob.upper())
+    assert (shown["email"], shown["balance"]) == (bob, 30)
+    assert service.json("users", "show", ann)["balance"] == 0
+
+
+def test_status_says_what_runs_and_where(service: Service) -> None:
+    found = service.json("status")
+    assert found["web_url"] == service.url
+    assert found.keys() >= {"database_url", "redis_url", "web_url", "flower_url"}
+    assert all(found[name] for name in ("database", "redis", "web", "workers", "beat", "flower"))
+    printed = service.command("status").stdout
+    assert service.url in printed
+    assert found["database_url"] not in printed, "a password belongs on no screen"
+
+
+def test_the_audit_and_the_migration_say_that_all_is_well(service: Service) -> None:
+    assert "The books balance" in service.command("audit").stdout
+    assert isinstance(service.json("migrate"), dict)
+
+
+def test_a_command_works_in_a_folder_of_its_own_while_no_service_runs(service: Service, tmp_path: Path) -> None:
+    folder = str(tmp_path / "data")
+    looked = service.run("audit", "--data-dir", folder)
+    assert (looked.returncode, looked.stdout) == (1, "")
+    assert folder in looked.stderr
+    made = service.run("organizations", "create", "Alone", "--balance", "5", "--json", "--data-dir", folder)
+    assert json.loads(made.stdout)["balance"] == 5, made.stderr
+    shown = service.run("organizations", "show", "1", "--json", "--data-dir", folder)
+    assert json.loads(shown.stdout)["name"] == "Alone"
+
+
+def test_a_second_service_in_the_same_folder_is_refused_and_the_first_runs_on(service: Service) -> None:
+    ports = ("--port", str(free_port()), "--flower-port", str(free_port()))
+    assert str(service.data_dir) in service.command("up", *ports, status=1).stderr
+    success(service.call("GET", "/readyz"))
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("organizations show 999999", 1, "999999"),
+        ("organizations refill 1 -5", 1, "at least 1"),
+        ("keys create 999999", 1, "999999"),
+        ("keys revoke 999999", 1, "999999"),
+        ("users show stranger@example.com", 1, "no user"),
+        ("users create nonsense A B", 1, "e-mail address"),
+        ("organizations show one", 2, "one"),
+        ("organizations refill 1", 2, "Missing argument"),
+        ("nonsense", 2, "nonsense"),
+        ("audit --nonsense", 2, "--nonsense"),
+    ],
+)
+def test_an_error_is_a_sentence_on_standard_error_with_status_1_and_wrong_usage_has_2(
+    service: Service, words: str, status: int, said: str
+) -> None:
+    done = service.run(*words.split(), POINTS_DATA_DIR=str(service.data_dir))
+    assert (done.returncode, done.stdout) == (status, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

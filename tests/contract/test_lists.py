@@ -1,0 +1,139 @@
+"""The lists: every row once, newest first, page by page, filtered, and each row as it is read alone."""
+
+from typing import Any
+
+import pytest
+
+from tests.contract.calls import Key, Organization, address, organization, refusal, success
+from tests.contract.service import Service
+
+
+class Books:
+    """An organization that has issued in both modes: live to two, to one, and to one more than it could pay."""
+
+    def __init__(self, service: Service) -> None:
+        self.ann, self.bob, cem = address(), address().replace("@", ".Bob@"), address()
+        service.register(self.ann)
+        made = organization(service, 100, "--sandbox-balance", "50")
+        self.live, self.development = made.live, made.development
+        for key, recipients, amount in (
+            (self.live, [self.ann, self.bob], 10),
+            (self.live, [self.bob], 30),
+            (self.live, [self.ann, self.bob, cem], 25),
+            (self.development, [self.bob], 5),
+        ):
+            success(key.send({"recipients": recipients, "amount": amount}), 201)
+
+
+@pytest.fixture(scope="module")
+def books(service: Service) -> Books:
+    return Books(service)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 1_000])
+def test_every_row_is_listed_once_newest_first_as_it_is_read_alone(books: Books, limit: int) -> None:
+    rows = books.live.listed("transactions", limit=limit)
+    batches = books.live.listed("batches", limit=limit)
+    shown: list[dict[str, Any]] = []
+    for batch in batches:
+        whole = books.live.batch(batch["batch_id"])
+        assert batch == {name: value for name, value in whole.items() if name != "transactions"}
+        shown += reversed(whole["transactions"])
+    assert rows == shown
+    assert [row["organization"]["balance"] for row in rows] == [0, 0, 25, 50, 80, 90]
+    assert [batch["amount"] for batch in batches] == [50, 30, 20]
+    for row in rows:
+        assert success(books.live.get(f"/v1/transactions/{row['id']}")) == row
+
+
+@pytest.mark.parametrize(
+    ("query", "transactions", "batches"),
+    [
+        ({"email": "bob"}, 3, 3),
+        ({"email": "nobody"}, 0, 0),
+        ({"debited": "true"}, 5, 3),
+        ({"debited": "false"}, 1, 1),
+        ({"credited": "true"}, 2, 2),
+        ({"credited": "false"}, 4, 3),
+        ({"allocated": "false"}, 4, 3),
+        ({"debited": "true", "credited": "false"}, 3, 3),
+        ({"debited": "false", "credited": "true"}, 0, 0),
+        ({"email": "ann", "allocated": "true"}, 2, 2),
+        ({"created_from": "2020-01-01T00:00:00Z"}, 6, 3),
+        ({"created_from": "2120-01-01T00:00:00.000001Z"}, 0, 0),
+        ({"created_to": "2020-01-01T00:00:00+02:00"}, 0, 0),
+    ],
+)
+def test_filters_let_through_what_they_say(
+    books: Books, query: dict[str, str], transactions: int, batches: int
+) -> None:
+    named = {"bob": books.bob.upper(), "ann": f" {books.ann} ", "nobody": address()}
+    query = {name: named.get(value, value) for name, value in query.items()}
+    for limit in (1, 100):
+        assert len(books.live.listed("transactions", limit=limit, **query)) == transactions
+        assert len(books.live.listed("batches", limit=limit, **query)) == batches
+
+
+def test_a_batch_and_a_time_to_the_microsecond_find_just_their_rows(books: Books) -> None:
+    live, batches = books.live, books.live.listed("batches")
+    for batch in batches:
+        rows = live.listed("transactions", batch=batch["batch_id"])
+        [issued] = {row["created_at"] for row in rows}
+        assert live.listed("transactions", created_from=issued, created_to=issued) == rows
+        assert live.listed("batches", batch=batch["batch_id"]) == [batch]
+        accepted = batch["created_at"]
+        assert live.listed("batches", created_from=accepted, created_to=accepted) == [batch]
+    first = batches[-1]["created_at"]
+    assert live.listed("batches", created_from=first) == batches
+    assert live.listed("batches", created_to=first) == batches[-1:]
+
+
+def test_a_page_holds_a_hundred_rows_unless_up_to_a_thousand_are_asked_for(acme: Organization) -> None:
+    email = address()
+    answer = acme.live.send({"recipients": [f"{n}.{email}" for n in range(1_101)], "amount": 1})
+    newest_first = success(answer, 201)["transactions"][::-1]
+    query = {"batch": answer.json()["additional_data"]["batch_id"]}
+    for more, sizes in (({}, [100] * 11 + [1]), ({"limit": 1_000}, [1_000, 101])):
+        pages = [page for page in acme.live.pages("transactions", **query, **more) if page]
+        assert [len(page) for page in pages] == sizes
+        assert [row for page in pages for row in page] == newest_first
+
+
+def test_what_is_issued_meanwhile_makes_no_row_repeat_and_none_go_missing(acme: Organization) -> None:
+    body = {"recipient": address(), "amount": 1}
+    for _ in range(5):
+        success(acme.live.send(body), 201)
+    before = acme.live.listed("transactions", email=body["recipient"])
+    seen: list[dict[str, Any]] = []
+    for page in acme.live.pages("transactions", email=body["recipient"], limit=2):
+        seen += page
+        success(acme.live.send(body), 201)
+    assert seen == before
+    assert len(acme.live.listed("transactions", email=body["recipient"])) >= 8
+
+
+_FAULTS = "limit=0 limit=1001 limit=-1 limit=1.0 limit= limit=1&limit=2 email=nonsense email= batch=abc batch=0"
+_FAULTS += " created_from=yesterday created_from=2026-01-31T09:30:00 created_to=2026-02-30T00:00:00Z debited=yes"
+_FAULTS += " credited=1 allocated= cursor=nonsense limit=0&email=x&debited=x&created_to=x&cursor=x"
+
+
+@pytest.mark.parametrize("name", ["batches", "transactions"])
+@pytest.mark.parametrize("query", _FAULTS.split())
+def test_all_faults_of_a_query_are_named_in_one_400(acme: Organization, name: str, query: str) -> None:
+    fields = {one.partition("=")[0] for one in query.split("&")}
+    refusal(acme.live.get(f"/v1/{name}?{query}"), 400, *fields)
+
+
+def test_a_cursor_serves_its_own_list_filters_organization_and_mode_alone(books: Books, acme: Organization) -> None:
+    def refused(key: Key, name: str, **query: str) -> None:
+        refusal(key.get(f"/v1/{name}", **query), 400, "cursor")
+
+    cursor = success(books.live.get("/v1/transactions", limit=1))["next_cursor"]
+    refused(books.live, "batches", cursor=cursor)
+    refused(books.live, "transactions", cursor=cursor, debited="true")
+    refused(acme.live, "transactions", cursor=cursor)
+    refused(books.development, "transactions", cursor=cursor)
+    for broken in (cursor[:-1], cursor + "A", cursor.swapcase(), cursor[1:]):
+        refused(books.live, "transactions", cursor=broken)
+    # The size of a page may change on the way.
+    assert len(success(books.live.get("/v1/transactions", cursor=cursor, limit=3))["transactions"]) == 3

@@ -1,0 +1,48 @@
+"""An organization that is disabled or suspended issues nothing, and can still be read."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.contract.calls import Organization, address, nothing_changes, organization, refusal, success
+from tests.contract.service import Service
+from tests.deadline import until
+
+
+@pytest.mark.parametrize("verb", ["disable", "suspend"])
+def test_it_gets_403_on_both_keys_and_reads_stay_open(globex: Organization, verb: str) -> None:
+    [one] = success(globex.live.send({"recipient": address(), "amount": 1}), 201)["transactions"]
+    with globex.stopped(verb):
+        for key in (globex.live, globex.development):
+            with nothing_changes(key):
+                refusal(key.send({"recipient": address(), "amount": 1}), 403, "organization")
+        assert success(globex.live.get(f"/v1/transactions/{one['id']}"))["email"] == one["email"]
+        assert success(globex.live.get("/v1/transactions", limit=1))["transactions"][0]["id"] == one["id"]
+        shown = success(globex.live.get("/v1/organization"))
+        assert (shown["is_disabled"], shown["is_suspended"]) == (verb == "disable", verb == "suspend")
+    success(globex.live.send({"recipient": address(), "amount": 1}), 201)
+
+
+def test_a_batch_that_is_not_issued_before_the_suspension_is_refused_and_its_key_is_free_again(
+    service: Service,
+) -> None:
+    made = organization(service, 100)
+    caller, body = made.live, {"recipient": address(), "amount": 10}
+    with ThreadPoolExecutor() as pool:
+        with service.frozen("worker"):
+            batch_id = caller.queue(body, Idempotency_Key="before")
+            waiting = pool.submit(caller.send, body)
+            until(lambda: len(caller.listed("batches")) == 2)
+            made.command("suspend")
+        refusal(waiting.result(), 403, "organization")
+    until(lambda: caller.batch(batch_id)["status"] != "queued")
+    batch = caller.batch(batch_id)
+    assert (batch["status"], batch["issued_at"], batch["transactions"]) == ("refused", None, None)
+    assert caller.listed("transactions") == []
+    assert caller.balance == 100
+    made.command("resume")
+    answer = caller.send(body, Idempotency_Key="before")
+    success(answer, 201)
+    assert "Idempotency-Replayed" not in answer.headers
+    assert caller.batch(batch_id)["status"] == "refused"
+    assert caller.balance == 90

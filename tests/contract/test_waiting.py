@@ -1,0 +1,49 @@
+"""202: asked for, or when the wait runs out; what was accepted is issued once, in the order of acceptance."""
+
+import time
+
+from tests.contract.calls import Organization, address, addresses, organization, success
+from tests.contract.service import Service
+from tests.deadline import until
+
+
+def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(service: Service, acme: Organization) -> None:
+    before = acme.live.balance
+    with service.frozen("worker"):
+        answer = acme.live.send({"recipient": address(), "amount": 5}, Prefer="return=minimal, Respond-Async")
+        batch_id = success(answer, 202)["batch_id"]
+        assert answer.json()["data"] == {"batch_id": batch_id, "status": "queued"}
+        assert answer.headers["Location"] == f"/v1/batches/{batch_id}"
+        assert int(answer.headers["Retry-After"]) >= 1
+        batch = success(acme.live.get(answer.headers["Location"]))
+        assert (batch["batch_id"], batch["status"], batch["issued_at"]) == (batch_id, "queued", None)
+        assert (batch["transactions"], batch["amount"], batch["current_balance"]) == (None, None, None)
+        assert acme.live.balance == before
+    until(lambda: acme.live.is_issued(batch_id))
+    batch = acme.live.batch(batch_id)
+    assert (batch["amount"], batch["current_balance"], len(batch["transactions"])) == (5, before - 5, 1)
+
+
+def test_batches_that_wait_are_issued_in_the_order_of_their_acceptance(service: Service, acme: Organization) -> None:
+    before = acme.live.balance
+    with service.frozen("worker"):
+        ids = [acme.live.queue({"recipients": addresses(2), "amount": 1}) for _ in range(30)]
+    until(lambda: all(acme.live.is_issued(batch_id) for batch_id in reversed(ids)))
+    balances = [acme.live.batch(batch_id)["current_balance"] for batch_id in ids]
+    assert balances == [before - 2 * place for place in range(1, 31)]
+
+
+def test_a_wait_that_runs_out_is_answered_202_and_the_batch_is_issued_once(narrow: Service) -> None:
+    caller = organization(narrow, 100).live
+    with narrow.frozen("worker"):
+        began = time.monotonic()
+        answer = caller.send({"recipient": address(), "amount": 5}, Idempotency_Key="late")
+        waited_s = time.monotonic() - began
+        batch_id = success(answer, 202)["batch_id"]
+        assert answer.headers["Location"] == f"/v1/batches/{batch_id}"
+        # The setting of this service says 2 s.
+        assert 2 <= waited_s < 10
+    until(lambda: caller.is_issued(batch_id), every_s=0.25)
+    assert caller.balance == 95
+    [row] = caller.listed("transactions")
+    assert row["organization"]["balance"] == 95
