@@ -11,7 +11,8 @@ The nouns are files in this folder; the edges call them and never each other.
     acceptance                           the one statement that knows who calls and accepts what they send
     redis_client, process_redis          Redis: by its address, and as a process reaches it
     hints, last_runs                     what is told over it: which batches are final, when a sweep and an audit ran
-    broker, kombu_patches, queue         the Celery app, and how a drain is asked for
+    broker, kombu_patches, queue,        the Celery app, how a drain is asked for,
+    queue_state                          and how the queue stands
     logs, counters                       what is told, and what the workers count
     ledger/                              the only code that touches a balance
     pages/                               lists of batches and transactions, page by page

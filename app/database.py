@@ -65,7 +65,7 @@ def fetch_all(
 ) -> list[tuple[Any, ...]]:
     """Run a statement by psycopg's own `execute`, in the connection's transaction, and return its rows.
 
-    For the few statements of every send: SQLAlchemy's `execute` takes longer than PostgreSQL does (decision 16).
+    For the few statements of every send: SQLAlchemy's `execute` takes longer than PostgreSQL does (decision 12).
     Each is prepared at its first use, unless the connection leads to a pooler.
 
     Args:
