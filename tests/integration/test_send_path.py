@@ -16,6 +16,7 @@ from app import hints, process_redis
 from app.acceptance import IssueRequest
 from app.api import create_app
 from app.api.sending import send_path, waiting
+from app.connections import connections_in_use
 from app.database import transaction
 from app.hints import Hint
 from app.ledger.drain import drain
@@ -58,6 +59,7 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
     with ThreadPoolExecutor(40) as pool:
         yield Front(pool)
     is_over.set()
+    until(lambda: connections_in_use() == 0, "no thread of the front has a connection any more")
     process_redis.redis().client_kill_filter(_type="pubsub")  # It listens no more, and its thread ends.
 
 
