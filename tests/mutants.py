@@ -153,7 +153,7 @@ MUTANTS = (
                 "None",
             ),
         ],
-        tests=["tests/e2e/test_retries.py"],
+        tests=["tests/contract/test_retries.py"],
     ),
     Mutant(
         name="verify counts points in floating point",
