@@ -10,9 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
+from celery import Celery
 from werkzeug.test import TestResponse
 
-from app import hints, process_redis
+from app import hints, process_redis, queue
 from app.acceptance import IssueRequest
 from app.api import create_app
 from app.api.sending import send_path, waiting
@@ -56,7 +57,10 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
                 work()
 
     monkeypatch.setattr(waiting, "_for_ever", until_over)
-    with ThreadPoolExecutor(40) as pool:
+    # The service's own Celery app keeps the broker that it was first used with in this process.
+    with ThreadPoolExecutor(40) as pool, Celery(set_as_current=False, amqp=queue._Protocol) as app:
+        app.add_defaults(queue._configuration)
+        monkeypatch.setattr(queue, "celery", app)
         yield Front(pool)
     is_over.set()
     until(lambda: connections_in_use() == 0, "no thread of the front has a connection any more")
