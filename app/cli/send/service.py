@@ -27,10 +27,9 @@ class NoAnswer(PointsError):
 
 
 class FaultyBody(Refused):
-    """The service refuses a body that looked right here.
+    """The service refuses a body that looked right here; `places` are the recipients at fault, by their place.
 
-    `is_too_long` tells that it takes fewer recipients, at most `limit` if it said so; `places` are the recipients at
-    fault, by their place.
+    `is_too_long` tells that it takes fewer recipients, at most `limit` if it said so.
     """
 
     def __init__(self, status: int, errors: Mapping[str, Sequence[str]]) -> None:
@@ -122,8 +121,7 @@ class Service:
         """Return the envelope of a success, and whether it is that of a call before this one.
 
         Raises:
-            NoAnswer: nothing but what passes, for longer than the caller's patience; or of a send that may have been
-                accepted, an answer that does not tell.
+            NoAnswer: nothing but what passes for too long; or no answer that tells of a send that may be accepted.
             PointsError: it was refused.
         """
         headers = {"Content-Type": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
