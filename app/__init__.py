@@ -17,6 +17,7 @@ The nouns are files in this folder; the edges call them and never each other.
     ledger/                              the only code that touches a balance
     pages/                               lists of batches and transactions, page by page
     metrics/                             what `GET /metrics` shows, and where each figure comes from
+    lists/                               lists of people as files: bytes in, rows with lines and reasons out
     api/  cli/                           the edges of this package: HTTP, and a person's terminal
     local/                               embedded PostgreSQL and Valkey, and the supervisor of `points up`
 

@@ -6,14 +6,14 @@ from app.utf8 import is_utf8
 LENGTH_MAX = 255
 
 
-def checked(what: str, name: str) -> str:
+def checked(what: str, name: str, *, may_be_blank: bool = False) -> str:
     """Return a name without the blanks around it; `what` begins the sentence that refuses it.
 
     Raises:
         Refused: it is blank or too long, or holds what PostgreSQL's text cannot.
     """
     name = name.strip()
-    if not 1 <= len(name) <= LENGTH_MAX:
+    if not (name or may_be_blank) or len(name) > LENGTH_MAX:
         raise Refused(f"{what} must have 1 to {LENGTH_MAX} characters, but has {len(name)}.")
     if "\0" in name:
         raise Refused(f"{what} must not contain a NUL character.")

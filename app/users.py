@@ -33,17 +33,17 @@ class RegisteredUser:
     created_at: datetime
 
 
-def new_user(email: str, first_name: str, last_name: str) -> NewUser:
-    """Check and trim the parts of a user.
+def new_user(email: str | Address, first_name: str, last_name: str) -> NewUser:
+    """Check and trim the parts of a user. A person may have one name only: the last is then empty.
 
     Raises:
         InvalidAddress: the e-mail address is none.
-        Refused: a name is blank or too long, or no text.
+        Refused: the first name is blank, or one is too long or no text.
     """
     return NewUser(
-        address=parse(email),
+        address=parse(email) if isinstance(email, str) else email,
         first_name=names.checked("first_name", first_name),
-        last_name=names.checked("last_name", last_name),
+        last_name=names.checked("last_name", last_name, may_be_blank=True),
     )
 
 

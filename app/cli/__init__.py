@@ -18,7 +18,7 @@ _COMMANDS = {
     "organizations": ("app.cli.organizations", "Make, show, refill, disable and suspend organizations."),
     "keys": ("app.cli.keys", "Make, list and revoke API keys."),
     "users": ("app.cli.users", "Register and show users."),
-    "send": ("app.cli.send", "Issue points to every recipient of a CSV file."),
+    "send": ("app.cli.send", "Issue points to every recipient of a list."),
     "audit": ("app.cli.audit", "Check that the books balance."),
     "completion": ("app.cli.completion", "Print what lets a shell complete these commands."),
 }

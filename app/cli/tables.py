@@ -46,13 +46,13 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> None:
 
 def print_pairs(out: Console, pairs: Mapping[str, str | None]) -> None:
     """Print a line for each name with its value; a None is left out, a long value wrapped."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in pairs.items():
-        if value is not None:
-            table.add_row(name, Text(value))
-    out.print(table)
+    shown = {name: Text(_printable(value)) for name, value in pairs.items() if value is not None}
+    indent = max(map(len, shown), default=0) + 2
+    for name, value in shown.items():
+        lines = value.wrap(out, max(out.width - indent, 1), overflow="fold")
+        for place, line in enumerate(lines):
+            line.rstrip()
+            out.print(Text.assemble((("" if place else name).ljust(indent), "bold"), line), soft_wrap=True)
 
 
 def points(number: int) -> str:
@@ -88,4 +88,8 @@ def _cell(value: object, *, is_id: bool = False) -> str:
     if isinstance(value, datetime):
         # PostgreSQL answers in the time zone of the connection, which a pooler may have set.
         return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", str(value))
+    return _printable(str(value))
+
+
+def _printable(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)

@@ -3,20 +3,20 @@
 import csv
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from app import users
-from app.cli.csv_file import CsvFile, Row, Unreadable, column_name
 from app.cli.progress import progress_bar
 from app.database import transaction
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_many
+from app.lists import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet
 
 CHUNK_ROWS = 20_000
-_COLUMNS = ("email", "first_name", "last_name")
+_COLUMNS = {"email": EMAIL, "first_name": ("first_name",), "last_name": ("last_name",)}
 
 
 class BadRow(NamedTuple):
@@ -41,12 +41,12 @@ def import_users(path: Path) -> Imported:
         Refused: it is no CSV file with the three columns, or Ctrl-C came; what is committed stays.
     """
     counts = Imported()
-    with closing(CsvFile(path)) as file, _Errors(path) as errors:
-        rows = file.rows()
-        columns = _columns(next(rows, None), file.name)
+    with path.open("rb") as raw, _Errors(path) as errors:
+        file = ListFile(raw, path.name)
+        places = _places(file)
         try:
-            with progress_bar(f"Importing {file.name}", total=file.size) as advance_to:
-                for chunk in _chunks(rows, columns, counts, errors):
+            with progress_bar(f"Importing {file.name}", total=path.stat().st_size) as advance_to:
+                for chunk in _chunks(file, places, counts, errors):
                     with transaction() as connection:
                         registered = len(register_many(connection, chunk))
                     counts.registered += registered
@@ -60,40 +60,31 @@ def import_users(path: Path) -> Imported:
     return counts
 
 
-class _Columns(NamedTuple):
-    """Where the three columns stand, and how many there are with those that are of no interest."""
-
-    places: list[int]
-    width: int
-
-
-def _columns(header: Row | None, name: str) -> _Columns:
+def _places(file: ListFile) -> list[int]:
     """Find the three columns.
 
     Raises:
-        Refused: the first line names one of them not at all, or twice.
+        Refused: the heading names one of them not at all, or twice.
     """
-    headings = [] if header is None else [column_name(cell) for cell in header.cells]
-    missing = [column for column in _COLUMNS if column not in headings]
-    if missing:
+    found = {column: file.places(names) for column, names in _COLUMNS.items()}
+    if missing := [column for column, places in found.items() if not places]:
         raise Refused(
-            f"{name} has no column {' and no column '.join(missing)}: its first line must name the columns"
+            f"{file.name} has no column {' and no column '.join(missing)}: its first line must name the columns"
             " email, first_name and last_name, in any order."
         )
-    twice = [column for column in _COLUMNS if headings.count(column) > 1]
-    if twice:
-        raise Refused(f"{name} has the column {twice[0]} twice: take one away.")
-    return _Columns([headings.index(column) for column in _COLUMNS], len(headings))
+    if twice := [column for column, places in found.items() if len(places) > 1]:
+        raise Refused(f"{file.name} has the column {twice[0]} twice: take one away.")
+    return [places[0] for places in found.values()]
 
 
 def _chunks(
-    rows: Iterable[Row], columns: _Columns, counts: Imported, errors: "_Errors"
+    file: ListFile, places: Sequence[int], counts: Imported, errors: "_Errors"
 ) -> Iterator[list[users.NewUser]]:
     chunk: list[users.NewUser] = []
-    for row in _to_the_end(rows):
-        cells = [row.cells[place] if place < len(row.cells) else "" for place in columns.places]
+    for row in _to_the_end(file.rows(*places)):
+        cells = [row.cells[place] if place < len(row.cells) else "" for place in places]
         try:
-            chunk.append(_new_user(row, cells, width=columns.width))
+            chunk.append(_new_user(row, cells, is_unicode=file.is_unicode))
         except PointsError as error:
             reason = f"email {error.sentence}" if isinstance(error, InvalidAddress) else error.sentence
             # Interned, because the reasons of a million bad rows are a handful of sentences.
@@ -111,17 +102,14 @@ def _to_the_end(rows: Iterable[Row]) -> Iterator[Row]:
     try:
         yield from rows
     except Unreadable as error:
-        yield Row(line=error.line, cells=[], fault=f"and all that follow cannot be read: {error.reason}.")
+        yield Row(error.line, [], f"and all that follow cannot be read: {error.reason}.")
 
 
-def _new_user(row: Row, cells: Sequence[str], *, width: int) -> users.NewUser:
+def _new_user(row: Row, cells: Sequence[str], *, is_unicode: bool) -> users.NewUser:
     if row.fault is not None:
         raise Refused(f"The row {row.fault}")
-    if any(map(str.strip, row.cells[width:])):
-        raise Refused(
-            f"The row has {len(row.cells)} cells for {width} columns: quote any cell that contains the delimiter."
-        )
-    return users.new_user(*cells)
+    email, first_name, last_name = cells
+    return users.new_user(address_in(email, is_unicode=is_unicode), first_name, last_name)
 
 
 class _Errors:
@@ -147,14 +135,14 @@ class _Errors:
         try:
             if self._file is None:
                 self._file = self._begin()
-            csv.writer(self._file).writerow([*cells, row.line, reason])
+            csv.writer(self._file).writerow([*map(for_spreadsheet, cells), row.line, reason])
         except OSError:
             self._can_be_written = False
 
     def _begin(self) -> IO[str]:
         if self._target.is_dir():
             raise IsADirectoryError(self._target)
-        file = self._draft.open("w", encoding="utf-8", errors="surrogateescape", newline="")
+        file = self._draft.open("w", encoding="utf-8", newline="")
         csv.writer(file).writerow([*_COLUMNS, "line", "reason"])
         return file
 

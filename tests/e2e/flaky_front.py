@@ -16,8 +16,7 @@ class FlakyFront:
     """Passes calls on to a service at `url`, and does with the sends what `fates` say.
 
     With `recipients_max` it also refuses longer lists, as a service with that setting does, or one with
-    a limit of bytes if it does not `say_limit`. A held
-    send is delivered and not answered before `release` is called; `is_holding` is set meanwhile.
+    a limit of bytes if it does not `say_limit`. A held send is delivered and not answered before `release` is called.
     """
 
     def __init__(
@@ -27,7 +26,8 @@ class FlakyFront:
         self.fates = list(fates)
         self.recipients_max = recipients_max
         self.say_limit = say_limit
-        self.is_holding, self._released = threading.Event(), threading.Event()
+        self._held, self._released = threading.Semaphore(0), threading.Event()
+        self._held_count = 0
         front = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -56,6 +56,14 @@ class FlakyFront:
         self._thread.join()
         self._server.server_close()
 
+    def is_holding(self, count: int) -> bool:
+        """Wait until so many sends were delivered, and not answered; tell whether they were."""
+        while self._held_count < count:
+            if not self._held.acquire(timeout=60):
+                return False
+            self._held_count += 1
+        return True
+
     def release(self) -> None:
         self._released.set()
 
@@ -77,7 +85,7 @@ class FlakyFront:
             call.close_connection = True
             return
         if fate == HELD:
-            self.is_holding.set()
+            self._held.release()
             self._released.wait(60)
         passed = {
             name: response.headers[name]

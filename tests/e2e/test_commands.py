@@ -68,7 +68,7 @@ def test_users_are_imported_from_a_file_with_each_bad_row_named(service: Service
         f"Lovelace,a.{mark}@example.com,Ada,x\n"
         "Nobody,nonsense,No,x\n"
         f'"Hop\nper",b.{mark}@example.com,Grace,x\n'
-        f",c.{mark}@example.com,Cy,x\n"
+        f"Lee,c.{mark}@example.com,,x\n"
     )
     outcome = json.loads(service.points("users", "import", str(file), "--json", status=1).stdout)
     assert (outcome["registered"], outcome["already_registered"], outcome["bad"]) == (2, 0, 2)

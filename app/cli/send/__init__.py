@@ -1,16 +1,16 @@
-"""`points send`: a person's way to issue points to the recipients of a CSV file, from anywhere."""
+"""`points send`: a person's way to issue points to the recipients of a list, from anywhere."""
 
 import re
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
 from app.cli.answer import data_dir_option, json_option
-from app.cli.send import stages
-from app.cli.send.report import report
-from app.cli.send.run import Choices, prepared
+from app.cli.send import preparing, sending, words
+from app.cli.send.run import Choices
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.interrupts import end_gently
@@ -18,23 +18,13 @@ from app.settings import INT64_MAX
 from app.utf8 import is_utf8
 
 
-def _in_utf8(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
-    """Refuse what no body and no idempotency key can be made of."""
+def _text(_context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Refuse what no body and no key can be made of. A name that was forgotten must not make another campaign."""
     if text is not None and not is_utf8(text):
         raise click.BadParameter("it is not in UTF-8.")
-    return text
-
-
-def _label(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """An empty label is none, as in the interface: it must not make another campaign of one that was paid."""
-    return _in_utf8(context, parameter, text) or None
-
-
-def _campaign(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """Refuse a name that somebody has forgotten to give, as with a variable that is not set: it would pay again."""
-    if text is not None and not text.strip():
+    if text is not None and parameter.name == "again" and not text.strip():
         raise click.BadParameter("the new campaign needs a name.")
-    return _in_utf8(context, parameter, text)
+    return text or None
 
 
 def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -47,25 +37,24 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--amount", required=True, type=click.IntRange(1, INT64_MAX), help="Points for each recipient.")
+@click.option("--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient  [required].")
 @click.option(
     "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=_key, help="The API key to send with."
 )
 @click.option("--url", help="Where the service is [default: the one that runs from the data directory].")
-@click.option("--label", callback=_label, help="Kept on every transaction.")
+@click.option("--label", callback=_text, help="Kept on every transaction.")
 @click.option("--atomic", is_flag=True, help="Debit nobody of a batch that the balance cannot pay whole.")
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
 @click.option(
     "--again",
     metavar="NAME",
-    callback=_campaign,
-    help="Deliberately pay this file again, as a new campaign with this name.",
+    callback=_text,
+    help="Deliberately pay this list again, as a new campaign with this name.",
 )
 @click.option(
     "--result",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write the outcome of each line [default: people.result.csv for people.csv]. An existing result of"
-    " another campaign, or of one in the sandbox, is kept as people.result.1.csv.",
+    type=click.Path(path_type=Path),
+    help="Where to write the outcome of each line [default: people.result.csv for people.csv].",
 )
 @click.option(
     "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
@@ -74,24 +63,28 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
 @json_option
 @data_dir_option
 def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any) -> None:
-    """Issue points to every recipient of a CSV file: verify, ask, send, and write what became of each line.
+    """Issue points to every recipient of a list: verify, ask, send, and write what became of each line.
 
-    The e-mail addresses may stand in any column, with a heading or without, between commas,
-    semicolons, tabs or bars. Bad lines and repeated addresses are named and left out; exit status 1. It is 0 when
-    every line was sent, also where the balance paid only the first of them: the outcome says how many.
+    The list is a CSV file as people have it: in UTF-8, UTF-16 or Windows-1252, with commas, semicolons
+    or tabs. The column whose heading is “e-mail” is paid; any other is named with --column. Bad lines and
+    repeated addresses are named and left out. Exit status 0 when every line was sent, also where the
+    balance paid only the first of them; 3 when lines were left out; 1 when not all was sent.
 
     Giving the command again never pays twice, and carries on what was interrupted: each batch goes
     under an idempotency key made from the addresses, the amount, the label and the batch's number.
-    Keep the result file beside the list: it stops a list that was changed, or sent more than 30 days
-    ago, from paying again.
+    Keep the result file beside the list, and leave it as it is: it stops a list that was changed, or sent
+    more than 30 days ago, from paying again.
     """
     end_gently()  # The scheduler of a machine stops it as gently as a person does.
     chosen = Choices(as_json=as_json, url=url or _running(DataDir(data_dir)), key=key, **choices)
-    with prepared(chosen) as run:
-        stages.verify(run)
-        stages.ask(run)
-        stages.send(run)
-        status = report(run)
+    with ExitStack() as stack:
+        try:
+            run = stack.enter_context(preparing.prepared(chosen))
+            preparing.ask(run)
+        except KeyboardInterrupt:
+            raise Refused("Nothing was sent.") from None
+        sending.send(run)
+        status = words.report(run)
     sys.exit(status)
 
 

@@ -1,20 +1,26 @@
-"""The recipients of a file: which column they stand in, which lines are bad, and the parts they are sent in."""
+"""The recipients of a list: its good addresses in parts, and the lines that are left out."""
 
 import hashlib
-import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import IO, NamedTuple, Self
+from typing import IO, NamedTuple
 
-from app.addresses import Address, parse
-from app.cli.csv_file import CsvFile
-from app.cli.send.column import Column
+from app.addresses import Address
 from app.errors import InvalidAddress
+from app.lists import ListFile, address_in
+
+# A list of those whom the balance did not pay has this column, so that it is another campaign than the first.
+UNPAID_BATCH = "unpaid_batch_id"
 
 
 class BadLine(NamedTuple):
+    """A line that is left out, and why."""
+
     line: int
     email: str
     reason: str
@@ -22,104 +28,108 @@ class BadLine(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Recipients of one batch: `lines` are their lines in the file, at the same places; `number` counts from 1."""
+    """What goes in one batch: its recipients, the line of each, and the bad lines that stand among them."""
 
     number: int
-    lines: Sequence[int]
-    emails: Sequence[str]
+    lines: list[int]
+    emails: list[str]
+    bad: list[BadLine]
 
 
 class Recipients:
-    """What one pass over a file has found.
+    """What one pass over a list has found.
 
-    The good addresses lie in a temporary file that has no name, so that the later passes see just
-    what this one saw, whatever becomes of the original. In memory is only what finds repeats: 16
-    bytes and a line number for each address.
+    The good addresses lie in a temporary file without a name, so that later passes see just what this one saw. In
+    memory is only what finds repeats: for each address 16 bytes and its line.
     """
 
     def __init__(self) -> None:
-        self.count = 0
         self.bad: list[BadLine] = []
-        self._lines_by_digest: dict[bytes, int] = {}
+        self.first: list[str] = []
+        self.last: deque[str] = deque(maxlen=3)
+        self._lines = array("Q")
+        self._line_of: dict[bytes, int] = {}
         self._spool: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115  # `close` is ours.
         self._fingerprint = hashlib.sha256()
 
-    @classmethod
-    def read(cls, file: CsvFile, column: Column, advance_to: Callable[[int], None]) -> Self:
-        """Read a file once from start to end."""
-        found = cls()
-        for row in islice(file.rows(), 1 if column.has_heading else 0, None):
-            email = row.cells[column.place] if column.place < len(row.cells) else ""
-            found.add(row.line, email, row.fault)
-            if found.count % 1_000 == 0:
-                advance_to(file.bytes_read)
-        return found
-
-    def close(self) -> None:
-        self._spool.close()
-
     @property
-    def fingerprint(self) -> bytes:
-        """Return 32 bytes that are equal for two files with the same addresses in the same order.
+    def count(self) -> int:
+        return len(self._lines)
 
-        Another column, another delimiter or a bad line taken away make no other file of it.
+    def read(self, file: ListFile, column: int, size: int, advance_to: Callable[[int], None]) -> Iterator[Part]:
+        """Read a list from start to end; `column` (from 0) holds the addresses. Yield each part once it is read."""
+        unpaid = file.places([UNPAID_BATCH])
+        emails: list[str] = []
+        for row in file.rows(column):
+            try:
+                if row.fault is not None:
+                    raise InvalidAddress(row.fault)
+                address = address_in(row.cells[column], is_unicode=file.is_unicode)
+                self._add(row.line, address, row.cells[unpaid[0]].strip() if unpaid else None)
+                emails.append(address.text)
+            except InvalidAddress as error:
+                email = row.shown if row.fault is not None else row.cells[column].strip()
+                self.bad.append(BadLine(row.line, email, error.sentence))
+            if row.line % 1_000 == 0:
+                advance_to(file.bytes_read)
+            if len(emails) == size:
+                yield self._last_part(emails)
+                emails = []
+        if emails:
+            yield self._last_part(emails)
+
+    def _last_part(self, emails: list[str]) -> Part:
+        number = -(-self.count // len(emails))
+        return Part(number=number, lines=self._lines[-len(emails) :].tolist(), emails=emails, bad=[])
+
+    def _add(self, line: int, address: Address, unpaid_batch: str | None) -> None:
+        key = address.key.encode()
+        earlier = self._line_of.setdefault(_digest(key), line)
+        if earlier != line:
+            raise InvalidAddress(f"is the same address as line {earlier}.")
+        self._fingerprint.update(key + b"\n" if unpaid_batch is None else b"%s\t%s\n" % (key, unpaid_batch.encode()))
+        self._lines.append(line)
+        self._spool.write(f"{address.text}\n")
+        if len(self.first) < 3:
+            self.first.append(address.text)
+        self.last.append(address.text)
+
+    def holds(self, key: str) -> bool:
+        """Tell whether an address (in the form that equal ones share) is among the recipients."""
+        return _digest(key.encode()) in self._line_of
+
+    def campaign(self, *, amount: int, label: str | None, again: str | None) -> str:
+        """Return the name that two runs share when the second must not pay again: 64 hexadecimal digits.
+
+        It is made of the addresses in order, and of what tells two payments to the same people apart. Whether a batch
+        is atomic is not in it: changing that must not make a new campaign of one that was paid.
         """
-        return self._fingerprint.digest()
-
-    def line_of(self, address: Address) -> int | None:
-        """Return the line that an address stands in, or None."""
-        return self._lines_by_digest.get(_digest(address))
+        digest = hashlib.sha256(self._fingerprint.digest())
+        for name, value in {b"amount": amount, b"label": label, b"again": again}.items():
+            written = b"" if value is None else str(value).encode()
+            digest.update(b"%s %d %d:%s\n" % (name, value is not None, len(written), written))
+        return digest.hexdigest()
 
     def parts(self, size: int) -> Iterator[Part]:
         """Yield all recipients in order, `size` to a part and the rest in the last."""
         self._spool.seek(0)
-        number = 0
-        while entries := list(islice(self._spool, size)):
-            number += 1
-            lines, emails = zip(*(entry[:-1].split("\t") for entry in entries), strict=True)
-            yield Part(number=number, lines=[int(line) for line in lines], emails=emails)
+        bad_before = 0
+        for number, start in enumerate(range(0, self.count, size), 1):
+            end = start + size
+            bad_end = len(self.bad)
+            if end < self.count:
+                bad_end = bisect_left(self.bad, self._lines[end], key=lambda bad: bad.line)
+            yield Part(
+                number=number,
+                lines=self._lines[start:end].tolist(),
+                emails=[email[:-1] for email in islice(self._spool, size)],
+                bad=self.bad[bad_before:bad_end],
+            )
+            bad_before = bad_end
 
-    def add(self, line: int, email: str, fault: str | None = None) -> None:
-        """Take a line as a recipient, or as a bad line if it has a fault, is no address, or repeats one."""
-        try:
-            if fault is not None:
-                raise InvalidAddress(fault)
-            address = parse(email)
-        except InvalidAddress as error:
-            self.bad.append(BadLine(line, email, error.sentence))
-            return
-        earlier = self._lines_by_digest.setdefault(_digest(address), line)
-        if earlier != line:
-            self.bad.append(BadLine(line, email, f"is the same address as line {earlier}."))
-            return
-        self.count += 1
-        self._fingerprint.update(address.key.encode() + b"\n")
-        self._spool.write(f"{line}\t{address.text}\n")
+    def close(self) -> None:
+        self._spool.close()
 
 
-def campaign(fingerprint: bytes, *, amount: int, label: str | None, again: str | None) -> str:
-    """Return the name that two runs share when the second must not pay again: 64 hexadecimal digits.
-
-    `again` is what tells a deliberate repetition from one that would pay twice. Whether a batch is
-    atomic is not in it: changing that must not make a new campaign of one that was paid.
-    """
-    parts: Mapping[bytes, object] = {b"amount": amount, b"label": label, b"again": again}
-    digest = hashlib.sha256(fingerprint)
-    for name, value in parts.items():
-        written = b"" if value is None else str(value).encode()
-        digest.update(b"%s %d %d:%s\n" % (name, value is not None, len(written), written))
-    return digest.hexdigest()
-
-
-def idempotency_key(campaign_name: str, part: int) -> str:
-    """Return the key under which a part is sent, by whichever run."""
-    return f"points-send-{campaign_name}-{part}"
-
-
-def is_idempotency_key(text: str) -> bool:
-    """Tell whether a text is such a key, of whichever campaign."""
-    return re.fullmatch(r"points-send-[0-9a-f]{64}-[0-9]+", text) is not None
-
-
-def _digest(address: Address) -> bytes:
-    return hashlib.blake2b(address.key.encode(), digest_size=16).digest()
+def _digest(key: bytes) -> bytes:
+    return hashlib.blake2b(key, digest_size=16).digest()

@@ -1,197 +1,171 @@
-"""`FILE.result.csv`: what became of each line, in the order of the file, ready to be looked up or read by a program."""
+"""`FILE.result.csv`: what became of each line, written part by part and never changed; and what is about to be sent.
+
+Every row ends with a check of its part and all before it: what another program has saved is known by that. What is
+about to be sent stands in a file beside it, from before the request until its rows are written.
+"""
 
 import csv
-import fcntl
+import hashlib
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
+import re
+from collections.abc import Collection, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
-from app.cli.send.earlier import Intent, KnownRows, holds_another, read_rows
-from app.cli.send.numbered import Numbered
-from app.cli.send.recipients import BadLine, Part, idempotency_key
+import orjson
+
+from app.cli.send.recipients import UNPAID_BATCH, BadLine
+from app.cli.send.result_rows import COLUMNS, TOO_LOW, Request, address_of, identity_of
 from app.cli.send.service import Issued
 from app.errors import Refused
 
-COLUMNS = (
-    "line",
-    "email",
-    "transaction_id",
-    "amount",
-    "debited",
-    "credited",
-    "held",
-    "batch_id",
-    "reason",
-    "label",
-    "sandbox",
-    "organization_id",
-    "created_at",
-    "idempotency_key",
-    "again",
-)
-TOO_LOW = "the balance was too low"
-NOT_SENT = "not sent yet"
-NOT_ANSWERED = "sent, but not answered"
+_HEADING = ",".join(COLUMNS).encode() + b"\r\n"
+_SENDING = ".sending-"
 
 
 class ResultFile:
-    """The result file of one run. It is written under another name and renamed when the run ends, however it ends.
-
-    Only a run that is killed leaves the other name behind. The next one keeps a copy of what it says until that stands
-    in the result: it may itself end before it has come so far.
-    """
+    """The result beside a list; `unanswered` are the requests whose rows it lacks, oldest first."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.draft = path.with_name(f"{path.name}.unfinished")
-        # What killed runs have left behind, and the results of other campaigns that had this name before.
-        self.left = Numbered(self.draft, suffix="")
-        self.kept = Numbered(path)
-        self._bad: Iterator[BadLine] = iter(())
-        self._next_bad: BadLine | None = None
+        self.unanswered: list[Request] = []
+        self._answered: dict[str, str] = {}  # The batch of each request that has rows.
+        # Where the rows end that are ours to the letter, and the check of the last.
+        self._end = 0
+        self._check = ""
 
-    def __enter__(self) -> Self:
-        if self.path.is_dir():
-            raise Refused(f"{self.path} is a folder. Choose another --result FILE.")
-        try:
-            self._file: IO[str] = self.draft.open("a+", encoding="utf-8", errors="surrogateescape", newline="")
-        except OSError as error:
-            raise Refused(f"{self.draft} cannot be written: {error.strerror}. Choose another --result FILE.") from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # What was opened may have been given its name in this moment, by the run that ended.
-            if not self.draft.exists() or not os.path.samestat(os.fstat(self._file.fileno()), self.draft.stat()):
-                raise BlockingIOError
-        except BlockingIOError:
-            self._file.close()
-            raise Refused("Another run sends this file at this moment; wait until it has ended.") from None
-        self._rows = csv.writer(self._file)
-        return self
+    def rows(self) -> Iterator[Mapping[str, str]]:
+        """Yield all rows that tell of a recipient, addresses and texts as `text_of` writes them.
 
-    def begin(self, bad: Iterable[BadLine]) -> None:
-        """Start the file anew; the bad lines are put where they belong among the others."""
-        if os.fstat(self._file.fileno()).st_size:
-            shutil.copyfile(self.draft, self.left.first_free())
-        self._file.truncate(0)
-        self._rows.writerow(COLUMNS)
-        self._bad = iter(bad)
-        self._next_bad = next(self._bad, None)
-
-    def write(self, part: Part, issued: Issued, intent: Intent) -> None:
-        """Write what became of a part, out to the disk."""
-        for line, transaction in zip(part.lines, issued.transactions, strict=True):
-            self._write_bad(before=line)
-            self._rows.writerow(_cells(line, transaction, issued.batch_id, part, intent))
-        self._file.flush()
-
-    def finish(self, unsettled: Iterable[Part], intent: Intent, *, unanswered: int | None) -> None:
-        """Write the lines of which nothing is known, and the bad ones among and after them, and give the file its name.
-
-        What an earlier run has written of such a line, of the same campaign, is kept. `unanswered` is the number of
-        the part that was sent all the same.
+        Raises:
+            Refused: the file is not what was written.
         """
-        left = list(self.left.existing())
-        known = KnownRows((self.path, *left), intent)
-        for part in unsettled:
-            for line, email in zip(part.lines, part.emails, strict=True):
-                self._write_bad(before=line)
-                unknown = _unanswered(line, email, part, intent) if part.number == unanswered else None
-                self._rows.writerow(known.row(line, email) or unknown or _blank(line, email, NOT_SENT))
-        self._write_bad(before=None)
-        self._file.flush()
-        for earlier in (*left, self.path):
-            if holds_another(earlier, intent):
-                earlier.rename(self.kept.first_free())
-                if earlier == self.path:
-                    self._keep_undebited()
-        self.draft.replace(self.path)
-        for earlier in left:
-            earlier.unlink(missing_ok=True)
+        self._end, self._check, self._answered, checks = 0, "", {}, {""}
+        for part in self._parts() if self.path.exists() else ():
+            checks.add(self._check)
+            for row in csv.DictReader((line.decode() for line in part), COLUMNS):
+                if row["idempotency_key"]:
+                    self._answered[identity_of(row)] = row["batch_id"]
+                    yield row
+        self._find_unanswered(checks)
+        # A run that was killed may have begun to write: `write` looks at what.
+        if self.path.exists() and not self.unanswered and self.path.stat().st_size != (self._end or -1):
+            raise self._not_ours()
 
-    def earlier(self) -> Iterable[Path]:
-        """Return where earlier runs may have written something down, whether or not there is such a file."""
-        return (self.path, self.draft, *self.left.existing(), *self.kept.existing())
+    def announce(self, request: Request) -> None:
+        """Have on the disk what is about to be sent."""
+        path = self.path_of(request)
+        draft = path.with_name(f"{path.name}.draft")
+        with draft.open("wb") as file:
+            file.write(orjson.dumps({"after": self._check, **vars(request)}, default=list))
+            _sync(file)
+        draft.replace(path)
+        _sync_folder(path.parent)
+        self.unanswered.append(request)
 
-    def _keep_undebited(self) -> None:
-        """Keep whom the balance did not pay in that other campaign: its person was told to send this file later."""
-        undebited = _undebited_of(self.path)
-        if undebited.is_file():
-            undebited.rename(Numbered(undebited).first_free())
+    def withdraw(self, request: Request) -> None:
+        """Forget what was announced: it was refused, or its rows are written."""
+        self.path_of(request).unlink(missing_ok=True)
+        self.unanswered = [other for other in self.unanswered if other.identity != request.identity]
 
-    def __exit__(self, *_: object) -> None:
-        # Nothing of this run is in it unless it was begun: an empty one is no result.
-        if self.draft.exists() and self.draft.stat().st_size == 0:
-            self.draft.unlink()
-        with suppress(OSError):  # What could not be written before, and was told then.
-            self._file.close()
+    def write(self, request: Request, issued: Issued) -> None:
+        """Append what became of a request, out to the disk, unless it is there.
 
-    def _write_bad(self, *, before: int | None) -> None:
-        while self._next_bad is not None and (before is None or self._next_bad.line < before):
-            self._rows.writerow(_blank(*self._next_bad))
-            self._next_bad = next(self._bad, None)
+        Raises:
+            Refused: something else stands where its rows belong.
+        """
+        if self._answered.get(request.identity) != str(issued.batch_id):
+            lines = request.rows(issued)
+            check = _check(self._check, "\n".join(lines).encode())
+            rows = "".join(f"{line},{check}\r\n" for line in lines)
+            self._append(rows.encode() if self._end else _HEADING + rows.encode())
+            self._answered[request.identity] = str(issued.batch_id)
+            self._check = check
+        self.withdraw(request)
+
+    def write_unpaid(self, campaign: str) -> Path:
+        """Write the recipients of a campaign that the balance did not pay into a list that can be sent later.
+
+        Its column of batches makes another campaign of it: under the keys of this one they stay unpaid.
+        """
+        stem = re.sub(r"(\.result)?\.csv$", "", self.path.name)
+        again = re.fullmatch(r"(.*)\.undebited(?:-([0-9]+))?", stem)
+        name = f"{stem}.undebited" if again is None else f"{again[1]}.undebited-{int(again[2] or 1) + 1}"
+        draft, target = (self.path.with_name(name + suffix) for suffix in (".csv.draft", ".csv"))
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(("email", "line", UNPAID_BATCH))
+            for row in self.rows():
+                if row["reason"] == TOO_LOW and f"-{campaign}-" in row["idempotency_key"]:
+                    rows.writerow((address_of(row), row["line"], row["batch_id"]))
+        draft.replace(target)
+        return target
+
+    def _parts(self) -> Iterator[list[bytes]]:
+        """Yield the lines of each part whose check is right, up to the first whose is not."""
+        with self.path.open("rb") as file:
+            if file.readline() != _HEADING:
+                return
+            end = len(_HEADING)
+            for check, group in groupby(file, lambda line: line.rpartition(b",")[2]):
+                part = list(group)
+                expected = _check(self._check, b"\n".join(line.rpartition(b",")[0] for line in part))
+                if check != f"{expected}\r\n".encode():
+                    return
+                end += sum(map(len, part))
+                self._end, self._check = end, expected
+                yield part
+
+    def _find_unanswered(self, checks: Collection[str]) -> None:
+        """Read the requests whose rows are missing; `after` is the check that was the last when one was announced."""
+        self.unanswered = []
+        for path in self.path.parent.glob(f"*{_SENDING}*"):
+            if re.fullmatch(rf"{re.escape(self.path.name + _SENDING)}[0-9a-f]+", path.name):
+                document = orjson.loads(path.read_bytes())
+                if document.pop("after") not in checks:
+                    raise self._not_ours()
+                request = Request(**document | {"bad": [BadLine(*bad) for bad in document["bad"]]})
+                self.unanswered.append(request)
+                if request.identity in self._answered:
+                    self.withdraw(request)
+        self.unanswered.sort(key=lambda request: request.announced_at)
+
+    def _append(self, rows: bytes) -> None:
+        with self.path.open("r+b" if self.path.exists() else "x+b") as file:
+            file.seek(self._end)
+            if not rows.startswith(begun := file.read(len(rows) + 1)):
+                raise self._not_ours()
+            file.write(rows[len(begun) :])
+            _sync(file)
+        if not self._end:
+            _sync_folder(self.path.parent)
+        self._end += len(rows)
+
+    def path_of(self, request: Request) -> Path:
+        name = hashlib.sha256(request.identity.encode()).hexdigest()[:16]
+        return self.path.with_name(f"{self.path.name}{_SENDING}{name}")
+
+    def _not_ours(self) -> Refused:
+        return Refused(
+            f"{self.path} is not as `points send` has written it, so it cannot tell who was paid: another program may"
+            " have saved it. Restore it; or, if nobody in the list was paid before, move it away."
+        )
 
 
-def write_undebited(result: Path) -> Path:
-    """Write the recipients of a result file that the balance did not pay into a file that can be sent later."""
-    target = _undebited_of(result)
-    draft = target.with_name(f"{target.name}.unfinished")
-    with draft.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(("email", "line"))
-        rows.writerows((row["email"], row["line"]) for row in read_rows(result) if row["reason"] == TOO_LOW)
-    draft.replace(target)
-    return target
+def _check(before: str, rows: bytes) -> str:
+    return hashlib.blake2b(before.encode() + rows, digest_size=8).hexdigest()
 
 
-def _undebited_of(result: Path) -> Path:
-    return result.with_name(f"{result.name.removesuffix('.csv').removesuffix('.result')}.undebited.csv")
+def _sync(file: IO[Any]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
-def _cells(line: int, transaction: Any, batch_id: int, part: Part, intent: Intent) -> Sequence[object]:
-    debited, credited = transaction["debited"], transaction["credited"]
-    return (
-        line,
-        transaction["email"],
-        transaction["id"],
-        transaction["amount"],
-        _word(debited),
-        _word(credited),
-        _word(debited and not credited),
-        batch_id,
-        "" if debited else TOO_LOW,
-        transaction["label"] or "",
-        _word(transaction["sandbox"]),
-        transaction["organization"]["id"],
-        transaction["created_at"],
-        idempotency_key(intent.campaign, part.number),
-        intent.again or "",
-    )
-
-
-def _unanswered(line: int, email: str, part: Part, intent: Intent) -> Sequence[object]:
-    """Make the row of a line that may have been paid: the next run must know it as such, whatever its file holds."""
-    return _blank(
-        line,
-        email,
-        NOT_ANSWERED,
-        amount=intent.amount,
-        label=intent.label or "",
-        sandbox=_word(intent.sandbox),
-        organization_id=intent.organization_id,
-        created_at=datetime.now(UTC).isoformat(),
-        idempotency_key=idempotency_key(intent.campaign, part.number),
-        again=intent.again or "",
-    )
-
-
-def _blank(line: int, email: str, reason: str, **known: object) -> Sequence[object]:
-    cells = dict.fromkeys(COLUMNS, "") | {"line": line, "email": email, "reason": reason} | known
-    return list(cells.values())
-
-
-def _word(value: bool) -> str:
-    return "yes" if value else "no"
+def _sync_folder(path: Path) -> None:
+    """Have on the disk that a file is there."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

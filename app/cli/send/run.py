@@ -1,28 +1,22 @@
-"""What a run of `points send` stands on: what was asked for, what the file holds, and whose key it is."""
+"""What a run of `points send` stands on: what was asked for, what the list holds, and how far it has come."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from app.cli.csv_file import CsvFile
-from app.cli.progress import progress_bar
-from app.cli.send import words
-from app.cli.send.column import Column, find_column
-from app.cli.send.earlier import Earlier, Intent, read_earlier, require_no_second_payment
-from app.cli.send.recipients import Part, Recipients, campaign
+from app.cli.send.recipients import Part, Recipients
+from app.cli.send.result_rows import Request
 from app.cli.send.results import ResultFile
-from app.cli.send.service import Service
-from app.cli.send.totals import Totals
-from app.cli.tables import console
-from app.errors import Refused
+from app.cli.send.service import Issued, Service
 from app.keys import DEVELOPMENT_PREFIX
+from app.lists import ListFile
 
+AMOUNT = ("amount", "points")
 # The limit that the service has unless it says otherwise, in its answer to a verify.
-RECIPIENTS_MAX = 10_000
+_RECIPIENTS_MAX = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +24,7 @@ class Choices:
     """What the person has asked for; see the options of the command."""
 
     file: Path
-    amount: int
+    amount: int | None
     key: str
     url: str
     label: str | None
@@ -47,105 +41,71 @@ class Choices:
         name = self.file.stem if self.file.suffix.lower() == ".csv" else self.file.name
         return self.result or self.file.with_name(f"{name}.result.csv")
 
-    def body(self, part: Part) -> dict[str, Any]:
-        body = {"recipients": part.emails, "amount": self.amount, "atomic": self.atomic, "label": self.label}
-        return {name: value for name, value in body.items() if value is not None}
+    @property
+    def sandbox(self) -> bool:
+        return self.key.startswith(DEVELOPMENT_PREFIX)
 
 
-@dataclass(kw_only=True)
 class Run:
-    """What a run stands on once the file is read and the service has said whose key it is."""
+    """What a run stands on once its list is read, and how far it has come."""
 
-    choices: Choices
-    recipients: Recipients
-    column: Column
-    service: Service
-    results: ResultFile
-    organization: Mapping[str, Any]
-    intent: Intent
-    earlier: Earlier
-    # What a person reads, and on standard error what moves or went wrong.
-    out: Console
-    err: Console
-    size: int = RECIPIENTS_MAX
-    totals: Totals = field(default_factory=Totals)
-    parts_sent: int = 0
-    sent: int = 0
-    # The number of a part that was sent and not answered.
-    part_under_way: int | None = None
-    stopped: str | None = None
-    # Where those stand whom the balance did not pay.
-    undebited: Path | None = None
+    def __init__(
+        self, choices: Choices, file: ListFile, amount: int, recipients: Recipients, column: int, service: Service
+    ) -> None:
+        """Ask the service whose key it is."""
+        self.choices, self.list, self.amount, self.recipients = choices, file, amount, recipients
+        self.column, self.service = column, service
+        self.organization: Mapping[str, Any] = service.organization()
+        self.campaign = ""  # Known once the list is read.
+        self.results = ResultFile(choices.result_path)
+        self.size = _RECIPIENTS_MAX
+        # What the parts came to; `points` are those debited, `replayed` the batches that were issued before.
+        self.totals = Counter[str]()
+        self.balance: int = self.organization["balance"]
+        self.stopped: str | None = None
+        self.undebited: Path | None = None  # The list of those whom the balance did not pay.
+        self.before = 0  # How many recipients earlier runs have sent to.
+
+    @property
+    def cost(self) -> int:
+        return (self.recipients.count - self.before) * self.amount
 
     @property
     def unanswered(self) -> int:
-        """Return how many recipients were sent points and may have got them or not."""
-        return 0 if self.part_under_way is None else min(self.size, self.recipients.count - self.sent)
+        """How many recipients may be paid or not: no answer has told."""
+        return sum(len(request.body["recipients"]) for request in self.results.unanswered)
 
+    def body(self, part: Part) -> dict[str, Any]:
+        """Return the body that a part is verified and sent with."""
+        body = {"recipients": part.emails, "amount": self.amount, "atomic": self.choices.atomic}
+        return body if self.choices.label is None else {**body, "label": self.choices.label}
 
-@contextmanager
-def prepared(choices: Choices) -> Iterator[Run]:
-    """Read the file and meet the service; nothing is sent.
-
-    Raises:
-        PointsError: there is nothing to send, the service or the key is not right, or somebody would be paid twice.
-    """
-    out, err = console(stderr=choices.as_json), console(stderr=True)
-    with ExitStack() as stack:
-        if choices.result_path.resolve() == choices.file.resolve():
-            raise Refused("The result would replace the file itself: choose another --result FILE.")
-        recipients, column = _read(choices, stack, err)
-        words.bad_lines(err, recipients.bad, result_name=choices.result_path.name)
-        if not recipients.count:
-            raise Refused(f"{choices.file.name} holds no e-mail address to send to in {column.heading}.")
-        results = stack.enter_context(ResultFile(choices.result_path))
-        say = _Sayer(err)
-        service = Service(choices.url, choices.key, patience_s=choices.patience, say=say)
-        stack.enter_context(closing(service))
-        if service.is_overheard:
-            say(f"The key travels to {service.url} unencrypted: prefer https://.")
-        organization = service.organization()
-        intent = Intent(
-            campaign=campaign(recipients.fingerprint, amount=choices.amount, label=choices.label, again=choices.again),
-            amount=choices.amount,
-            label=choices.label,
-            sandbox=choices.key.startswith(DEVELOPMENT_PREFIX),
-            organization_id=organization["id"],
-            again=choices.again,
-        )
-        earlier = read_earlier(results.earlier(), intent, recipients)
-        require_no_second_payment(earlier, intent, name=choices.file.name, result=results.path)
-        yield Run(
-            choices=choices,
-            recipients=recipients,
-            column=column,
-            service=service,
-            results=results,
-            organization=organization,
-            intent=intent,
-            earlier=earlier,
-            out=out,
-            err=err,
+    def request(self, part: Part) -> Request:
+        """Make the request that sends a part: the one place where its key is made."""
+        return Request(
+            key=f"points-send-{self.campaign}-{part.number}",
+            body=self.body(part),
+            lines=part.lines,
+            bad=part.bad,
+            again=self.choices.again,
+            organization_id=self.organization["id"],
+            sandbox=self.choices.sandbox,
+            announced_at=datetime.now(UTC).isoformat(),
         )
 
+    def add(self, issued: Issued) -> None:
+        """Add what became of a part."""
+        debited = [transaction for transaction in issued.transactions if transaction.debited]
+        self.balance = issued.current_balance
+        self.totals.update(
+            batches=1,
+            replayed=issued.replayed,
+            sent=len(issued.transactions),
+            debited=len(debited),
+            credited=sum(transaction.credited for transaction in debited),
+            points=sum(transaction.amount for transaction in debited),
+        )
 
-def _read(choices: Choices, stack: ExitStack, err: Console) -> tuple[Recipients, Column]:
-    with closing(CsvFile(choices.file)) as file:
-        column = find_column(file, choices.column)
-        with progress_bar(f"Reading {file.name}", total=file.size, err=err) as advance_to:
-            recipients = Recipients.read(file, column, advance_to)
-    stack.callback(recipients.close)
-    return recipients, column
-
-
-class _Sayer:
-    """Says on standard error why nothing moves, and each thing once."""
-
-    def __init__(self, err: Console) -> None:
-        self._err = err
-        self._last = ""
-
-    def __call__(self, sentence: str) -> None:
-        if sentence != self._last:
-            self._err.print(sentence, style="dim", markup=False, highlight=False, soft_wrap=True)
-        self._last = sentence
+    def is_ours(self, key: str) -> bool:
+        """Tell whether an idempotency key is of this very campaign."""
+        return f"-{self.campaign}-" in key

@@ -1,91 +1,135 @@
-"""What a person reads: what would be sent, what was, and the bad lines."""
+"""What a person and a program read of a run: what would be sent, and what was."""
 
-from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
-from app.cli.send.earlier import Intent
-from app.cli.send.recipients import BadLine, Recipients
-from app.cli.send.totals import Totals
-from app.cli.tables import counted, points, print_pairs
+from app.cli.answer import Answer
+from app.cli.send.recipients import Recipients
+from app.cli.send.run import AMOUNT, Choices, Run
+from app.cli.sentence import write_error
+from app.cli.tables import console, counted, points, print_pairs
 
 _BAD_LINES_SHOWN_MAX = 20
 
 
-def bad_lines(console: Console, bad: Sequence[BadLine], *, result_name: str) -> None:
-    """Name the bad lines; the file of results will name them all."""
-    for line in bad[:_BAD_LINES_SHOWN_MAX]:
-        console.print(Text(f"line {line.line}: {line.reason}", "yellow"), soft_wrap=True)
-    if (more := len(bad) - _BAD_LINES_SHOWN_MAX) > 0:
-        console.print(Text(f"… and {counted(more, 'more bad line')}; {result_name} will name them all.", "yellow"))
+def bad_lines(choices: Choices, recipients: Recipients) -> None:
+    """Name the first bad lines on standard error; the result will name them all."""
+    err = console(stderr=True)
+    for line in recipients.bad[:_BAD_LINES_SHOWN_MAX]:
+        err.print(Text(f"line {line.line}: {line.reason}", "yellow"), soft_wrap=True)
+    if (more := len(recipients.bad) - _BAD_LINES_SHOWN_MAX) > 0:
+        told = f"… and {counted(more, 'more bad line')}; {choices.result_path.name} will name them all."
+        err.print(Text(told, "yellow"), soft_wrap=True)
 
 
-def plan(
-    console: Console,
-    *,
-    intent: Intent,
-    recipients: Recipients,
-    organization: Mapping[str, Any],
-    settled: int,
-    parts: int,
-    column: str,
-) -> None:
+@cache
+def say(sentence: str) -> None:
+    """Say on standard error why nothing moves, each thing once."""
+    console(stderr=True).print(Text(sentence, "dim"), soft_wrap=True)
+
+
+def plan(run: Run) -> None:
     """Show what is about to be sent and what it costs. Who has an account is not known before, and not shown."""
-    balance, cost = organization["balance"], (recipients.count - settled) * intent.amount
-    paid = balance // intent.amount
+    recipients, balance = run.recipients, run.organization["balance"]
+    left, paid = balance - run.cost, balance // run.amount
+    mode = ", sandbox" if run.choices.sandbox else ""
     rows = {
-        "Organization": f"{organization['name']} ({organization['id']}{', sandbox' if intent.sandbox else ''})",
-        "Recipients": f"{points(recipients.count)} in {column}",
-        "Left out": _bad(recipients),
-        "Settled before": f"{points(settled)}; they are not paid again" if settled else None,
-        "Batches": points(parts),
-        "Label": intent.label,
-        "Points each": points(intent.amount),
-        "Costs in total": points(cost),
+        "Organization": f"{run.organization['name']} ({run.organization['id']}{mode})",
+        "Column": run.list.title(run.column),
+        "Not used": _not_used(run),
+        "Lines": points(recipients.count + len(recipients.bad)),
+        "Left out": _left_out(run),
+        "Recipients": points(recipients.count),
+        "First": ", ".join(recipients.first),
+        "Last": ", ".join(recipients.last) if recipients.count > len(recipients.first) else None,
+        "Sent before": f"{points(run.before)}; they are not paid again" if run.before else None,
+        "Not answered": f"{points(run.unanswered)} of a run that was cut off; they are asked about first"
+        if run.unanswered
+        else None,
+        "Label": run.choices.label,
+        "Points each": points(run.amount),
+        "In total": points(run.cost),
         "Balance": points(balance),
-        "Left after": points(balance - cost)
-        if cost <= balance
+        "Left after": points(left)
+        if left >= 0
         else f"The balance pays only the first {points(paid)}; the others are not debited."
         if paid
         else "The balance pays nobody.",
     }
-    print_pairs(console, rows)
+    print_pairs(console(stderr=run.choices.as_json), rows)
 
 
-def outcome(
-    console: Console,
-    *,
-    totals: Totals,
-    recipients: Recipients,
-    sent: int,
-    unanswered: int,
-    result: str,
-    undebited: str | None,
-) -> None:
-    """Show what the batches came to, and where each line's fate stands."""
-    unsent = recipients.count - sent - unanswered
-    is_news = totals.replayed < totals.batches
+def report(run: Run) -> int:
+    """Say what became of the list, and return the exit status: 0 when all was sent, 3 when lines were left out."""
+    if run.choices.as_json:
+        Answer(_document(run)).print(as_json=True)
+    else:
+        _outcome(run)
+    if run.stopped is not None:
+        write_error(run.stopped)
+        return 1
+    return 3 if run.recipients.bad else 0
+
+
+def _outcome(run: Run) -> None:
+    totals, out = run.totals, console()
+    held, undebited = totals["debited"] - totals["credited"], totals["sent"] - totals["debited"]
+    is_news = totals["replayed"] < totals["batches"]
+    unsent = run.recipients.count - totals["sent"] - run.unanswered
+    before = f", {points(totals['replayed'])} of them issued before" if totals["replayed"] else ""
     rows = {
-        "Batches": points(totals.batches)
-        + (f", {points(totals.replayed)} of them had been issued before" if totals.replayed else ""),
-        "Points debited": points(totals.points) if is_news else f"0 now; {points(totals.points)} before",
-        "Credited": points(totals.credited),
-        "Held": f"{points(totals.held)}, until an account is registered" if totals.held else "0",
-        "Not debited": undebited
-        and f"{points(sent - totals.debited)}: the balance was too low. After a refill, send {undebited}",
-        "Left out": _bad(recipients),
-        "Not answered": f"{points(unanswered)}: they may be paid, or may be yet" if unanswered else None,
-        "Not sent": points(unsent) if unsent else None,
+        "Batches": f"{points(totals['batches'])}{before}",
+        "Points debited": points(totals["points"]) if is_news else f"0 now; {points(totals['points'])} before",
+        "Credited": points(totals["credited"]),
+        "Held": f"{points(held)}, until an account is registered" if held else "0",
+        "Not debited": f"{points(undebited)}: the balance was too low. After a refill, send {run.undebited} with the"
+        " same options."
+        if run.undebited
+        else None,
+        "Left out": _left_out(run),
+        "Not answered": f"{points(run.unanswered)}: they may be paid, or may be yet" if run.unanswered else None,
+        "Not sent": points(unsent) if unsent > 0 else None,
         # Of a batch that was issued before, the balance is the one it left then.
-        "Left after" if is_news else "Balance then": None
-        if totals.current_balance is None
-        else points(totals.current_balance),
-        "Each line": result,
+        "Left after" if is_news else "Balance then": points(run.balance),
+        "Each line": str(run.results.path),
     }
-    print_pairs(console, rows)
+    out.print()
+    print_pairs(out, rows)
 
 
-def _bad(recipients: Recipients) -> str | None:
-    return counted(len(recipients.bad), "bad line") if recipients.bad else None
+def _not_used(run: Run) -> str | None:
+    """Name the columns that could be taken for a part of what is sent."""
+    columns = [run.list.title(place) for place in run.list.places((*AMOUNT, "reference", "label"))]
+    columns += [f"the addresses in {run.list.title(place)}" for place in run.list.others(run.column)]
+    return ", ".join(columns) or None
+
+
+def _left_out(run: Run) -> str | None:
+    return counted(len(run.recipients.bad), "bad line") if run.recipients.bad else None
+
+
+def _document(run: Run) -> dict[str, Any]:
+    totals, bad = run.totals, run.recipients.bad
+    return {
+        "complete": run.stopped is None,
+        "error": run.stopped,
+        "organization_id": run.organization["id"],
+        "sandbox": run.choices.sandbox,
+        "amount": run.amount,
+        "label": run.choices.label,
+        "column": run.list.title(run.column),
+        "lines": run.recipients.count + len(bad),
+        "recipients": run.recipients.count,
+        **{name: totals[name] for name in ("sent", "debited", "credited", "points", "batches")},
+        "held": totals["debited"] - totals["credited"],
+        "not_debited": totals["sent"] - totals["debited"],
+        "replayed_batches": totals["replayed"],
+        "unanswered": run.unanswered,
+        "current_balance": run.balance,
+        "bad": len(bad),
+        "bad_lines": [line._asdict() for line in bad],
+        "result": str(run.results.path),
+        "undebited": None if run.undebited is None else str(run.undebited),
+    }

@@ -1,0 +1,78 @@
+"""The rows of a result: what is about to be sent, and what became of each line of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from app.cli.send.recipients import BadLine
+from app.cli.send.service import Issued
+from app.lists import for_spreadsheet
+
+COLUMNS = (
+    *("line", "email", "transaction_id", "amount", "debited", "credited", "held", "batch_id", "reason"),
+    *("label", "sandbox", "organization_id", "created_at", "idempotency_key", "again", "check"),
+)
+TOO_LOW = "the balance was too low"
+# By debited and credited: these two and held, and the reason.
+_FLAGS = {(True, True): ("yes,yes,no", ""), (True, False): ("yes,no,yes", ""), (False, False): ("no,no,no", TOO_LOW)}
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One batch that is about to be sent: its key and body, and the lines of the list that it answers for."""
+
+    key: str
+    body: Mapping[str, Any]
+    lines: Sequence[int]
+    bad: Sequence[BadLine]
+    again: str | None
+    organization_id: int
+    sandbox: bool
+    announced_at: str
+
+    @property
+    def identity(self) -> str:
+        """What tells it from every other: a key is good for one organization and mode."""
+        return f"{self.organization_id} {word(self.sandbox)} {self.key}"
+
+    def rows(self, issued: Issued) -> list[str]:
+        """Return what became of its lines in the order of the list, each in one line, without the last column."""
+        label, again = _cell(self.body.get("label") or ""), _cell(self.again or "")
+        payer = f"{label},{word(self.sandbox)},{self.organization_id}"
+        rows: list[tuple[int, str]] = []
+        for line, email, found in zip(self.lines, self.body["recipients"], issued.transactions, strict=True):
+            flags, reason = _FLAGS[found.debited, found.credited]
+            row = (
+                f"{line},{for_spreadsheet(email)},{found.id},{found.amount},{flags},{issued.batch_id},{reason},"
+                f"{payer},{found.created_at},{self.key},{again}"
+            )
+            rows.append((line, row))
+        rows += [(bad.line, f"{bad.line},{_cell(bad.email)},,,,,,,{_cell(bad.reason)},,,,,,") for bad in self.bad]
+        return [row for _, row in sorted(rows, key=itemgetter(0))]
+
+
+def identity_of(row: Mapping[str, str]) -> str:
+    """Return the identity of the request that a row tells of."""
+    return f"{row['organization_id']} {row['sandbox']} {row['idempotency_key']}"
+
+
+def address_of(row: Mapping[str, str]) -> str:
+    """Return the address of a row; none begins with the apostrophe that `text_of` may have put in front."""
+    return row["email"].removeprefix("'")
+
+
+def text_of(text: str) -> str:
+    """Return a text as it stands in a result: in one line, and no formula of a spreadsheet."""
+    return for_spreadsheet(_CONTROL.sub(" ", text))
+
+
+def word(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _cell(text: str) -> str:
+    text = text_of(text)
+    return '"{}"'.format(text.replace('"', '""')) if '"' in text or "," in text else text

@@ -1,0 +1,142 @@
+"""A list that can be read: which column holds the addresses that are meant, and which rows fit the heading."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import BinaryIO
+
+from app.errors import Refused
+from app.lists.beginning import beginning
+from app.lists.cells import EMAIL, heading_name, is_blank, is_like_an_address
+from app.lists.rows import Row, rows
+from app.lists.text import open_text
+
+
+class ColumnUnclear(Refused):
+    """The column that is meant cannot be told; `places` (from 0) are those in question."""
+
+    def __init__(self, sentence: str, places: Sequence[int]) -> None:
+        super().__init__(f"{sentence} Say which is meant with --column, by heading or number.")
+        self.places = places
+
+
+class ListFile:
+    """A list that can be read: its columns, and its rows.
+
+    `is_unicode` tells whether it is in UTF-8 or UTF-16: in Windows-1252 only ASCII can be read for sure.
+    """
+
+    def __init__(self, raw: BinaryIO, name: str, *, column: str | None = None) -> None:
+        """Look at the first rows. `column` is the heading or the number of the column that was asked for.
+
+        Raises:
+            Refused: it cannot be read, is empty, or its delimiter or its heading cannot be told.
+        """
+        self.name = name
+        self._column = column
+        self._raw = raw
+        self._text = open_text(raw, name)
+        self.is_unicode = self._text.encoding != "cp1252"
+        named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
+        self._beginning = beginning(self._text, name, named)
+        self._heading = next(iter(self._beginning.headings), None)
+        # Without a heading the first row tells how many columns there are.
+        good = [row for row in self._beginning.sample if row.fault is None]
+        self._cells = self._heading.cells if self._heading else good[0].cells if good else [""]
+        self._named = max((place + 1 for place, cell in enumerate(self._cells) if not is_blank(cell)), default=1)
+
+    @property
+    def bytes_read(self) -> int:
+        return self._raw.tell()
+
+    def places(self, names: Collection[str]) -> list[int]:
+        """Return the columns (from 0) whose heading is one of these in any case, with any blanks and hyphens."""
+        if self._heading is None:
+            return []
+        wanted = {heading_name(name) for name in names}
+        return [place for place, cell in enumerate(self._cells) if heading_name(cell) in wanted]
+
+    def others(self, column: int) -> list[int]:
+        """Return the columns beside this one that hold addresses too, as far as the first rows tell."""
+        fitting = {row.line for row in self._beginning.sample if self._named <= len(row.cells) <= len(self._cells)}
+        return sorted({place for line, place in self._beginning.addresses if line in fitting} - {column})
+
+    def title(self, place: int) -> str:
+        """Return what a person calls a column: the word above it, if there is one, and its number."""
+        cell = " ".join(self._cells[place].split()) if place < len(self._cells) else ""
+        is_word = cell and not any(map(is_like_an_address, self._cells))
+        return f"“{cell}” ({place + 1})" if is_word else f"column {place + 1}"
+
+    def address_column(self) -> int:
+        """Return the column of the addresses that are meant.
+
+        Raises:
+            ColumnUnclear: none is plainly it, or more than one.
+            Refused: the column that was asked for is not there, or twice.
+        """
+        if self._column is not None:
+            return self._wanted(self._column)
+        named = self.places(EMAIL)
+        if len(named) == 1:
+            return named[0]
+        if self._heading is None and self._named == 1:
+            return 0
+        if holding := named or sorted({place for _, place in self._beginning.addresses}):
+            raise ColumnUnclear(
+                f"{self._listed(holding)} of {self.name} may hold the addresses that are meant.", holding
+            )
+        raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", ())
+
+    def rows(self, address: int, *others: int) -> Iterator[Row]:
+        """Yield every row but the heading; one that does not fit the heading has a fault.
+
+        Args:
+            address: the column of the addresses; `others` are those whose cells will be used too. Blank cells too many
+                are passed over only where the first column alone is used: a delimiter inside a cell before any other
+                would have shifted it.
+
+        Raises:
+            Unreadable: from some line on.
+            Refused: a second heading has other columns.
+        """
+        width, named = len(self._cells), self._named
+        heading_line = 0 if self._heading is None else self._heading.line
+        may_be_wider = address == 0 and not others
+        for row in rows(self._text, self._beginning.delimiter, self.name):
+            count = len(row.cells)
+            if row.fault is not None:
+                yield row
+            elif row.line <= heading_line:
+                if row.line < heading_line:
+                    yield row._replace(fault="stands above the heading.")
+            elif count == width == named and "@" in row.cells[address]:
+                yield row
+            elif named <= count and (count <= width or may_be_wider) and all(map(is_blank, row.cells[named:])):
+                self._require_no_heading(row)
+                yield row
+            else:
+                self._require_no_heading(row)
+                cells = f"{count} cell{'' if count == 1 else 's'} for {named} column{'' if named == 1 else 's'}"
+                yield row._replace(fault=f"has {cells}: a cell that holds the delimiter must be in quotes.")
+
+    def _require_no_heading(self, row: Row) -> None:
+        """Stop where two lists of other columns were put together: each would be read by the first one's heading."""
+        names = [heading_name(cell) for cell in self._cells[: self._named]]
+        found = [heading_name(cell) for cell in row.cells if not is_blank(cell)]
+        is_full = len(found) > 1 and not any(map(is_blank, row.cells[: len(found)]))
+        if self._heading and is_full and found != names and len({*names, *EMAIL}.intersection(found)) > 1:
+            raise Refused(
+                f"Line {row.line} of {self.name} looks like another heading, with other columns: split the list there."
+            )
+
+    def _wanted(self, column: str) -> int:
+        found = self.places([column])
+        if not found and column in map(str, range(1, len(self._cells) + 1)):
+            return int(column) - 1
+        if not found:
+            raise Refused(f"{self.name} has no column {column}: its columns are {self._listed(range(self._named))}.")
+        if len(found) > 1:
+            raise ColumnUnclear(f"{self.name} has the column {column} twice: {self._listed(found)}.", found)
+        return found[0]
+
+    def _listed(self, places: Sequence[int]) -> str:
+        titles = [self.title(place) for place in places]
+        return ", ".join(titles[:-1]) + f" and {titles[-1]}" if len(titles) > 1 else titles[0]

@@ -1,0 +1,51 @@
+"""The encoding of a list: UTF-8 with or without a mark, UTF-16 with one, else Windows-1252."""
+
+import codecs
+import io
+from typing import BinaryIO
+
+from app.errors import Refused
+
+# What a workbook begins with: it is an archive, or the older kind.
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_UNMARKED = ("utf-8", "cp1252")
+_BLOCK_BYTES = 1 << 20
+
+
+def open_text(raw: BinaryIO, name: str) -> io.TextIOWrapper:
+    """Open bytes as text, line ends untouched. All of it is read once, so that no later line can fail.
+
+    Raises:
+        Refused: it is no text, in none of these encodings, or can be read only once.
+    """
+    if not raw.seekable():
+        raise Refused(f"{name} can be read only once, and must be read twice: save it as a file first.")
+    raw.seek(0)
+    start = raw.read(4)
+    if start.startswith(_WORKBOOKS):
+        raise Refused(f"{name} is a workbook and no CSV file: save it as “CSV UTF-8”.")
+    marked = next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), None)
+    for encoding in (marked,) if marked else _UNMARKED:
+        if _is_in(raw, encoding, name):
+            raw.seek(0)
+            return io.TextIOWrapper(raw, encoding, newline="")
+    begins = (
+        f"begins as {marked[:6].upper().strip('-')} and is not" if marked else "is neither in UTF-8 nor in Windows-1252"
+    )
+    raise Refused(f"{name} {begins}: save it as CSV in UTF-8.")
+
+
+def _is_in(raw: BinaryIO, encoding: str, name: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    raw.seek(0)
+    try:
+        while block := raw.read(_BLOCK_BYTES):
+            if "\0" in decoder.decode(block):
+                raise Refused(
+                    f"{name} holds NUL characters, so it is no CSV file, or in another encoding than it seems."
+                )
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,123 @@
+"""A service of one organization in this process, which remembers whom it paid; and `points send` run against it."""
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from click.testing import CliRunner
+
+from app.cli.send import send
+from app.errors import PointsError
+
+
+class Done(NamedTuple):
+    """What a run of the command came to; `document` is what `--json` prints, `told` what stands on standard error."""
+
+    status: int
+    document: dict[str, Any]
+    told: str
+
+
+class PayingFront:
+    """Pays from `balance`, in order, and never twice under one key. `created_at` is when it says that it does."""
+
+    def __init__(self) -> None:
+        self.balance = 1_000_000
+        self.paid: list[str] = []
+        self.created_at = datetime.now(UTC).isoformat()
+        self.refusal: dict[str, list[str]] | None = None
+        self._answers: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+        self.url = ""
+
+    def run(self, path: Path, *options: str) -> Done:
+        """Give the command in this process."""
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        arguments = [str(path), "--key", "pts_live_key", "--url", self.url, "--yes", "--json", *options]
+        try:
+            done = CliRunner().invoke(send, arguments)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+        if isinstance(done.exception, PointsError):
+            return Done(1, {}, done.exception.sentence)
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+        return Done(done.exit_code, json.loads(done.stdout) if done.stdout else {}, done.stderr)
+
+    def answer(self, path: str, body: Any, key: str | None) -> tuple[int, dict[str, Any], dict[str, str]]:
+        if path == "/v1/organization":
+            return 200, _envelope({"id": 7, "name": "Acme", "balance": self.balance}), {}
+        if self.refusal is not None:
+            return 400, {"success": False, "data": None, "errors": self.refusal, "additional_data": None}, {}
+        if path == "/v1/points/verify":
+            return 200, _envelope({"validated": True, "error": None}, code=None), {}
+        assert key is not None, "every send has a key"
+        with self._lock:
+            if key in self._answers:
+                sent, answered = self._answers[key]
+                assert _meaning(sent) == _meaning(body), "a key stands for one body"
+                return 201, answered, {"Idempotency-Replayed": "true"}
+            answered = self._issue(body, len(self._answers) + 1)
+            self._answers[key] = body, answered
+        return 201, answered, {}
+
+    def _issue(self, body: Any, batch_id: int) -> dict[str, Any]:
+        transactions = []
+        for place, email in enumerate(body["recipients"]):
+            if debited := self.balance >= body["amount"]:
+                self.balance -= body["amount"]
+                self.paid.append(email)
+            of_each = {"label": body.get("label"), "sandbox": False, "organization": {"id": 7}}
+            flags = {"debited": debited, "credited": False, "amount": body["amount"], "created_at": self.created_at}
+            transactions.append({"id": batch_id * 1_000 + place, "email": email, **of_each, **flags})
+        return _envelope({"transactions": transactions, "current_balance": self.balance}, batch_id=batch_id)
+
+
+def _meaning(body: Any) -> Any:
+    return {**body, "recipients": [email.lower() for email in body["recipients"]]}
+
+
+def _envelope(data: dict[str, Any], **additional: object) -> dict[str, Any]:
+    return {"success": True, "data": data, "errors": None, "additional_data": {"version": "1.0", **additional}}
+
+
+@contextmanager
+def paying_front() -> Iterator[PayingFront]:
+    front = PayingFront()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._answer(None)
+
+        def do_POST(self) -> None:
+            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def _answer(self, body: Any) -> None:
+            status, document, headers = front.answer(self.path, body, self.headers.get("Idempotency-Key"))
+            content = json.dumps(document).encode()
+            self.send_response(status)
+            for name, value in (headers | {"Content-Length": str(len(content))}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        front.url = f"http://127.0.0.1:{server.server_address[1]}"
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        try:
+            yield front
+        finally:
+            server.shutdown()
+            serving.join()

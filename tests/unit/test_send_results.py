@@ -1,0 +1,218 @@
+"""The result beside a list: it stops whoever would be paid twice, and is never taken for none."""
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.unit.paying_front import PayingFront, paying_front
+
+_EMAILS = ("ann@example.com", "bob@example.com", "cy@example.com")
+_NEW = "new@example.com"
+
+
+@pytest.fixture
+def front() -> Iterator[PayingFront]:
+    with paying_front() as running:
+        yield running
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    return _write(tmp_path / "people.csv", _EMAILS)
+
+
+def _write(path: Path, emails: Sequence[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in ("email", *emails)))
+    return path
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _result(people: Path) -> Path:
+    return people.with_name("people.result.csv")
+
+
+def _retyped(before: bytes, after: bytes) -> Callable[[bytes], bytes]:
+    def damage(content: bytes) -> bytes:
+        assert before in content
+        return content.replace(before, after)
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _retyped(b"2026-03", b"Mar-26"),
+        _retyped(b" 007", b" 7"),
+        _retyped("Frühling".encode(), "Frühling".encode("cp1252")),
+        _retyped(b",10,yes", b",10.00,yes"),
+        _retyped(b",no,7,", b",No,7,"),
+        _retyped(b"idempotency_key", b"Idempotency Key"),
+        _retyped(b",", b";"),
+        _retyped(b"\r\n", b"\n"),
+        _retyped(b"ann@example.com,", b'"ann@example.com",'),
+        lambda content: b"\xef\xbb\xbf" + content,
+        lambda content: content.decode().encode("utf-16"),
+        lambda content: b"sep=,\r\n" + content,
+        lambda content: content + b",,,,,,,,,,,,,,,\r\n",
+        lambda content: content[:-1],
+        lambda content: content[: content.rindex(b"cy@")],
+        lambda content: b"".join(content.splitlines(keepends=True)[:1]),
+        lambda content: b"".join(content.splitlines(keepends=True)[:-1]),
+        lambda content: b"".join(sorted(content.splitlines(keepends=True), reverse=True)),
+        lambda content: content + b"".join(content.splitlines(keepends=True)[1:]),
+        lambda _: b"",
+        lambda _: b"PK\x03\x04" + bytes(100),
+        lambda _: b"email,name\r\nann@example.com,Ann\r\n",
+    ],
+)
+def test_a_result_that_is_not_ours_to_the_letter_stops_the_send(
+    front: PayingFront, people: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    label = "2026-03 007 Frühling"
+    assert front.run(people, "--amount", "10", "--label", label).status == 0
+    before = _result(people).read_bytes()
+    _result(people).write_bytes(damage(before))
+    _write(people, [*_EMAILS, _NEW])
+    done = front.run(people, "--amount", "10", "--label", label)
+    assert done.status == 1
+    assert "people.result.csv is not as `points send` has written it" in done.told
+    assert front.paid == list(_EMAILS)
+    _result(people).write_bytes(before)
+    assert "3 of its recipients were paid then" in front.run(people, "--amount", "10", "--label", label).told
+
+
+@pytest.mark.parametrize(
+    ("options", "is_alike"),
+    [
+        ((), True),
+        (("--amount", "5"), False),
+        (("--label", "May"), False),
+        (("--label", ""), True),
+        (("--again", "May"), False),
+        (("--atomic",), True),
+    ],
+)
+def test_a_list_that_was_changed_since_pays_nobody_twice_with_the_same_amount_and_label(
+    front: PayingFront, people: Path, options: Sequence[str], is_alike: bool
+) -> None:
+    front.run(people, "--amount", "10")
+    _write(people, [*_EMAILS[::-1], _NEW])
+    done = front.run(people, "--amount", "10", *options)
+    assert ("3 of its recipients were paid then" in done.told) is is_alike
+    assert done.status == is_alike
+    assert len(front.paid) == (3 if is_alike else 7)
+
+
+def test_a_repetition_is_like_others_of_its_name(front: PayingFront, people: Path) -> None:
+    front.run(people, "--amount", "10", "--again", "June")
+    _write(people, [*_EMAILS, _NEW])
+    assert "with another --again NAME" in front.run(people, "--amount", "10", "--again", "June").told
+    assert "with --again NAME" in front.run(people, "--amount", "10").told.replace("campaign with", "with")
+    assert front.run(people, "--amount", "10", "--again", "July").status == 0
+
+
+def test_new_people_in_the_place_of_those_who_were_paid_are_paid(front: PayingFront, people: Path) -> None:
+    front.run(people, "--amount", "10")
+    _write(people, [_NEW])
+    assert front.run(people, "--amount", "10").status == 0
+    assert front.paid == [*_EMAILS, _NEW]
+    assert [row["email"] for row in _rows(_result(people))] == front.paid
+
+
+def test_a_list_is_sent_again_as_long_as_the_service_remembers_it_and_no_longer(
+    front: PayingFront, people: Path
+) -> None:
+    for days, status in ((29, 0), (31, 1)):
+        _result(people).unlink(missing_ok=True)
+        front.created_at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        front.run(people, "--amount", "10", "--label", f"{days}")
+        done = front.run(people, "--amount", "10", "--label", f"{days}")
+        assert (done.status, "for 30 days only" in done.told) == (status, bool(status))
+        assert front.run(people, "--amount", "10", "--again", f"{days}").status == 0
+
+
+def test_a_list_is_the_same_in_every_form(front: PayingFront, people: Path) -> None:
+    front.run(people, "--amount", "10")
+    people.write_bytes("\r\n".join(["x;E-Mail", *(f"1;{email.upper()}" for email in _EMAILS)]).encode("utf-16"))
+    done = front.run(people, "--amount", "10")
+    assert (done.status, done.document["replayed_batches"], len(front.paid)) == (0, 1, 3)
+    _result(people).unlink()
+    assert front.run(people, "--amount", "10").document["replayed_batches"] == 1
+    assert len(_rows(_result(people))) == 3
+    assert len(front.paid) == 3
+
+
+def test_whom_the_balance_did_not_pay_is_paid_by_the_list_that_is_offered(front: PayingFront, people: Path) -> None:
+    front.balance = 0
+    first = front.run(people, "--amount", "10")
+    assert (first.status, first.document["not_debited"]) == (0, 3)
+    front.balance = 10
+    again = front.run(people, "--amount", "10")
+    assert (again.document["not_debited"], again.document["undebited"]) == (3, first.document["undebited"])
+    second = front.run(Path(first.document["undebited"]), "--amount", "10")
+    assert (second.document["debited"], second.document["not_debited"]) == (1, 2)
+    assert Path(second.document["undebited"]).name == "people.undebited-2.csv"
+    front.balance = 1_000
+    third = front.run(Path(second.document["undebited"]), "--amount", "10")
+    assert (third.document["debited"], third.document["undebited"]) == (2, None)
+    assert front.paid == list(_EMAILS)
+    for path in (people, Path(first.document["undebited"]), Path(second.document["undebited"])):
+        front.run(path, "--amount", "10")
+    assert front.paid == list(_EMAILS), "however often they are given again"
+    _write(people, [*_EMAILS, _NEW])
+    assert (
+        "3 of its recipients were paid then with this amount and label, or may have been"
+        in front.run(people, "--amount", "10").told
+    )
+
+
+def test_no_cell_of_a_result_is_taken_for_a_formula_by_a_spreadsheet(front: PayingFront, people: Path) -> None:
+    emails = ["+49170@sms.example.com", '"=HYPERLINK(""http://x"")"', "@ann", "-1", "a\tb"]
+    _write(people, emails)
+    done = front.run(people, "--amount", "10", "--label", "=1+1", "--again", "-May")
+    assert (done.status, front.paid) == (3, emails[:1])
+    rows = _rows(_result(people))
+    assert [row["email"] for row in rows] == [f"'{emails[0]}", '\'=HYPERLINK("http://x")', "'@ann", "'-1", "a b"]
+    assert (rows[0]["label"], rows[0]["again"]) == ("'=1+1", "'-May")
+    assert not re.search(rb"(^|,|\n)\"?[=+\-@]", _result(people).read_bytes())
+    again = front.run(people, "--amount", "10", "--label", "=1+1", "--again", "-May")
+    assert again.document["replayed_batches"] == 1
+    _write(people, [emails[0], _NEW])
+    assert "1 of its recipients were paid then" in front.run(people, "--amount", "10", "--label", "=1+1").told
+
+
+def test_a_list_of_its_own_amounts_is_not_sent_with_one_by_mistake(front: PayingFront, people: Path) -> None:
+    people.write_text("email,Points\nann@example.com,500\n")
+    done = front.run(people)
+    assert (done.status, done.document, front.paid) == (2, {}, [])
+    assert "people.csv has the column “Points” (2)" in done.told
+    assert "with --amount" in done.told
+    people.write_text("email\nann@example.com\n")
+    assert "Missing option '--amount'" in front.run(people).told
+
+
+def test_a_recipient_that_the_service_refuses_stops_the_send_with_its_line(front: PayingFront, people: Path) -> None:
+    front.refusal = {"recipients.1": ["is refused."]}
+    people.write_text("email\nann@example.com\nnonsense\nbob@example.com\n")
+    assert "the service refuses line 4: is refused." in front.run(people, "--amount", "1").told
+
+
+@pytest.mark.parametrize("spelling", ["people.csv", "./people.csv", "folder/../people.csv", "link.csv"])
+def test_the_result_never_replaces_the_list_however_it_is_called(
+    front: PayingFront, people: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
+) -> None:
+    monkeypatch.chdir(people.parent)
+    Path("folder").mkdir()
+    Path("link.csv").symlink_to(people)
+    done = front.run(people, "--amount", "1", "--result", spelling)
+    assert "would replace the file itself" in done.told
+    assert front.paid == []
