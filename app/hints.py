@@ -1,11 +1,10 @@
-"""Hints: over Redis, a worker tells waiting fronts which batches it has just committed.
+"""What wakes people up, over Redis: requests for drains, and hints of what a drain has committed.
 
-A hint saves time and decides nothing. Whoever hears one reads the batch's row; whoever misses one
-finds out from its own polling.
+Both save time and decide nothing. A hint that is missed is made good by the front's own polling; a request that is
+lost is forgotten after a second, and then anybody may send another.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -15,45 +14,49 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from app import counters, logs, process_redis
 from app.counters import Counts
 
+# Far longer than a message waits and its drain takes: after that, it is taken for lost.
+REQUEST_KEPT_S = 1.0
+
 _CHANNEL = "points:drains"
+_REQUEST = "points:drain-requested:{}"
 _UNANSWERED_MAX = 3
 
 _log = logs.logger()
 
 
-class Hint(NamedTuple):
-    """What a worker says of an organization's drain: which batches are final, and whether its message is done with.
+def request_drain(organization_id: int) -> bool:
+    """Note that an organization's drain is requested, and tell whether it was not requested before.
 
-    A worker that has left found nothing more to issue, at a moment when it owned the drain no more. One that found an
-    owner has issued nothing: the owner looks again before it leaves. `asked_for` is the batch that the message names;
-    None of a message that no front has sent.
-    """
-
-    organization_id: int
-    batch_ids: list[int]
-    has_left: bool
-    found_owner: bool = False
-    asked_for: int | None = None
-
-
-def publish(hint: Hint, counts: Counts | None = None) -> None:
-    """Tell every front, and add to the counters in the same round trip.
-
-    Never fails: an unheard hint is only a delay, and counts that are lost are missing in figures for people alone.
+    False needs no message: a worker withdraws the request before its last look at the queue, so that look finds
+    whatever was committed before this call. Without Redis nobody knows, and each request counts as the first.
     """
     try:
-        words = (hint.organization_id, int(hint.has_left), int(hint.found_owner), hint.asked_for or 0, *hint.batch_ids)
+        key, kept_ms = _REQUEST.format(organization_id), int(REQUEST_KEPT_S * 1000)
+        return bool(process_redis.redis().set(key, 1, nx=True, px=kept_ms))
+    except RedisError:
+        return True
+
+
+def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None) -> None:
+    """Tell every front that these batches are final, withdraw the request for their drain, add to the counters.
+
+    One round trip. Never fails: an unheard hint is only a delay, and counts that are lost are missing in figures for
+    people alone.
+    """
+    try:
         redis = process_redis.redis()
         with redis.pipeline(transaction=False) as pipeline:
-            pipeline.publish(_channel(redis), " ".join(map(str, words)))
+            if batch_ids:
+                pipeline.publish(_channel(redis), " ".join(map(str, batch_ids)))
+            pipeline.delete(_REQUEST.format(organization_id))
             counters.add(counts or {}, pipeline)
             pipeline.execute()
     except RedisError as error:
-        _log.warning("hint_lost", batch_ids=hint.batch_ids, **logs.kind_of(error))
+        _log.warning("hint_lost", batch_ids=list(batch_ids), **logs.kind_of(error))
 
 
-def listen() -> Iterator[Hint | None]:
-    """Yield each hint, and None about once a second when there is none.
+def listen() -> Iterator[list[int] | None]:
+    """Yield the batches of each hint, and None about once a second when there is none.
 
     Raises:
         RedisError: Redis went away or fell silent; call again to listen anew.
@@ -78,15 +81,10 @@ def listen() -> Iterator[Hint | None]:
             elif answer is None:
                 yield None
             elif answer[0] == "message":
-                yield _read(answer[2])
+                yield list(map(int, answer[2].split()))
 
 
 def _channel(redis: Redis) -> str:
     """Return the channel of our numbered database: what is published in one is heard in all of them."""
     number = redis.get_connection_kwargs().get("db") or 0
     return f"{_CHANNEL}:{number}" if number else _CHANNEL
-
-
-def _read(words: str) -> Hint:
-    organization_id, has_left, found_owner, asked_for, *batch_ids = map(int, words.split())
-    return Hint(organization_id, batch_ids, bool(has_left), bool(found_owner), asked_for or None)

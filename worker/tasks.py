@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from functools import partial
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
@@ -10,7 +9,6 @@ from sqlalchemy.exc import OperationalError
 from app import batches, hints, last_runs, logs
 from app.counters import AUDITS, CLAIMED, RESUBMITTED, SWEEPS, Counts, count
 from app.database import snapshot, transaction
-from app.hints import Hint
 from app.ledger import audit as ledger_audit
 from app.ledger import claim, fold
 from app.ledger.drain import drain
@@ -46,16 +44,15 @@ def issue(
 ) -> list[int]:
     """Drain an organization's queue. The other arguments are there for those who watch the jobs and read the logs.
 
-    By `batch_id` (as `app.queue.submit` gives it) the front that has sent a message knows it when the hints speak of
-    it. Flower shows what is returned: the ids of the batches that this job has issued or refused.
+    Flower shows what is returned: the ids of the batches that this job has issued or refused.
     """
     done: list[int] = []
 
-    def tell(batch_ids: Sequence[int], has_left: bool, counts: Counts, *, found_owner: bool = False) -> None:
+    def tell(batch_ids: Sequence[int], counts: Counts) -> None:
         done.extend(batch_ids)
-        hints.publish(Hint(organization_id, list(batch_ids), has_left, found_owner, asked_for=batch_id), counts)
+        hints.publish(organization_id, batch_ids, counts)
 
-    if drain(organization_id, announce=tell, found_owner=partial(tell, [], False, {}, found_owner=True)):
+    if drain(organization_id, announce=tell):
         submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
     return done
 

@@ -19,23 +19,20 @@ _TURN_S = 0.5
 # process. The sweep asks again.
 _LEFT_ALONE_S = 2.0
 
-# Given the ids of the batches that a round has committed, whether it was the last one (whoever accepts a batch after
-# that must ask for a drain again), and what it adds to the counters.
-Announce = Callable[[Sequence[int], bool, Counts], None]
+# Given the ids of the batches that a round has committed, and what it adds to the counters.
+Announce = Callable[[Sequence[int], Counts], None]
 
 _log = logs.logger()
 # Until when (`time.monotonic`), by organization, as far as this process knows.
 _left_alone_until: dict[int, float] = {}
 
 
-def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[], None] = lambda: None) -> bool:
+def drain(organization_id: int, *, announce: Announce) -> bool:
     """Issue an organization's queued batches until none is left; tell whether more may be waiting.
 
-    `found_owner` is called when this worker has left to another one that owns the drain.
-
-    The look that ends a drain is made while *not* owning it, after the commit. Whoever found it owned has
-    left, and counts on the owner to look again after releasing; a last look from inside would miss a
-    batch that was committed between that look and the release, and strand it until the sweep.
+    Each round is announced before the look for more, and that look is made while *not* owning the drain, after the
+    commit. Whoever found it owned has left, and who found it requested has sent no message: both count on this look
+    for what they had committed before. A look from inside would strand such a batch until the sweep.
 
     Raises:
         DBAPIError: PostgreSQL went away. What was not committed is still queued.
@@ -45,12 +42,13 @@ def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[],
     turn_ends = time.perf_counter() + _TURN_S
     for rounds in range(ROUNDS_MAX):
         began = time.perf_counter()
-        if rounds and began > turn_ends:
-            return True
         try:
+            if rounds and not _has_more(organization_id):
+                return False
+            if rounds and began > turn_ends:
+                return True
             with transaction() as connection:
                 outcomes = issue(connection, organization_id)
-            is_done = outcomes is not None and not _has_more(organization_id)
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise
@@ -62,12 +60,9 @@ def drain(organization_id: int, *, announce: Announce, found_owner: Callable[[],
             count({DRAINS.field("failed"): 1})
             _one_at_a_time(organization_id, announce)
             continue
-        if outcomes is None:
-            found_owner()
+        if outcomes is None:  # Another worker owns the drain.
             return False
-        _tell(organization_id, outcomes, announce, is_done=is_done, began=began)
-        if is_done:
-            return False
+        _tell(outcomes, announce, organization_id, began=began)
     return True
 
 
@@ -104,14 +99,12 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
             continue
         if outcomes is None:
             return
-        _tell(organization_id, outcomes, announce, is_done=False, began=began)
+        _tell(outcomes, announce, organization_id, began=began)
 
 
-def _tell(
-    organization_id: int, outcomes: Sequence[Outcome], announce: Announce, *, is_done: bool, began: float
-) -> None:
+def _tell(outcomes: Sequence[Outcome], announce: Announce, organization_id: int, *, began: float) -> None:
     """Tell the fronts, then the people, what one transaction that began at `began` (`perf_counter`) has committed."""
     seconds = time.perf_counter() - began
-    announce([outcome.batch_id for outcome in outcomes], is_done, counts_of(outcomes, seconds=seconds))
+    announce([outcome.batch_id for outcome in outcomes], counts_of(outcomes, seconds=seconds))
     if outcomes:
         report(organization_id, outcomes, seconds=seconds)

@@ -127,15 +127,6 @@ def test_a_drain_that_reached_its_rounds_says_that_more_may_be_waiting(monkeypat
     assert announced == queued
 
 
-def test_only_the_last_round_says_that_the_drain_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issue, "BATCHES_MAX", 1)
-    organization_id = books.make_organization(100)
-    a, b, c = [books.queue_batch(organization_id, [ANN], 1) for _ in range(3)]
-    announced: list[tuple[list[int], bool]] = []
-    drain.drain(organization_id, announce=lambda batch_ids, has_left, _: announced.append((list(batch_ids), has_left)))
-    assert announced == [([a], False), ([b], False), ([c], True)]
-
-
 def test_batches_are_announced_only_when_everybody_can_see_them_issued() -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]

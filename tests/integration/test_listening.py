@@ -1,13 +1,13 @@
-"""Hints over a real Redis: every front that listens hears each of them, in order."""
+"""Hints and requests for drains over a real Redis: every front hears each hint, and a drain is requested once."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from app import hints, process_redis
-from app.hints import Hint
 from app.settings import settings
 from tests.conftest import Servers
+from tests.deadline import until
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def pulse(broker: None, monkeypatch: pytest.MonkeyPatch) -> None:
     process_redis.redis.cache_clear()
 
 
-def heard(listening: Iterator[Hint | None]) -> Hint:
+def heard(listening: Iterator[list[int] | None]) -> list[int]:
     """Return the next hint; the moments between without one are the listener's own pulse."""
     return next(hint for hint in listening if hint is not None)
 
@@ -25,14 +25,9 @@ def heard(listening: Iterator[Hint | None]) -> Hint:
 def test_a_hint_reaches_every_front_that_listens() -> None:
     fronts = [hints.listen(), hints.listen()]
     assert [next(front) for front in fronts] == [None, None]  # Nothing has been said yet, and nobody is stuck.
-    said = [
-        Hint(organization_id=7, batch_ids=[3, 1, 2], has_left=False),
-        Hint(organization_id=2**62, batch_ids=[2**63 - 1], has_left=True),
-        Hint(organization_id=8, batch_ids=[], has_left=True, asked_for=2**63 - 1),  # Found nothing, and has left too.
-        Hint(organization_id=8, batch_ids=[], has_left=False, found_owner=True, asked_for=1),
-    ]
-    for hint in said:
-        hints.publish(hint)
+    said = [[3, 1, 2], [2**63 - 1]]
+    for batch_ids in said:
+        hints.publish(7, batch_ids)
     for front in fronts:
         assert [heard(front) for _ in said] == said
 
@@ -46,17 +41,39 @@ def test_a_hint_is_not_heard_in_another_database_of_the_same_redis(
     monkeypatch.setenv("REDIS_URL", servers.redis_url.rpartition("/")[0] + "/9")
     settings.cache_clear()
     process_redis.redis.cache_clear()
-    there, said = hints.listen(), Hint(organization_id=7, batch_ids=[1], has_left=True)
+    there = hints.listen()
     assert next(there) is None
-    hints.publish(said)
-    assert heard(there) == said
+    hints.publish(7, [1])
+    assert heard(there) == [1]
     assert next(here) is None
 
 
 def test_hints_that_come_together_and_are_longer_than_one_read_are_each_heard() -> None:
     listening = hints.listen()
     assert next(listening) is None
-    said = [Hint(organization_id=n, batch_ids=list(range(10**18, 10**18 + 10_000)), has_left=True) for n in (1, 2, 3)]
-    for hint in said:
-        hints.publish(hint)
+    said = [list(range(n * 10**18, n * 10**18 + 10_000)) for n in (1, 2, 3)]
+    for batch_ids in said:
+        hints.publish(7, batch_ids)
     assert [heard(listening) for _ in said] == said
+
+
+def test_a_drain_is_requested_once_until_a_worker_withdraws_the_request() -> None:
+    assert [hints.request_drain(7), hints.request_drain(7), hints.request_drain(8)] == [True, False, True]
+    hints.publish(7, [])  # The drain has found nothing.
+    assert [hints.request_drain(7), hints.request_drain(8)] == [True, False]
+
+
+def test_a_request_whose_message_was_lost_is_forgotten_after_a_second() -> None:
+    assert hints.request_drain(7)
+    until(lambda: hints.request_drain(7), "it can be requested again", within_s=5)
+
+
+def test_a_request_is_not_that_of_another_database_of_the_same_redis(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert hints.request_drain(7)
+    monkeypatch.setenv("REDIS_URL", servers.redis_url.rpartition("/")[0] + "/9")
+    settings.cache_clear()
+    process_redis.redis.cache_clear()
+    process_redis.redis().flushdb()
+    assert hints.request_drain(7)

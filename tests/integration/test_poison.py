@@ -119,7 +119,7 @@ def test_a_round_that_failed_is_counted_as_failed_and_each_batch_tried_after_it_
     organization_id = books.make_organization(100)
     for address in (ANN, MALLORY, BOB):
         books.queue_batch(organization_id, [address], 10)
-    drain(organization_id, announce=lambda _batch_ids, _has_left, counts: counters.count(counts))
+    drain(organization_id, announce=lambda _batch_ids, counts: counters.count(counts))
     counted = books.counted()
     assert {field: count for field, count in counted.items() if field.startswith("points_drains|")} == {
         "points_drains|failed": 1,

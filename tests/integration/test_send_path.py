@@ -19,7 +19,6 @@ from app.api import create_app
 from app.api.sending import send_path, waiting
 from app.connections import connections_in_use
 from app.database import transaction
-from app.hints import Hint
 from app.ledger.drain import drain
 from app.queue import QUEUE
 from tests.crash.proxy import Proxy
@@ -99,12 +98,12 @@ def messages() -> list[int]:
     return [json.loads(b64decode(body))[1]["batch_id"] for body in reversed(found)]
 
 
-def issue(organization_id: int = 1, *, asked_for: int | None = None, tells: bool = True) -> None:
-    """Drain as a worker does whose message names a batch, and tell the fronts."""
+def issue(organization_id: int = 1, *, tells: bool = True) -> None:
+    """Drain as a worker does, and tell the fronts."""
 
-    def announce(batch_ids: Sequence[int], has_left: bool, _: object) -> None:
+    def announce(batch_ids: Sequence[int], _: object) -> None:
         if tells:
-            hints.publish(Hint(organization_id, list(batch_ids), has_left, asked_for=asked_for))
+            hints.publish(organization_id, batch_ids)
 
     assert drain(organization_id, announce=announce) is False
 
@@ -190,35 +189,44 @@ def test_while_a_message_is_on_its_way_no_other_is_sent(front: Front, key: str) 
     assert messages() == accepted()[:1]
 
 
-def test_when_the_message_is_worked_off_another_names_the_newest_batch_that_it_did_not_issue(
-    front: Front, key: str
-) -> None:
-    data_of(front.send(key, headers=ASYNC), 202)
-    until_heard()
-    issue(asked_for=None, tells=False)
-    late = [data_of(front.send(key, headers=ASYNC), 202)["batch_id"] for _ in range(3)]
-    assert messages() == accepted()[:1]
-    hints.publish(Hint(1, accepted()[:1], has_left=True, asked_for=accepted()[0]))
-    until(lambda: messages() == [accepted()[0], late[-1]], "another message is sent")
-
-
-def test_when_the_message_has_found_an_owner_another_is_sent_for_what_has_come_since(front: Front, key: str) -> None:
+def test_a_batch_that_comes_after_a_drain_gets_a_message(front: Front, key: str) -> None:
     first, second = (data_of(front.send(key, headers=ASYNC), 202)["batch_id"] for _ in range(2))
-    until_heard()
-    hints.publish(Hint(1, [], has_left=False, found_owner=True, asked_for=first))
-    until(lambda: messages() == [first, second], "another message is sent")
-
-
-def test_no_other_message_is_sent_for_what_the_drain_has_issued(front: Front, key: str) -> None:
-    first, second = (data_of(front.send(key, headers=ASYNC), 202)["batch_id"] for _ in range(2))
-    until_heard()
-    issue(asked_for=first)
-    waiting = front.send(key)  # Its message follows whatever the hint has brought about.
-    until(lambda: len(accepted()) == 3, "it is accepted")
     issue()
-    data_of(waiting)
-    assert messages() == [first, accepted()[2]]
-    assert second not in messages()
+    third, fourth = (data_of(front.send(key, headers=ASYNC), 202)["batch_id"] for _ in range(2))
+    assert messages() == [first, third]
+    assert {second, fourth}.isdisjoint(messages())
+
+
+def test_a_batch_that_comes_before_the_last_look_of_a_drain_needs_no_message(front: Front, key: str) -> None:
+    data_of(front.send(key, headers=ASYNC), 202)
+    late: list[int] = []
+
+    def announce(batch_ids: Sequence[int], _: object) -> None:
+        if not late:  # The request of the first still stands.
+            late.append(data_of(front.send(key, headers=ASYNC), 202)["batch_id"])
+        hints.publish(1, batch_ids)
+
+    assert drain(1, announce=announce) is False
+    assert messages() == accepted()[:1]
+    assert books.read_batch(1, late[0])[0].status == "issued"
+
+
+def test_one_organizations_message_is_none_of_anothers(front: Front, key: str) -> None:
+    other_key = books.make_live_key(books.make_organization(100, name="Other"))
+    for each in (key, other_key, key, other_key):
+        data_of(front.send(each, headers=ASYNC), 202)
+    assert messages() == accepted()[:2]
+
+
+def test_the_sends_that_are_accepted_together_are_asked_for_together(front: Front, key: str) -> None:
+    other_key = books.make_live_key(books.make_organization(100, name="Other"))
+    with acceptance_held_up():
+        sent = [front.send(key, headers=ASYNC)]
+        races.until_waiting(1)
+        sent += [front.send(each, headers=ASYNC) for each in [other_key] * 3]
+    for each in sent:
+        data_of(each, 202)
+    until(lambda: len(messages()) == 2, "both organizations' drains are asked for")
 
 
 def test_who_still_waits_asks_again_for_a_message_that_was_lost(front: Front, key: str) -> None:
@@ -269,7 +277,7 @@ def test_a_hint_that_is_wrong_answers_nobody(front: Front, key: str) -> None:
     sent = front.send(key)
     until_heard()
     until(lambda: len(accepted()) == 1, "it is accepted")
-    hints.publish(Hint(1, accepted(), has_left=True))
+    hints.publish(1, accepted())
     issue()
     assert len(data_of(sent)["transactions"]) == 1
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 from app import hints, last_runs, process_redis
 from app.database import transaction
 from app.ledger import drain, fold, issue
-from tests.integration import books, races
+from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
@@ -39,8 +39,7 @@ def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, s
     hint = hints.listen()
     assert next(hint) is None  # It listens from here on.
     tasks.issue(organization_id=organization_id, batch_id=queued[0], recipients=1)
-    said = hints.Hint(organization_id, queued, has_left=True, asked_for=queued[0])
-    assert next(heard for heard in hint if heard) == said
+    assert next(heard for heard in hint if heard) == queued
     assert books.counts() == (0, 2)
     assert submitted == []
     # Whoever has heard of the round can see it counted, too.
@@ -49,17 +48,6 @@ def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, s
         "points_final_batches|live|issued": 2,
         "points_issued_points|live": 2,
     }
-
-
-def test_an_issue_task_that_finds_an_owner_tells_the_front_that_has_asked_for_it(tasks: ModuleType) -> None:
-    organization_id = books.make_organization(100)
-    hint = hints.listen()
-    assert next(hint) is None
-    with transaction() as owner:
-        assert races.own_drain(owner, organization_id)
-        tasks.issue(organization_id, batch_id=3)
-    said = hints.Hint(organization_id, [], has_left=False, found_owner=True, asked_for=3)
-    assert next(heard for heard in hint if heard) == said
 
 
 def test_the_issue_task_asks_for_a_fresh_one_when_others_shall_have_their_turn(

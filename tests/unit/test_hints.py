@@ -7,11 +7,10 @@ import pytest
 from redis.exceptions import RedisError
 
 from app import hints
-from app.hints import Hint
 
 
 def test_an_unheard_hint_never_fails_the_worker(events: list[MutableMapping[str, Any]]) -> None:
-    hints.publish(Hint(organization_id=7, batch_ids=[1, 2], has_left=True))  # Redis is out of reach.
+    hints.publish(7, [1, 2])  # Redis is out of reach.
     assert [event["event"] for event in events] == ["hint_lost"]
     assert events[0]["batch_ids"] == [1, 2]
 

@@ -157,7 +157,8 @@ def test_whatever_is_wrong_with_a_list_who_stands_in_it_is_paid_or_named_and_nob
     for email, lines in written.lines.items():
         assert email.lower() in whom or lines & named, f"{email} in {lines}"
     assert len(whom) == len(set(whom))
-    assert set(whom) <= {email.lower() for email, _, _ in rows}
+    # A second address of a cell is none of these; one behind a stray quote may stand in a row of its own after all.
+    assert set(whom) <= {email.lower() for email in written.lines if not email.startswith("second.")}
 
 
 def _add_faulty(written: Written, form: Form, email: str, note: str, fault: str, number: int) -> None:

@@ -3,13 +3,15 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import acceptance
 from app.acceptance import Acceptance, Send
+from app.api.sending.drains import Job
+from app.batches import QUEUED
 from app.database import is_away, single_statement
 
 # A group's statement stays short, and its failure harms few.
@@ -22,10 +24,11 @@ _LINGER_S = 0.001
 class _Member:
     """A send that waits to be accepted; woken when it has an outcome or may take the turn."""
 
-    __slots__ = ("outcome", "recipients", "send", "woken")
+    __slots__ = ("outcome", "recipients", "request_id", "send", "woken")
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, request_id: str) -> None:
         self.send = send
+        self.request_id = request_id
         self.recipients = len(send.request.emails)
         self.outcome: Acceptance | Exception | None = None
         self.woken = threading.Event()
@@ -34,30 +37,33 @@ class _Member:
 class Accepting:
     """The sends of one process that are not accepted yet, in the order in which they came.
 
-    Whoever holds the turn accepts all that wait; those who come meanwhile are the next group.
+    Whoever holds the turn accepts all that wait and asks for their drains; those who come meanwhile are the next group.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ask: Callable[[Job], None]) -> None:
+        self._ask = ask
         self._waiting: deque[_Member] = deque()
         self._turn = threading.Lock()
         self._lingers = False
 
-    def accept(self, send: Send) -> Acceptance:
-        """Have a send accepted, together with the others that wait.
+    def accept(self, send: Send, request_id: str) -> Acceptance:
+        """Have a send accepted, together with the others that wait, and its drain asked for.
 
         Raises:
             PointsError: it is not accepted.
             SQLAlchemyError: PostgreSQL is away; whether it was accepted may be unknown.
         """
-        member = _Member(send)
+        member = _Member(send, request_id)
         self._waiting.append(member)
         while member.outcome is None:
             if self._turn.acquire(blocking=False):
+                group: list[_Member] = []
                 try:
-                    self._accept_group()
+                    group = self._accept_group()
                 finally:
                     self._turn.release()
                     self._wake_next()
+                self._ask_for_drains(group)
             else:
                 member.woken.wait()
                 member.woken.clear()
@@ -65,7 +71,7 @@ class Accepting:
             raise member.outcome
         return member.outcome
 
-    def _accept_group(self) -> None:
+    def _accept_group(self) -> list[_Member]:
         self._linger()
         group = self._next_group()
         outcomes: Sequence[Acceptance | Exception] = [RuntimeError("The group was not accepted.")] * len(group)
@@ -76,6 +82,19 @@ class Accepting:
                 member.outcome = outcome
                 member.woken.set()
             self._lingers = len(group) > 1
+        return group
+
+    def _ask_for_drains(self, group: Sequence[_Member]) -> None:
+        """Ask once for each organization of a group, in the name of its newest batch."""
+        jobs = {
+            member.outcome.organization_id: Job(
+                member.outcome.organization_id, member.outcome.batch_id, member.recipients, member.request_id
+            )
+            for member in group
+            if isinstance(member.outcome, Acceptance) and member.outcome.status == QUEUED
+        }
+        for job in jobs.values():
+            self._ask(job)
 
     def _linger(self) -> None:
         """After a group of several, wait for more as long as more keep coming."""

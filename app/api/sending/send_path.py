@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import api_keys, logs
+from app import api_keys, hints, logs
 from app.acceptance import Acceptance, Send
 from app.api.sending.accepting import Accepting
 from app.api.sending.drains import Drains, Job
@@ -13,9 +13,6 @@ from app.api.sending.wait_slots import WaitSlots
 from app.api.sending.waiting import Rows, Waiter, Waiting
 from app.batches import QUEUED
 from app.database import transaction
-
-# A request that still waits asks for a drain again after this time: a message or its hint was lost.
-_ASK_AGAIN_AFTER_S = 1.0
 
 _log = logs.logger()
 
@@ -32,9 +29,9 @@ class SendPath:
     """The sends of one process."""
 
     def __init__(self) -> None:
-        self._accepting = Accepting()
         self._drains = Drains()
-        self._waiting = Waiting(on_hint=self._drains.hear)
+        self._accepting = Accepting(self._drains.ask)
+        self._waiting = Waiting()
         self._slots = WaitSlots()
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
@@ -48,7 +45,7 @@ class SendPath:
         """
         deadline = time.monotonic() + wait_s
         recipients = len(send.request.emails)
-        accepted = self._accepting.accept(send)
+        accepted = self._accepting.accept(send, request_id)
         del send  # It may hold thousands of addresses.
         accepted_at = time.perf_counter()
         if accepted.key_use_is_old:
@@ -56,24 +53,22 @@ class SendPath:
         if accepted.status != QUEUED:
             return Sent(accepted, accepted_at, None)
         self._waiting.start()
-        job = Job(accepted.batch_id, recipients, request_id)
         if wait_s <= 0:
-            self._drains.ask(accepted.organization_id, job)
             return Sent(accepted, accepted_at, None)
+        job = Job(accepted.organization_id, accepted.batch_id, recipients, request_id)
         with (
             self._slots.slot(accepted.organization_id) as may_wait,
             self._waiting.waiter(accepted.batch_id, recipients) as waiter,
         ):
-            self._wait(waiter, accepted.organization_id, job, deadline if may_wait else 0.0)
+            if may_wait:
+                self._wait(waiter, job, deadline)
             return Sent(accepted, accepted_at, waiter.rows)
 
-    def _wait(self, waiter: Waiter, organization_id: int, job: Job, deadline: float) -> None:
-        while not waiter.is_final.is_set():
-            self._drains.ask(organization_id, job)
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
+    def _wait(self, waiter: Waiter, job: Job, deadline: float) -> None:
+        while not waiter.is_final.wait(min(deadline - time.monotonic(), hints.REQUEST_KEPT_S)):
+            if time.monotonic() >= deadline:
                 return
-            waiter.is_final.wait(min(remaining, _ASK_AGAIN_AFTER_S))
+            self._drains.ask(job)
 
 
 def _note_use(api_key_id: int) -> None:

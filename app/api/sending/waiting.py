@@ -15,7 +15,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import batches, hints, logs
 from app.batches import BatchRow, TransactionRow
 from app.database import single_statement
-from app.hints import Hint
 
 POLL_EVERY_S = 0.25
 _TRY_AGAIN_AFTER_S = 1.0
@@ -43,8 +42,7 @@ class Waiter:
 class Waiting:
     """The requests of one process that wait, by batch. Its two threads run once `start` was called."""
 
-    def __init__(self, on_hint: Callable[[Hint], None]) -> None:
-        self._on_hint = on_hint
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
         self._heard: dict[int, None] = {}
@@ -53,7 +51,7 @@ class Waiting:
 
     @contextmanager
     def waiter(self, batch_id: int, recipients: int) -> Iterator[Waiter]:
-        """Register a waiter for the block. Enter it before the drain is asked for, so that no hint is missed."""
+        """Register a waiter for the block. A hint that came before is remembered."""
         waiter = Waiter(recipients)
         with self._lock:
             self._waiters.setdefault(batch_id, []).append(waiter)
@@ -84,20 +82,19 @@ class Waiting:
 
     def _listen(self) -> None:
         try:
-            for hint in hints.listen():
-                if hint is not None:
-                    self._hear(hint)
+            for batch_ids in hints.listen():
+                if batch_ids:
+                    self._hear(batch_ids)
         except RedisError as error:
             _log.warning("hints_out_of_reach", **logs.kind_of(error))
             time.sleep(_TRY_AGAIN_AFTER_S)
 
-    def _hear(self, hint: Hint) -> None:
-        self._on_hint(hint)  # First, so that the next drain runs while this one's rows are read.
+    def _hear(self, batch_ids: Sequence[int]) -> None:
         with self._lock:
-            self._heard.update(dict.fromkeys(hint.batch_ids))
+            self._heard.update(dict.fromkeys(batch_ids))
             while len(self._heard) > _REMEMBERED_MAX:
                 del self._heard[next(iter(self._heard))]
-        self._wake(hint.batch_ids)
+        self._wake(batch_ids)
 
     def _poll(self) -> None:
         self._somebody_waits.wait()
