@@ -1,4 +1,4 @@
-"""Redis by its address: one server, or a master that Sentinels watch over and replace when it fails."""
+"""Clients for Redis by its address: one server, or a master that Sentinels watch and replace when it fails."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ _SENTINEL_PORT = 26_379
 
 @dataclass(frozen=True, kw_only=True)
 class Sentinels:
-    """What stands in `sentinel://[user]:[password]@host:port,host:port/[db]?master=NAME[&sentinel_password=…]`.
+    """The parts of `sentinel://[user]:[password]@host:port,host:port/[db]?master=NAME[&sentinel_password=…]`.
 
-    The password is that of Redis. The Sentinels themselves have another, or none.
+    `password` is that of Redis. The Sentinels have `sentinel_password`, or none.
     """
 
     hosts: tuple[tuple[str, int], ...]
@@ -29,7 +29,7 @@ class Sentinels:
         """Read an address.
 
         Raises:
-            ValueError: it cannot be read; the sentence does not repeat it, because it holds a password.
+            ValueError: it cannot be read; the sentence does not repeat it, because it may hold a password.
         """
         parts = urlsplit(url)
         query = parse_qs(parts.query)
@@ -48,39 +48,39 @@ class Sentinels:
             raise ValueError("its hosts, ports or database number cannot be read") from None
 
     def login(self) -> dict[str, str]:
-        """Return what a Sentinel wants to be told first."""
+        """Return the arguments with which a client logs in to a Sentinel."""
         return {} if self.sentinel_password is None else {"password": self.sentinel_password}
 
     def urls(self) -> list[str]:
-        """Return an address for each Sentinel, as Celery wants them."""
+        """Return an address for each Sentinel, in Celery's form."""
         login = f"{quote(self.username or '', safe='')}:{quote(self.password, safe='')}@" if self.password else ""
         return [f"sentinel://{login}{host}:{port}/{self.db}" for host, port in self.hosts]
 
 
 def is_watched(url: str) -> bool:
-    """Tell whether an address is that of Sentinels."""
+    """Tell whether an address names Sentinels."""
     return urlsplit(url).scheme == "sentinel"
 
 
 def require_known_options(url: str) -> None:
-    """Check what stands behind the ? of an address of one server.
+    """Check the query of an address of one server.
 
     Raises:
-        ValueError: Redis' library does not know an option, or not with this value.
+        ValueError: the library of Redis does not know an option or does not accept its value.
     """
     if not urlsplit(url).query:
         return
     from redis import ConnectionPool  # noqa: PLC0415
 
     try:
-        ConnectionPool.from_url(url).make_connection()  # It connects at its first use.
+        ConnectionPool.from_url(url).make_connection()  # This does not connect yet.
     except (TypeError, ValueError):
         raise ValueError("one of its options is unknown to the Redis client, or has an invalid value") from None
 
 
 def redis_client(url: str, *, timeout_s: float, **options: Any) -> "Redis":
-    """Make a client that gives up after `timeout_s`; behind Sentinels it asks them anew after each disconnection."""
-    # The settings read addresses here, also for the commands that never speak to Redis: they start sooner without.
+    """Make a client that gives up after `timeout_s`. It asks Sentinels, if any, again after each disconnection."""
+    # Imported late: the settings import this module for every command, and most commands do not use Redis.
     from redis import Redis  # noqa: PLC0415
     from redis.sentinel import Sentinel  # noqa: PLC0415
 

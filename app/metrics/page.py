@@ -1,4 +1,4 @@
-"""The page of `GET /metrics`: everything in the text form of Prometheus."""
+"""The text of `GET /metrics`, in the format of Prometheus."""
 
 import threading
 import time
@@ -16,12 +16,12 @@ from app.metrics.work import work
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-# Anybody may ask, so the servers are looked at no more often than this by each process.
+# Anybody may ask, so each process reads the servers no more often than this.
 KEPT_S = 1.0
 
 
 class _Servers:
-    """The figures that lie in Redis and PostgreSQL. A server that is away takes its own with it, and no others."""
+    """The figures from Redis and PostgreSQL. A server that is away takes only its own figures with it."""
 
     def collect(self) -> Iterator[Metric]:
         client = process_redis.redis()
@@ -33,11 +33,11 @@ def _all_or_none(read: Callable[[], Iterator[Metric]]) -> list[Metric]:
     try:
         return list(read())
     except (RedisError, SQLAlchemyError):
-        return []  # Absent, which an alert can see, and not zero or stale.
+        return []  # An alert sees that they are absent; zero or old figures would mislead.
 
 
 class Page:
-    """The page, kept for a moment. One thread makes it anew; the others take what there is meanwhile."""
+    """The page, kept for `KEPT_S`. One thread renews it; meanwhile the others return the old text."""
 
     def __init__(self) -> None:
         self._making = threading.Lock()

@@ -1,4 +1,4 @@
-"""What a web process counts of its requests. It takes a few microseconds of each."""
+"""What a web process counts of its requests, at a few microseconds each."""
 
 import threading
 import time
@@ -10,8 +10,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from app.connections import connections_in_use
 from app.settings import settings
 
-# A path that is no route, and bytes that are no request, share one name each: callers must not be
-# able to make new ones.
+# Method and route of an unknown path and of bytes that are not a request: callers must not be able to add label values.
 NO_ROUTE = ("other", "no route")
 
 _REQUESTS = Counter("points_requests", "Requests answered.", ("method", "route", "status"))
@@ -47,7 +46,7 @@ def count_wait(status: int, seconds: float) -> None:
     _wait_of(status).observe(seconds)
 
 
-# To look a metric up by its labels is the dear part of counting.
+# Cached, because the look-up by labels is the slow part of counting.
 @cache
 def _metrics_of(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
     return _REQUESTS.labels(method, route, str(status)), _SECONDS.labels(method, route)
@@ -59,9 +58,9 @@ def _wait_of(status: int) -> Histogram:
 
 
 def watch_connections() -> None:
-    """Keep the figures of this process's connections up to date, from a thread. Call it after the fork.
+    """Start a thread that keeps the figures of this process's connections up to date. Call it after the fork.
 
-    A thread, because any process may answer for all of them, and can read only what the others have written.
+    Any process may show the figures of all, and it can read only what the others have written.
     """
     _CONNECTIONS.labels("allowed").set(settings().database_connections_max)
     threading.Thread(target=_watch_connections, name="connections", daemon=True).start()
@@ -75,5 +74,5 @@ def _watch_connections() -> None:
 
 
 def forget_connections_of(pid: int) -> None:
-    """Drop the figures of a dead process's connections; call it in the master. What the process has counted stays."""
+    """Drop the figures of a dead process's connections; call it in the master. The process's counts stay."""
     mark_process_dead(pid)  # type: ignore[no-untyped-call]

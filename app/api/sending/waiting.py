@@ -1,7 +1,7 @@
-"""Waiting for batches: a request is woken by a hint, or by one shared look at the rows every 250 ms.
+"""Waiting for batches: a hint wakes a request, and so does one shared poll of the rows every 250 ms.
 
-A waiting request holds a thread and no database connection. The row decides: a hint that is lost costs a
-quarter of a second, and a hint that is wrong costs nothing.
+A waiting request holds a thread and no database connection. Only the row decides: a lost hint costs a quarter of a
+second, and a wrong hint costs nothing.
 """
 
 import threading
@@ -18,9 +18,9 @@ from app.database import single_statement
 
 POLL_EVERY_S = 0.25
 _TRY_AGAIN_AFTER_S = 1.0
-# Batches of up to this many recipients are read together; the request of a larger one reads it by itself.
+# Batches of up to this many recipients are read together; a larger batch is read by its own request.
 _READ_TOGETHER_MAX = 100
-# Hints can come before the request that waits for them: more than a busy process hears meanwhile.
+# A hint may arrive before its request waits. A busy process hears fewer than this in that time.
 _REMEMBERED_MAX = 2_000
 
 _log = logs.logger()
@@ -29,7 +29,7 @@ Rows = tuple[BatchRow, list[TransactionRow]]
 
 
 class Waiter:
-    """One request that waits for a batch of `recipients`. `rows` are read for it when the batch is small."""
+    """One request that waits for a batch of `recipients`. `rows` are set if the batch is small."""
 
     __slots__ = ("is_final", "recipients", "rows")
 
@@ -40,7 +40,7 @@ class Waiter:
 
 
 class Waiting:
-    """The requests of one process that wait, by batch. Its two threads run once `start` was called."""
+    """The waiting requests of one process, by batch. `start` starts its two threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,7 +51,7 @@ class Waiting:
 
     @contextmanager
     def waiter(self, batch_id: int, recipients: int) -> Iterator[Waiter]:
-        """Register a waiter for the block. A hint that came before is remembered."""
+        """Register a waiter for the block. Hints that came earlier count too."""
         waiter = Waiter(recipients)
         with self._lock:
             self._waiters.setdefault(batch_id, []).append(waiter)
@@ -68,14 +68,14 @@ class Waiting:
                     del self._waiters[batch_id]
 
     def start(self) -> None:
-        """See that the threads run. At first use and not at import: a thread does not survive a fork."""
+        """Start the threads that do not run yet. Call it after the fork: threads do not survive one."""
         with self._lock:
             while self._not_started:
                 work = self._not_started[-1]
                 thread = threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True)
                 try:
                     thread.start()
-                except RuntimeError as error:  # The system has no thread left: the next send tries again.
+                except RuntimeError as error:  # No thread left in the system: the next send tries again.
                     _log_failed(work, error)
                     return
                 self._not_started.pop()
@@ -106,7 +106,7 @@ class Waiting:
         self._wake(pending)
 
     def _wake(self, batch_ids: Iterable[int]) -> None:
-        """Wake the waiters of those of these batches that are final; the next look finds what this one cannot read."""
+        """Wake the waiters of those batches that are final. After a failed read, the next poll finds them."""
         with self._lock:
             awaited = {batch_id: list(self._waiters[batch_id]) for batch_id in batch_ids if batch_id in self._waiters}
         small = [batch_id for batch_id, waiters in awaited.items() if waiters[0].recipients <= _READ_TOGETHER_MAX]
@@ -134,7 +134,7 @@ def _final_among(batch_ids: Sequence[int]) -> list[int]:
 
 
 def _for_ever(work: Callable[[], None]) -> None:
-    """Repeat one thread's work; no error ends it."""
+    """Repeat the work of a thread. Errors are logged and do not end it."""
     while True:
         try:
             work()
