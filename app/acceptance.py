@@ -20,8 +20,8 @@ from app.organizations import may_not_issue
 class IssueRequest:
     """A valid request to issue points.
 
-    `emails` are the addresses as sent (trimmed), in order; `email_keys` are their normalised forms in the same order;
-    `amount` is in points, for each recipient.
+    `emails` are the addresses as sent (trimmed), in order; `email_keys` their normalised forms at the
+    same places; `amount` is in points, for each recipient.
     """
 
     emails: Sequence[str]
@@ -35,7 +35,7 @@ class IssueRequest:
         digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
         digest.update(b"-" if self.label is None else b"+" + self.label.encode())
         for key in self.email_keys:
-            digest.update(b"\0" + key.encode())  # Labels and addresses contain no NUL.
+            digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
         return digest.digest()
 
 

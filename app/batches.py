@@ -34,9 +34,9 @@ class BatchRow(NamedTuple):
 
 
 class TransactionRow(NamedTuple):
-    """One transaction with its user, if any; the other fields that callers see are on its batch.
+    """One transaction with its user, if it has one; the rest of what it shows stands on its batch.
 
-    `claimed`: it was held when issued, and credited later.
+    `claimed` tells that it was held when it was issued, and credited later.
     """
 
     id: int

@@ -33,6 +33,7 @@ workers = int(os.environ.get("WEB_CONCURRENCY") or 2)
 threads = THREADS
 # Together with other open files this stays below 1,024, the usual limit for a process.
 worker_connections = 800
+# A kept connection spares the next call a handshake.
 keepalive = 30
 # On SIGTERM, waiting requests still get their answers.
 graceful_timeout = int(settings().wait_s) + 5

@@ -30,7 +30,7 @@ _log = logs.logger()
 
 
 class _TwiceError(ParseException):
-    """A header came several times that may come only once."""
+    """A header that must be sent once came several times."""
 
 
 class GatewayLogger(Logger):
@@ -64,7 +64,7 @@ class GatewayWorker(ThreadWorker):
         if type(conn.sock) is socket:
             conn.sock = CallerSocket(fileno=conn.sock.detach())
         conn.sock.read_until = time.monotonic() + READ_S
-        conn.data_ready = True  # Else gunicorn opens one more file for each silent caller.
+        conn.data_ready = True  # Else gunicorn waits for it elsewhere, with a file more for each silent caller.
         kept = super().handle(conn)
         if not kept:
             conn.sock.read_until = time.monotonic() + _LINGER_S
@@ -85,7 +85,7 @@ class GatewayWorker(ThreadWorker):
         Many callers write the whole body before they read. If we closed the connection first, they would see an error
         and not the answer.
         """
-        # WSGI would join the values into one, which is another key.
+        # WSGI would make one value of them: another key. gunicorn writes the names so.
         if sum(name == "IDEMPOTENCY-KEY" for name, _ in req.headers) > 1:
             raise _TwiceError
         kept = super().handle_request(req, conn)
@@ -107,11 +107,11 @@ class GatewayWorker(ThreadWorker):
             status, faults = HTTPStatus.INTERNAL_SERVER_ERROR, {"service": [sentence]}
             _log.error("request_failed", places=logs.places_of(exc.__traceback__), **told)
         count_request(*NO_ROUTE, status.value, 0.0)
-        with contextlib.suppress(OSError):  # The caller has gone.
+        with contextlib.suppress(OSError):  # The caller was gone before it could be answered.
             client.sendall(_answer(status, faults, request_id))
 
     def _faults(self, error: ParseException) -> Faults:
-        """Say what is wrong. Too long a request is a 400 too: the contract has no 414 and no 431."""
+        """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
         if isinstance(error, _TwiceError):
             return {"idempotency_key": ["The Idempotency-Key must be sent once, but came several times."]}
         sentence = "The bytes sent are not a well-formed HTTP request."
@@ -135,7 +135,7 @@ def _discard(body: Any) -> bool:
 
 
 def _answer(status: HTTPStatus, faults: Faults, request_id: str) -> bytes:
-    """Return the bytes of an error answer: the envelope, with the headers that the contract gives a 400."""
+    """Return an error in the envelope as it is sent, with the headers that the interface document gives a 400."""
     body = envelope.failure_document(faults)
     headers = envelope.HEADERS | {
         "Server": "gunicorn",

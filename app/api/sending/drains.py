@@ -29,7 +29,7 @@ class Drains:
     def ask(self, job: Job) -> None:
         """Ask for a drain that issues this batch, unless a requested one will still look at the queue.
 
-        Never fails: the batch is accepted, and the sweep finds batches whose message was not sent.
+        Never fails: the batch is accepted, and the sweep brings what no message does.
         """
         if time.monotonic() < self._broker_away_until or not hints.request_drain(job.organization_id):
             return
