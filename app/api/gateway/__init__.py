@@ -35,7 +35,7 @@ threads = THREADS
 worker_connections = 800
 # A kept connection spares the next call a handshake.
 keepalive = 30
-# On SIGTERM, waiting requests still get their answers.
+# On SIGTERM, requests that wait are let finish: nobody's answer is cut off.
 graceful_timeout = int(settings().wait_s) + 5
 timeout = int(settings().wait_s) + 30
 accesslog = None
