@@ -39,8 +39,8 @@ class Family:
 
     def observed(self, value: float) -> dict[str, float]:
         """Return the counts that one value adds to a histogram."""
-        place = bisect_left(self.buckets, value)
-        bucket = f"{self.buckets[place]:g}" if place < len(self.buckets) else "+Inf"
+        index = bisect_left(self.buckets, value)
+        bucket = f"{self.buckets[index]:g}" if index < len(self.buckets) else "+Inf"
         return {self.field(bucket): 1, self.field(SUM): value}
 
 

@@ -102,8 +102,8 @@ def kind_of(error: BaseException) -> dict[str, Any]:
     """Return the fields that are safe to log of an error: its type, and what PostgreSQL says without values."""
     cause = getattr(error, "orig", None) or error
     constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
-    told = {"error": type(cause).__name__, "sqlstate": getattr(cause, "sqlstate", None), "constraint": constraint}
-    return {name: value for name, value in told.items() if value is not None}
+    fields = {"error": type(cause).__name__, "sqlstate": getattr(cause, "sqlstate", None), "constraint": constraint}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def places_of(trace: TracebackType | None) -> list[str]:

@@ -37,7 +37,7 @@ class Sentinels:
             raise ValueError("it must name the master that the Sentinels watch over, as in ?master=points")
         try:
             return cls(
-                hosts=tuple(_host(place) for place in parts.netloc.rpartition("@")[2].split(",")),
+                hosts=tuple(_host_and_port(text) for text in parts.netloc.rpartition("@")[2].split(",")),
                 master=query["master"][0],
                 db=int(parts.path.strip("/") or "0"),
                 username=unquote(parts.username) if parts.username else None,
@@ -57,7 +57,7 @@ class Sentinels:
         return [f"sentinel://{login}{host}:{port}/{self.db}" for host, port in self.hosts]
 
 
-def is_watched(url: str) -> bool:
+def names_sentinels(url: str) -> bool:
     """Tell whether an address names Sentinels."""
     return urlsplit(url).scheme == "sentinel"
 
@@ -85,7 +85,7 @@ def redis_client(url: str, *, timeout_s: float, **options: Any) -> "Redis":
     from redis.sentinel import Sentinel  # noqa: PLC0415
 
     timeouts = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
-    if not is_watched(url):
+    if not names_sentinels(url):
         return Redis.from_url(url, **timeouts, **options)
     watched = Sentinels.of(url)
     sentinel = Sentinel(watched.hosts, sentinel_kwargs={**timeouts, **watched.login()})  # type: ignore[no-untyped-call]
@@ -100,8 +100,8 @@ def redis_client(url: str, *, timeout_s: float, **options: Any) -> "Redis":
     return client
 
 
-def _host(place: str) -> tuple[str, int]:
-    name, _, port = place.partition(":")
+def _host_and_port(text: str) -> tuple[str, int]:
+    name, _, port = text.partition(":")
     if not name:
-        raise ValueError(place)
+        raise ValueError(text)
     return name, int(port or _SENTINEL_PORT)

@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app import broker
 from app.errors import SettingsError
-from app.redis_client import Sentinels, is_watched, require_known_options
+from app.redis_client import Sentinels, names_sentinels, require_known_options
 
 INT64_MAX = 2**63 - 1
 
@@ -32,7 +32,7 @@ def _postgresql(url: str) -> str:
 def _redis(url: str) -> str:
     if _scheme_of(url) not in ("redis", "rediss", "sentinel"):
         raise ValueError("it must start with redis://, rediss:// or sentinel://")
-    if is_watched(url):
+    if names_sentinels(url):
         Sentinels.of(url)
     else:
         _require_host_and_port(url)
@@ -160,7 +160,7 @@ _MUST_BE = {
 
 
 def _sentence(fault: ErrorDetails) -> str:
-    name, seen = str(fault["loc"][0]), fault.get("input")
+    name, given = str(fault["loc"][0]), fault.get("input")
     must_be = _MUST_BE.get(fault["type"])
     if must_be is None:
         message = fault["msg"].removeprefix("Value error, ")
@@ -171,8 +171,8 @@ def _sentence(fault: ErrorDetails) -> str:
     if name == "broker_url":  # It may hold a password.
         return f"The setting POINTS_BROKER_URL is wrong: {message}."
     if name not in ("DATABASE_URL", "REDIS_URL"):
-        return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(seen)!r}."
-    if isinstance(seen, str):
+        return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(given)!r}."
+    if isinstance(given, str):
         return f"The setting {name} is wrong: {message}."
     return f"The setting {name} is missing. Set it, or start the service with `points up`."
 

@@ -4,7 +4,7 @@ import re
 
 from flask import request
 
-from app.api.record import record_in_hand
+from app.api.record import current_record
 from app.api_keys import Caller, find_caller
 from app.database import single_statement
 from app.errors import InvalidKey
@@ -40,6 +40,6 @@ def caller() -> Caller:
     """
     key_hash = hash_of_key()
     with single_statement() as connection:
-        who = find_caller(connection, key_hash)
-    record_in_hand().organization_id = who.organization.id
-    return who
+        found = find_caller(connection, key_hash)
+    current_record().organization_id = found.organization.id
+    return found

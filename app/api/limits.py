@@ -14,7 +14,7 @@ from app.settings import settings
 
 # While Redis is away, each process counts for itself up to this limit, which nobody reaches. The library then retries
 # Redis at growing intervals, so a Redis that never answers does not slow every call down.
-_OPEN = "1000000/second"
+_UNREACHED_LIMIT = "1000000/second"
 _TIMEOUT_S = 1
 
 
@@ -25,7 +25,7 @@ def limit_rate(app: Flask) -> Limiter:
     # Any: the library's types allow only text here.
     pool: Any = redis_client(settings().redis_url, timeout_s=_TIMEOUT_S).connection_pool
     return Limiter(
-        _counted_as,
+        _counter_name,
         app=app,
         enabled=settings().rate_limit != "off",
         application_limits=[ApplicationLimit(settings().rate_limit, exempt_when=_is_exempt)]
@@ -33,7 +33,7 @@ def limit_rate(app: Flask) -> Limiter:
         else [],
         storage_uri="redis://",
         storage_options={"connection_pool": pool},
-        in_memory_fallback=[_OPEN],
+        in_memory_fallback=[_UNREACHED_LIMIT],
         swallow_errors=True,
         key_prefix="points",
     )
@@ -53,7 +53,7 @@ def _is_exempt() -> bool:
     return not request.path.startswith("/v1/") or well_formed_key_of_request() is None
 
 
-def _counted_as() -> str:
+def _counter_name() -> str:
     """Count by the hash of the key, so that Redis never sees a key."""
     key = well_formed_key_of_request()
     return "no key" if key is None else hash_key(key).hex()  # The library rejects an empty name.

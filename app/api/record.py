@@ -15,7 +15,7 @@ from app.metrics.requests import NO_ROUTE, count_request, count_wait
 from app.settings import settings
 
 # Never an API key, even if a caller sends one: request ids are logged and sent to workers.
-_SANE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
+_USABLE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
 
 # Machines call these every few seconds: they are counted, but logged only when they fail.
 _PROBES = {"/healthz", "/readyz", "/metrics"}
@@ -39,12 +39,12 @@ class Record:
     waiting_since: float | None = None
 
 
-_in_hand: ContextVar[Record] = ContextVar("record")
+_current: ContextVar[Record] = ContextVar("record")
 
 
-def record_in_hand() -> Record:
+def current_record() -> Record:
     """Return the record of the current request."""
-    return _in_hand.get()
+    return _current.get()
 
 
 def record_requests(app: Flask) -> None:
@@ -55,7 +55,7 @@ def record_requests(app: Flask) -> None:
 
 def request_id_of(given: str | None) -> str:
     """Return the id of a request: the given `X-Request-Id` if it is acceptable, else a new one."""
-    return given if given and _SANE_REQUEST_ID.match(given) else os.urandom(16).hex()
+    return given if given and _USABLE_REQUEST_ID.match(given) else os.urandom(16).hex()
 
 
 def trace_id_of(request_id: str) -> str:
@@ -67,7 +67,7 @@ def _begin() -> None:
     """Start the record of a request."""
     request_id = request_id_of(request.environ.get("HTTP_X_REQUEST_ID"))
     trace_id = trace_id_of(request_id)
-    _in_hand.set(Record(request_id=request_id, trace_id=trace_id, started_at=perf_counter()))
+    _current.set(Record(request_id=request_id, trace_id=trace_id, started_at=perf_counter()))
     # Every log line of this thread carries the id until its next request.
     clear_contextvars()
     bind_contextvars(request_id=trace_id)
@@ -79,7 +79,7 @@ def _end(response: Response) -> Response:
 
 
 def _end_with_line(response: Response) -> Response:
-    kept, method, route, seconds = _count(response)
+    record, method, route, seconds = _count(response)
     if route not in _PROBES or response.status_code >= 400:
         _log.info(
             "request",
@@ -87,21 +87,21 @@ def _end_with_line(response: Response) -> Response:
             route=route,
             status=response.status_code,
             seconds=round(seconds, 6),
-            organization_id=kept.organization_id,
-            batch_id=kept.batch_id,
+            organization_id=record.organization_id,
+            batch_id=record.batch_id,
         )
     return response
 
 
 def _count(response: Response) -> tuple[Record, str, str, float]:
-    kept = record_in_hand()
-    response.headers["X-Request-Id"] = kept.request_id
+    record = current_record()
+    response.headers["X-Request-Id"] = record.request_id
     now = perf_counter()
-    seconds = now - kept.started_at
+    seconds = now - record.started_at
     rule = request.url_rule
     # Without a route, the method may be invented as well.
     method, route = NO_ROUTE if rule is None else (request.method, rule.rule)
     count_request(method, route, response.status_code, seconds)
-    if kept.waiting_since is not None:
-        count_wait(response.status_code, now - kept.waiting_since)
-    return kept, method, route, seconds
+    if record.waiting_since is not None:
+        count_wait(response.status_code, now - record.waiting_since)
+    return record, method, route, seconds

@@ -32,7 +32,7 @@ _CONNECTIONS = Gauge(
     ("which",),
     multiprocess_mode="livesum",
 )
-_LOOK_EVERY_S = 1.0
+_UPDATE_EVERY_S = 1.0
 
 
 def count_request(method: str, route: str, status: int, seconds: float) -> None:
@@ -70,7 +70,7 @@ def _watch_connections() -> None:
     in_use = _CONNECTIONS.labels("in_use")
     while True:
         in_use.set(connections_in_use())
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_UPDATE_EVERY_S)
 
 
 def forget_connections_of(pid: int) -> None:

@@ -12,7 +12,7 @@ from app.queue_state import messages_waiting
 from app.settings import settings
 
 # Time limit of counting the queue, which is an index scan.
-_LOOK_TIMEOUT_S = 1.0
+_COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
@@ -26,7 +26,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
-            wait_at_most(connection, _LOOK_TIMEOUT_S)
+            wait_at_most(connection, _COUNT_TIMEOUT_S)
             queued = count_queued(connection)
     finally:
         engine.dispose()

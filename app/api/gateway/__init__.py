@@ -51,8 +51,8 @@ def pre_fork(server: Any, worker: Any) -> None:
     """
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []  # macOS lacks it.
     # Only gunicorn's arbiter knows the other processes.
-    kept_to = Counter(other.core for other in server.WORKERS.values())
-    worker.core = min(cores, key=lambda core: kept_to[core]) if 0 < len(cores) <= server.num_workers else None
+    processes_on = Counter(other.core for other in server.WORKERS.values())
+    worker.core = min(cores, key=lambda core: processes_on[core]) if 0 < len(cores) <= server.num_workers else None
 
 
 def post_fork(server: Any, worker: Any) -> None:

@@ -98,14 +98,14 @@ class GatewayWorker(ThreadWorker):
         """
         clear_contextvars()
         request_id = request_id_of(None if req is None else dict(req.headers).get("X-REQUEST-ID"))
-        told = {"request_id": trace_id_of(request_id), **logs.kind_of(exc)}
+        fields = {"request_id": trace_id_of(request_id), **logs.kind_of(exc)}
         if isinstance(exc, ParseException):
             status, faults = HTTPStatus.BAD_REQUEST, self._faults(exc)
-            _log.warning("not_a_request", status=status.value, **told)
+            _log.warning("not_a_request", status=status.value, **fields)
         else:
             sentence = f"Something went wrong on our side. Quote the request id {request_id} when you report it."
             status, faults = HTTPStatus.INTERNAL_SERVER_ERROR, {"service": [sentence]}
-            _log.error("request_failed", places=logs.places_of(exc.__traceback__), **told)
+            _log.error("request_failed", places=logs.places_of(exc.__traceback__), **fields)
         count_request(*NO_ROUTE, status.value, 0.0)
         with contextlib.suppress(OSError):  # The caller was gone before it could be answered.
             client.sendall(_answer(status, faults, request_id))

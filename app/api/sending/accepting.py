@@ -18,7 +18,7 @@ from app.database import is_away, single_statement
 _GROUP_SENDS_MAX = 64
 _GROUP_RECIPIENTS_MAX = 10_000
 # Callers who were answered together usually send again within this time.
-_LINGER_S = 0.001
+_AWAIT_MORE_STEP_S = 0.001
 
 
 class _Member:
@@ -37,15 +37,15 @@ class _Member:
 class Accepting:
     """The sends of one process that are not accepted yet, in order of arrival.
 
-    The thread that holds the lock `_turn` accepts all waiting sends as one group, and asks for their drains. Sends that
+    The thread that holds `_group_lock` accepts all waiting sends as one group, and asks for their drains. Sends that
     arrive meanwhile form the next group.
     """
 
     def __init__(self, ask: Callable[[Job], None]) -> None:
         self._ask = ask
         self._waiting: deque[_Member] = deque()
-        self._turn = threading.Lock()
-        self._lingers = False
+        self._group_lock = threading.Lock()
+        self._last_group_had_several = False
 
     def accept(self, send: Send, request_id: str) -> Acceptance:
         """Accept a send, together with the others that wait, and ask for its drain.
@@ -57,12 +57,12 @@ class Accepting:
         member = _Member(send, request_id)
         self._waiting.append(member)
         while member.outcome is None:
-            if self._turn.acquire(blocking=False):
+            if self._group_lock.acquire(blocking=False):
                 group: list[_Member] = []
                 try:
                     group = self._accept_group()
                 finally:
-                    self._turn.release()
+                    self._group_lock.release()
                     self._wake_next()
                 self._ask_for_drains(group)
             else:
@@ -73,7 +73,7 @@ class Accepting:
         return member.outcome
 
     def _accept_group(self) -> list[_Member]:
-        self._linger()
+        self._await_more()
         group = self._next_group()
         outcomes: Sequence[Acceptance | Exception] = [RuntimeError("The group was not accepted.")] * len(group)
         try:
@@ -82,7 +82,7 @@ class Accepting:
             for member, outcome in zip(group, outcomes, strict=True):
                 member.outcome = outcome
                 member.woken.set()
-            self._lingers = len(group) > 1
+            self._last_group_had_several = len(group) > 1
         return group
 
     def _ask_for_drains(self, group: Sequence[_Member]) -> None:
@@ -97,12 +97,12 @@ class Accepting:
         for job in jobs.values():
             self._ask(job)
 
-    def _linger(self) -> None:
+    def _await_more(self) -> None:
         """After a group of several, wait while more sends arrive."""
         seen = 0
-        while self._lingers and seen < len(self._waiting) < _GROUP_SENDS_MAX:
+        while self._last_group_had_several and seen < len(self._waiting) < _GROUP_SENDS_MAX:
             seen = len(self._waiting)
-            time.sleep(_LINGER_S)
+            time.sleep(_AWAIT_MORE_STEP_S)
 
     def _next_group(self) -> list[_Member]:
         group: list[_Member] = []
@@ -115,7 +115,7 @@ class Accepting:
         return group
 
     def _wake_next(self) -> None:
-        """Wake the oldest waiting send. Call it after releasing `_turn`: a send that arrives later takes it itself."""
+        """Wake the oldest waiting send. Call it after releasing `_group_lock`: later sends take the lock themselves."""
         with suppress(IndexError):
             self._waiting[0].woken.set()
 

@@ -17,11 +17,11 @@ from app.batches import BatchRow, TransactionRow
 from app.database import single_statement
 
 POLL_EVERY_S = 0.25
-_TRY_AGAIN_AFTER_S = 1.0
+_RETRY_AFTER_S = 1.0
 # Batches of up to this many recipients are read together; a larger batch is read by its own request.
 _READ_TOGETHER_MAX = 100
 # A hint may arrive before its request waits. A busy process hears fewer than this in that time.
-_REMEMBERED_MAX = 2_000
+_RECENT_HINTS_MAX = 2_000
 
 _log = logs.logger()
 
@@ -45,8 +45,8 @@ class Waiting:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
-        self._heard: dict[int, None] = {}
-        self._somebody_waits = threading.Event()
+        self._recent_hints: dict[int, None] = {}
+        self._has_waiters = threading.Event()
         self._not_started: list[Callable[[], None]] = [self._poll, self._listen]
 
     @contextmanager
@@ -55,10 +55,10 @@ class Waiting:
         waiter = Waiter(recipients)
         with self._lock:
             self._waiters.setdefault(batch_id, []).append(waiter)
-            was_heard = batch_id in self._heard
-        self._somebody_waits.set()
+            had_hint = batch_id in self._recent_hints
+        self._has_waiters.set()
         try:
-            if was_heard:
+            if had_hint:
                 self._wake([batch_id])
             yield waiter
         finally:
@@ -72,7 +72,7 @@ class Waiting:
         with self._lock:
             while self._not_started:
                 work = self._not_started[-1]
-                thread = threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True)
+                thread = threading.Thread(target=_repeat, args=(work,), name=f"waiting{work.__name__}", daemon=True)
                 try:
                     thread.start()
                 except RuntimeError as error:  # No thread left in the system: the next send tries again.
@@ -84,25 +84,25 @@ class Waiting:
         try:
             for batch_ids in hints.listen():
                 if batch_ids:
-                    self._hear(batch_ids)
+                    self._on_hint(batch_ids)
         except RedisError as error:
             _log.warning("hints_out_of_reach", **logs.kind_of(error))
-            time.sleep(_TRY_AGAIN_AFTER_S)
+            time.sleep(_RETRY_AFTER_S)
 
-    def _hear(self, batch_ids: Sequence[int]) -> None:
+    def _on_hint(self, batch_ids: Sequence[int]) -> None:
         with self._lock:
-            self._heard.update(dict.fromkeys(batch_ids))
-            while len(self._heard) > _REMEMBERED_MAX:
-                del self._heard[next(iter(self._heard))]
+            self._recent_hints.update(dict.fromkeys(batch_ids))
+            while len(self._recent_hints) > _RECENT_HINTS_MAX:
+                del self._recent_hints[next(iter(self._recent_hints))]
         self._wake(batch_ids)
 
     def _poll(self) -> None:
-        self._somebody_waits.wait()
+        self._has_waiters.wait()
         time.sleep(POLL_EVERY_S)
         with self._lock:
             pending = list(self._waiters)
             if not pending:
-                self._somebody_waits.clear()
+                self._has_waiters.clear()
         self._wake(pending)
 
     def _wake(self, batch_ids: Iterable[int]) -> None:
@@ -133,14 +133,14 @@ def _final_among(batch_ids: Sequence[int]) -> list[int]:
         return batches.final_among(connection, batch_ids)
 
 
-def _for_ever(work: Callable[[], None]) -> None:
+def _repeat(work: Callable[[], None]) -> None:
     """Repeat the work of a thread. Errors are logged and do not end it."""
     while True:
         try:
             work()
         except Exception as error:  # noqa: BLE001
             _log_failed(work, error)
-            time.sleep(_TRY_AGAIN_AFTER_S)
+            time.sleep(_RETRY_AFTER_S)
 
 
 def _log_failed(work: Callable[[], None], error: Exception) -> None:
