@@ -51,16 +51,16 @@ DRAINS = Family(
     known=(("done",), ("failed",)),
 )
 DRAIN_BATCHES = Family(
-    name="points_drain_batches", help="Batches that one drain took.", buckets=(1, 2, 5, 10, 20, 50, 100, 200)
+    name="points_drain_batches", help="Batches of one drain.", buckets=(1, 2, 5, 10, 20, 50, 100, 200)
 )
 DRAIN_RECIPIENTS = Family(
     name="points_drain_recipients",
-    help="Recipients of the batches that one drain took.",
+    help="Recipients of one drain.",
     buckets=(1, 10, 100, 1_000, 2_000, 5_000, 10_000, 20_000),
 )
 ISSUE_SECONDS = Family(
     name="points_issue_seconds",
-    help="What the transaction of one drain took, its commit included.",
+    help="Duration of one drain's transaction, commit included.",
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 FINAL_BATCHES = Family(

@@ -100,9 +100,7 @@ class BatchLost(PointsError):
     field = "service"
 
     def __init__(self) -> None:
-        super().__init__(
-            "The database has lost this batch after it had accepted it; nobody was debited. Send it again."
-        )
+        super().__init__("The database has lost this batch after accepting it; nobody was debited. Send it again.")
 
 
 class IdempotencyKeyReused(PointsError):

@@ -27,7 +27,7 @@ def json_bytes() -> bytes:
         # Without a length, one byte above the limit shows that the body is too long.
         body: bytes = environ["wsgi.input"].read(limit + 1 if length is None else length)
     except OSError:
-        raise BadRequest("The body ended early, or came too slowly.") from None
+        raise BadRequest("The body ended early or arrived too slowly.") from None
     if len(body) < (length or 0):
         raise BadRequest("The body ended before its Content-Length.")
     if len(body) > limit:

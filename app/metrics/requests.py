@@ -16,19 +16,19 @@ NO_ROUTE = ("other", "no route")
 _REQUESTS = Counter("points_requests", "Requests answered.", ("method", "route", "status"))
 _SECONDS = Histogram(
     "points_request_seconds",
-    "From the first line of our code to the answer, body and wait included.",
+    "Time from the first line of our code to the answer, with body and wait.",
     ("method", "route"),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60),
 )
 _WAIT_SECONDS = Histogram(
     "points_send_wait_seconds",
-    "From a batch accepted to its answer, by the status of the answer.",
+    "Time from an accepted batch to its answer, by the status of the answer.",
     ("status",),
     buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60),
 )
 _CONNECTIONS = Gauge(
     "points_database_connections",
-    "Connections of the web processes: in use (looked at every second), and allowed.",
+    "Connections of the web processes: in use (updated every second), and allowed.",
     ("which",),
     multiprocess_mode="livesum",
 )

@@ -37,7 +37,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
     )
     yield GaugeMetricFamily(
         "points_oldest_queued_seconds",
-        "For how long the oldest queued batch has been queued; 0 when none is.",
+        "Age of the oldest queued batch; 0 when none is queued.",
         value=queued.oldest_s or 0,
     )
 
@@ -47,7 +47,7 @@ def broker() -> Iterator[GaugeMetricFamily]:
     messages = messages_waiting()
     if messages is not None:
         yield GaugeMetricFamily(
-            "points_broker_messages", "Messages in the broker that wait for a worker.", value=messages
+            "points_broker_messages", "Messages in the broker, waiting for a worker.", value=messages
         )
 
 
@@ -65,5 +65,5 @@ def notes(client: Redis) -> Iterator[GaugeMetricFamily]:
         yield GaugeMetricFamily(
             "points_last_audit_timestamp_seconds", "When an audit last ended.", value=audit.ended_at
         )
-        yield GaugeMetricFamily("points_audit_seconds", "What the last audit took.", value=audit.seconds)
+        yield GaugeMetricFamily("points_audit_seconds", "How long the last audit took.", value=audit.seconds)
         yield GaugeMetricFamily("points_audit_breaches", "Breaches that the last audit found.", value=audit.breaches)

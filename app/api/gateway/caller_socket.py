@@ -26,16 +26,16 @@ class CallerSocket(socket.socket):
     read_until = 0.0
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
-        return self._call_before(self.read_until, super().recv, size, flags)
+        return self._until(self.read_until, super().recv, size, flags)
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
         # Python's own `sendall` has one time limit, whatever the size.
         unsent = memoryview(data)
         deadline = time.monotonic() + _STALLED_S + len(unsent) / _SLOWEST_BYTES_PER_S
         while unsent:
-            unsent = unsent[self._call_before(deadline, super().send, unsent, flags) :]
+            unsent = unsent[self._until(deadline, super().send, unsent, flags) :]
 
-    def _call_before(self, deadline: float, call: Callable[..., _Result], *arguments: Any) -> _Result:
+    def _until(self, deadline: float, call: Callable[..., _Result], *arguments: Any) -> _Result:
         remaining = deadline - time.monotonic()
         try:
             if remaining <= 0:
