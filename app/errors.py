@@ -11,8 +11,8 @@ Faults = Mapping[str, Sequence[str]]
 class PointsError(Exception):
     """Base of every expected error.
 
-    `field` names what the sentence is about: a key of the envelope's `errors`. Some have a `code`, a stable word for
-    programs.
+    `field` names what the sentence is about: a key of the envelope's `errors`. Where there is a `code`, it is stable,
+    and for programs.
     """
 
     field = "request"
