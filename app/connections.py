@@ -150,7 +150,7 @@ def wait_at_most(connection: Connection, seconds: float) -> None:
 def psycopg_connection(connection: Connection) -> TimedConnection:
     """Return the psycopg connection inside SQLAlchemy's."""
     driver = connection.connection.driver_connection
-    assert isinstance(driver, TimedConnection), "every engine of ours makes these"
+    assert isinstance(driver, TimedConnection), "`new_engine` makes only these"
     return driver
 
 

@@ -46,7 +46,7 @@ class Page:
 
     def text(self) -> bytes:
         if not self._renewal.acquire(blocking=self._text is None):
-            assert self._text is not None, "only a page that is there is not waited for"
+            assert self._text is not None, "without a page the lock is waited for"
             return self._text
         try:
             if self._text is None or time.monotonic() - self._made_at > CACHED_S:
