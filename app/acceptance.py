@@ -1,4 +1,4 @@
-"""Acceptance: the one statement that knows who calls and writes their batches, for one send or for many at once."""
+"""Acceptance: one statement that checks the API keys and writes the batches of one send or of many."""
 
 import hashlib
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class IssueRequest:
     label: str | None
 
     def meaning(self) -> bytes:
-        """Return the 32 bytes that are equal for two requests that mean the same, however they are written."""
+        """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
         digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
         digest.update(b"-" if self.label is None else b"+" + self.label.encode())
         for key in self.email_keys:
@@ -40,7 +40,7 @@ class IssueRequest:
 
 
 class Send(NamedTuple):
-    """One send as the front has read it: the hash of its API key, what it asks for, how it may be repeated."""
+    """One send as the front has read it: the hash of its API key, the request, and its idempotency key."""
 
     key_hash: bytes
     request: IssueRequest
@@ -48,9 +48,9 @@ class Send(NamedTuple):
 
 
 class Acceptance(NamedTuple):
-    """What became of a send at the front: a batch of its own, or (`existed`) the one its key already names.
+    """The batch of an accepted send: a new one, or (`existed`) the one that its idempotency key names.
 
-    `created_at` is the batch's. A PostgreSQL that has lost commits gives their ids away again, but not at that moment.
+    `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
     """
 
     api_key_id: int
@@ -62,7 +62,7 @@ class Acceptance(NamedTuple):
     created_at: datetime
 
     def is_of(self, batch: BatchRow) -> bool:
-        """Tell whether this is the batch that was accepted, and not another one that has its id by now."""
+        """Tell whether `batch` is the accepted one, and not a later one with the same id."""
         accepted = (self.batch_id, self.organization_id, self.created_at)
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
@@ -71,15 +71,15 @@ _ACCEPT = files("app").joinpath("acceptance.sql").read_bytes()
 
 
 def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
-    """Write a queued batch for each send that may have one; return what became of each, at its place.
+    """Write a queued batch for each send that may have one; return the outcomes in the order of the sends.
 
-    Once the statement is committed, what it accepted cannot be lost. The errors are returned, because one
-    caller's are no other's: `InvalidKey`, `IdempotencyKeyReused`, `MayNotIssue` (a batch that the idempotency
-    key names is found before that is asked). None stands for a send whose idempotency key another took in the
-    same moment: the batch that holds it is there now, so ask again.
+    Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
+    concerns one send: `InvalidKey`, `IdempotencyKeyReused`, `MayNotIssue` (but a batch that already exists for the
+    idempotency key comes first). None means that another send took the same idempotency key at the same moment: its
+    batch exists now, so ask again.
 
     Raises:
-        DBAPIError: nothing was accepted, or (`app.database.is_away`) that is not known.
+        DBAPIError: nothing was accepted; if `app.database.is_away`, the outcome is unknown.
     """
     outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
     for place, is_disabled, is_suspended, is_same, *accepted in fetch_all(connection, _ACCEPT, {"sends": _json(sends)}):

@@ -1,15 +1,15 @@
--- Find who calls and write their batches, for one send or for many: one statement.
+-- Find the callers of one send or of many, and write their batches: one statement.
 --
--- Ids and moments are drawn before the rows are written, in the order in which the sends came, so that they rise
--- together and the lists are newest first by either. One id more is drawn for each 16 recipients, so that a run of ids
--- stands for a bounded number of transactions (`ERA` in app/models/transaction.py); none is drawn for what is not
--- written. The rows are written in the order of their idempotency keys: of two groups that meet on the same keys, one
--- waits for the other, and never each for the other.
+-- `fresh` draws ids and moments in the order of the sends, so both rise together, and lists are newest first by either.
+-- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ERA` in
+-- app/models/transaction.py). A send that gets no new batch draws none.
 --
--- The key's last use is noted apart, once a minute (app/api_keys.py).
+-- `written` inserts in the order of the idempotency keys, so that two groups with the same keys cannot deadlock.
 --
--- PostgreSQL keeps the plan, and may make it while the tables are small. So each row is looked up by itself (LIMIT 1),
--- and no plan can join with a whole table; a batch in the order that the index of idempotency keys has.
+-- PostgreSQL may plan this while the tables are small, and keeps the plan. So each row is looked up by itself (LIMIT 1),
+-- which rules out a join that reads a whole table. `known` sorts as the index of idempotency keys does.
+--
+-- A key's last use is noted separately, once a minute (app/api_keys.py).
 WITH asked AS MATERIALIZED (
     SELECT s.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old

@@ -1,4 +1,4 @@
-"""The rows of API keys: made for an organization and a mode, found by their hash, revoked at once."""
+"""API keys in the database: made for an organization and a mode, found by their hash, revoked at once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from app.organizations import OrganizationInMode
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """Who a request comes from: the key, its mode, and its organization as that mode sees it."""
+    """Who makes a request: the key, its mode, and its organization in that mode."""
 
     api_key_id: int
     sandbox: bool
@@ -23,7 +23,7 @@ class Caller:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredKey:
-    """An API key as a list shows it: never the key itself, only how it starts."""
+    """An API key as a list shows it, with its first characters only."""
 
     id: int
     organization_id: int
@@ -35,7 +35,7 @@ class StoredKey:
 
 
 def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tuple[int, str]:
-    """Make a key and return its id and its text, which is not stored and cannot be shown again.
+    """Make a key and return its id and its text. The text is not stored, so it cannot be shown again.
 
     Raises:
         NotFound: there is no such organization.
@@ -50,10 +50,10 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tu
 
 
 def find_caller(connection: Connection, key_hash: bytes) -> Caller:
-    """Return whom a key belongs to. It is looked up by its hash, so no comparison leaks time.
+    """Return the caller that a key belongs to. The look-up by hash rules out timing attacks.
 
     Raises:
-        InvalidKey: unknown or revoked; the words tell neither from a malformed one.
+        InvalidKey: unknown or revoked, with the same sentence as for a malformed key.
     """
     row = connection.execute(_CALLER, {"hash": key_hash}).one_or_none()
     if row is None:
@@ -69,7 +69,7 @@ def find_caller(connection: Connection, key_hash: bytes) -> Caller:
 
 
 def note_use(connection: Connection, api_key_id: int) -> None:
-    """Note that a key was used just now. Once a minute and not at every call: a row written is dearer than one read."""
+    """Note that a key was used now. Callers do so once a minute at most, since a write costs more than a read."""
     connection.execute(_NOTE_USE, {"id": api_key_id})
 
 
@@ -84,7 +84,7 @@ _CALLER = text("""
     WHERE k.hash = :hash AND k.revoked_at IS NULL
 """)
 
-# Callers that come together note it once: whoever finds the row taken leaves it to the other.
+# SKIP LOCKED: of several calls at once, one notes the use and the others do not wait.
 _NOTE_USE = text("""
     UPDATE api_keys SET last_used_at = clock_timestamp()
     WHERE id = (SELECT id FROM api_keys WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED)

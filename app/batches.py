@@ -1,4 +1,4 @@
-"""Batches: reading back what became of them, and forgetting idempotency keys that are past their time."""
+"""Batches: reading them back, and deleting idempotency keys after their time."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from app.database import fetch_all
 
 QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
 
-# The contract promises 30; a day more, so that no clock's hour makes it less.
+# The contract promises 30; one more day allows for clocks that differ.
 IDEMPOTENCY_KEY_KEPT_DAYS = 31
 
 
@@ -51,19 +51,19 @@ class TransactionRow(NamedTuple):
 
 
 def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow | None:
-    """Return one batch of an organization and mode; another's is None, like one that does not exist."""
+    """Return one batch of an organization and mode, or None if there is none or it is another's."""
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
     row: Any = connection.execute(_FIND, parameters).one_or_none()
     return None if row is None else BatchRow(*row)
 
 
 def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
-    """Return a batch that was accepted for whoever asks. It is never deleted, but a PostgreSQL can lose commits."""
+    """Return a batch just accepted for this caller. None: PostgreSQL has lost it, since no batch is ever deleted."""
     row: Any = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one_or_none()
     return None if row is None else BatchRow(*row)
 
 
-# The fields of a `BatchRow` and of a `TransactionRow`, in their order.
+# The fields of `BatchRow` and `TransactionRow`, in order.
 _BATCH = ", ".join([*(f"b.{field}" for field in BatchRow._fields[:-1]), "o.created_at"])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
@@ -89,9 +89,9 @@ _TRANSACTIONS = f"""
 
 
 def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
-    """Return those of the given batches that are final, each with its transactions, by one statement.
+    """Return the final ones among the given batches, each with its transactions, by one statement.
 
-    For a few small batches, whose callers the front has made sure of: here is asked for no organization.
+    For a few small batches. It does not check the organization: the front has already matched batches and callers.
     """
     found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
     for row in fetch_all(connection, _FIND_FINAL, {"batch_ids": list(batch_ids)}):
@@ -103,10 +103,9 @@ def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tu
 
 _BATCH_WIDTH = len(BatchRow._fields)
 
-# Its plan is kept: to make one for each call takes longer than to read a few small batches. It may be made while the
-# tables are small, and so each row is looked up by itself (LIMIT and OFFSET keep PostgreSQL from joining). Joined, the
-# transactions were read whole for every send until they were first analysed: behind ten batches of 10,000 a send took
-# PostgreSQL 8 ms instead of 1.6, and half as many went through.
+# PostgreSQL keeps the plan, which may be made while the tables are small. So each row is looked up by itself: LIMIT and
+# OFFSET prevent a join. With a join, every send read all transactions until the table was first analysed: with ten
+# batches of 10,000 stored, a send took PostgreSQL 8 ms instead of 1.6, and the rate halved.
 _FIND_FINAL = f"""
     SELECT {_BATCH}, {_TRANSACTION}
     FROM unnest(%(batch_ids)s::bigint[]) AS asked (id)
@@ -119,7 +118,7 @@ _FIND_FINAL = f"""
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
-    """Return those of the given batches that are no longer queued."""
+    """Return the final ones among the given batches."""
     return list(connection.execute(_FINAL_AMONG, {"batch_ids": list(batch_ids)}).scalars())
 
 
@@ -127,12 +126,12 @@ _FINAL_AMONG = text("SELECT id FROM batches WHERE id = ANY(:batch_ids) AND statu
 
 
 def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_most: int) -> int:
-    """Take the idempotency keys from some of the oldest batches that are past their time; return from how many."""
+    """Delete the idempotency keys of up to `at_most` of the oldest batches past their time; return how many."""
     parameters = {"older_than_days": older_than_days, "at_most": at_most}
     return connection.execute(_FORGET_IDEMPOTENCY_KEYS, parameters).rowcount
 
 
-# The clock is asked once, in a SELECT of its own: what may change from row to row is looked up in no index.
+# A sub-select reads the clock once: a value that may change from row to row cannot be looked up in an index.
 _FORGET_IDEMPOTENCY_KEYS = text("""
     UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM batches

@@ -1,4 +1,4 @@
-"""The broker that carries the messages, and what each kind of it has to be told."""
+"""The broker of the messages: Celery's settings for each kind."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -7,11 +7,11 @@ from app.redis_client import Sentinels
 
 SCHEMES = ("redis", "rediss", "sentinel", "amqp", "amqps")
 
-# Redis gives a message to another worker after this time without an acknowledgement. (RabbitMQ does so as soon
-# as the connection is gone.)
+# Redis gives a message to another worker after this time without an acknowledgement. RabbitMQ does so as soon as the
+# connection is lost.
 VISIBILITY_TIMEOUT_S = 3_600
 
-# A broker that is gone, or accepts and never answers, is known to be so within this time.
+# How soon a broker that does not answer counts as away.
 _REDIS_TIMEOUT_S = 1.0
 _RABBITMQ_TIMEOUT_S = 2.0
 
@@ -26,9 +26,9 @@ def broker_settings(url: str) -> dict[str, Any]:
         "socket_timeout": _REDIS_TIMEOUT_S,
         "socket_connect_timeout": _REDIS_TIMEOUT_S,
         "socket_keepalive": True,
-        # A connection that fell silent, as one behind a proxy may, is given up within twice this and a second.
+        # In seconds. A connection that no longer answers is closed after at most twice this, plus one second.
         "health_check_interval": 5,
-        # One list a queue. kombu keeps four, for priorities, and would have Redis watch all of them for each message.
+        # One list a queue. kombu's default is four, for priorities, and each message makes Redis watch all of them.
         "priority_steps": [0],
     }
     if kind == "sentinel":
@@ -41,7 +41,7 @@ def broker_settings(url: str) -> dict[str, Any]:
 
 def _rabbitmq() -> dict[str, Any]:
     return {
-        # RabbitMQ says that it has a message. Without, one written to a connection that is closing is lost unseen.
+        # RabbitMQ confirms each message. Otherwise one written to a closing connection is lost without an error.
         "confirm_publish": True,
         "connect_timeout": _RABBITMQ_TIMEOUT_S,
         "write_timeout": _RABBITMQ_TIMEOUT_S,

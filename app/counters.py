@@ -1,4 +1,4 @@
-"""Counters of the workers: what is counted, and one hash in Redis to which the workers of all machines add it."""
+"""Counters of the workers, kept in one Redis hash to which the workers of all machines add."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ from app import logs, process_redis
 KEY = "points:work"
 SUM = "sum"
 
-# What to add, by the field of the hash: a family's name, the values of its labels, and for a histogram the upper limit
-# of a bucket, or `sum`.
+# The amount to add to each field of the hash. A field is a family's name, then the values of its labels, or for a
+# histogram the upper limit of a bucket or `sum`, joined by bars.
 Counts = Mapping[str, float]
 
 _log = logs.logger()
@@ -21,10 +21,10 @@ _log = logs.logger()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Family:
-    """A counter, or with `buckets` (their upper limits) a histogram, under the name that Prometheus shows.
+    """A counter, or with `buckets` (upper limits) a histogram; `name` is the one that Prometheus shows.
 
-    `known` are values of the labels that are shown as 0 before the first is counted: a rise from nothing
-    is no rise to an alert.
+    `known` are label values that are shown as 0 before the first count, because an alert does not see a rise from
+    absent to 1.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Family:
     known: tuple[tuple[str, ...], ...] = ()
 
     def field(self, *values: str) -> str:
-        """Return the field of a counter; `values` are those of its labels, in their order, and hold no bar."""
+        """Return the field of a counter; `values` are the label values in order, without bars."""
         return "|".join((self.name, *values))
 
     def observed(self, value: float) -> dict[str, float]:
-        """Return what a value adds to a histogram."""
-        place = bisect_left(self.buckets, value)
-        bucket = f"{self.buckets[place]:g}" if place < len(self.buckets) else "+Inf"
+        """Return the counts that one value adds to a histogram."""
+        index = bisect_left(self.buckets, value)
+        bucket = f"{self.buckets[index]:g}" if index < len(self.buckets) else "+Inf"
         return {self.field(bucket): 1, self.field(SUM): value}
 
 
@@ -51,16 +51,16 @@ DRAINS = Family(
     known=(("done",), ("failed",)),
 )
 DRAIN_BATCHES = Family(
-    name="points_drain_batches", help="Batches that one drain took.", buckets=(1, 2, 5, 10, 20, 50, 100, 200)
+    name="points_drain_batches", help="Batches of one drain.", buckets=(1, 2, 5, 10, 20, 50, 100, 200)
 )
 DRAIN_RECIPIENTS = Family(
     name="points_drain_recipients",
-    help="Recipients of the batches that one drain took.",
+    help="Recipients of one drain.",
     buckets=(1, 10, 100, 1_000, 2_000, 5_000, 10_000, 20_000),
 )
 ISSUE_SECONDS = Family(
     name="points_issue_seconds",
-    help="What the transaction of one drain took, its commit included.",
+    help="Duration of one drain's transaction, commit included.",
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 FINAL_BATCHES = Family(
@@ -96,13 +96,13 @@ FAMILIES = (
 
 
 def add(counts: Counts, pipeline: Pipeline) -> None:
-    """Put counts among the commands of a pipeline, which the caller executes."""
+    """Add counts to a pipeline that the caller executes."""
     for field, amount in counts.items():
         pipeline.hincrbyfloat(KEY, field, amount)
 
 
 def count(counts: Counts) -> None:
-    """Add counts at once. Never fails: with Redis away they are lost, and the books do not depend on them."""
+    """Add counts at once. Never fails: while Redis is away counts are lost, and the books do not depend on them."""
     try:
         with process_redis.redis().pipeline(transaction=False) as pipeline:
             add(counts, pipeline)

@@ -1,4 +1,4 @@
-"""The way to PostgreSQL: the one place where transactions begin and end, and the one family of errors."""
+"""Transactions and statements: the only place where transactions begin and end, and how errors are classed."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,8 +11,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.connections import engine, psycopg_connection
 
-# Outages that psycopg does not class as operational errors: a database that was never migrated (`/readyz` says so), a
-# pooler that leads to a standby, and why PostgreSQL has ended a session, where that is read before the end itself.
+# Errors that mean an outage although psycopg does not class them as OperationalError: a database without our tables
+# (`/readyz` reports it), a pooler that leads to a standby, and a session that PostgreSQL has just ended.
 _OUTAGES = (
     psycopg.errors.UndefinedTable,
     psycopg.errors.ReadOnlySqlTransaction,
@@ -22,7 +22,7 @@ _OUTAGES = (
 
 
 def is_away(error: Exception) -> bool:
-    """Tell whether PostgreSQL could not be reached, was lost on the way, or had no connection for us."""
+    """Tell whether PostgreSQL could not be reached, the connection broke, or no connection was free."""
     if isinstance(error, DBAPIError):
         is_outage = isinstance(error, OperationalError) or isinstance(error.orig, _OUTAGES)
         return is_outage or error.connection_invalidated
@@ -30,7 +30,7 @@ def is_away(error: Exception) -> bool:
 
 
 def is_locked_out(error: Exception) -> bool:
-    """Tell whether a statement has waited for somebody else's lock as long as it may."""
+    """Tell whether a statement gave up waiting for a lock."""
     return isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.errors.LockNotAvailable)
 
 
@@ -38,7 +38,7 @@ def is_locked_out(error: Exception) -> bool:
 def transaction() -> Iterator[Connection]:
     """Open one transaction (READ COMMITTED): committed when the block ends, rolled back when it raises.
 
-    Functions that take a `connection` never commit. Their callers do, with this or with `single_statement`.
+    Functions that take a `connection` never commit. Their callers do, by this function or `single_statement`.
     """
     with engine().begin() as connection:
         yield connection
@@ -46,14 +46,14 @@ def transaction() -> Iterator[Connection]:
 
 @contextmanager
 def single_statement() -> Iterator[Connection]:
-    """Give a connection on which each statement is a transaction of its own: one round trip instead of three."""
+    """Yield a connection that commits after each statement: one round trip instead of three."""
     with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         yield connection
 
 
 @contextmanager
 def snapshot() -> Iterator[Connection]:
-    """Open a read-only transaction whose statements all see one moment (REPEATABLE READ), and may read whole tables."""
+    """Open a read-only transaction (REPEATABLE READ): all statements see one moment and may read whole tables."""
     options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     with engine().connect().execution_options(**options) as connection, connection.begin():
         connection.execute(text("SET LOCAL enable_seqscan = on"))
@@ -65,15 +65,15 @@ def fetch_all(
 ) -> list[tuple[Any, ...]]:
     """Run a statement by psycopg's own `execute`, in the connection's transaction, and return its rows.
 
-    For the few statements of every send: SQLAlchemy's `execute` takes longer than PostgreSQL does (decision 12).
-    Each is prepared at its first use, unless the connection leads to a pooler.
+    For the few statements of every send, where SQLAlchemy's `execute` takes longer than PostgreSQL (decision 12).
+    They are prepared at first use, unless the connection leads to a pooler.
 
     Args:
         statement: its parameters are written `%(name)s`.
         binary: ask for values in PostgreSQL's binary form; worth it for thousands of rows.
 
     Raises:
-        DBAPIError: as SQLAlchemy's `execute` raises it.
+        DBAPIError: as from SQLAlchemy's `execute`.
     """
     driver = psycopg_connection(connection)
     try:

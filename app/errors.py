@@ -1,6 +1,6 @@
-"""The errors callers and operators can meet, each with a sentence that helps.
+"""The expected errors, each with its own sentence.
 
-Nothing here knows HTTP: `app/api/envelope.py` decides the status of each class, once.
+Nothing here knows HTTP: `app/api/envelope.py` decides the status of each class.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class PointsError(Exception):
 
     @property
     def faults(self) -> Faults:
-        """Field name to a non-empty list of sentences, as the envelope's `errors` wants them."""
+        """Field names with their sentences, as in the envelope's `errors`."""
         return {self.field: [self.sentence]}
 
 
@@ -40,7 +40,7 @@ class InvalidRequest(PointsError):
 
 
 class InvalidKey(PointsError):
-    """No usable API key. The words are the same whether it is missing, malformed, unknown or revoked."""
+    """No usable API key. The sentence is the same for a missing, malformed, unknown and revoked key."""
 
     field = "authorization"
 
@@ -49,7 +49,7 @@ class InvalidKey(PointsError):
 
 
 class DevelopmentKeyRequired(PointsError):
-    """A live key asks for what only the sandbox has."""
+    """A live key was used for a call that only the sandbox has."""
 
     field = "authorization"
 
@@ -58,7 +58,7 @@ class DevelopmentKeyRequired(PointsError):
 
 
 class MayNotIssue(PointsError):
-    """The organization may not issue points at present."""
+    """The organization may not issue points now."""
 
     code: str
     field = "organization"
@@ -95,14 +95,12 @@ class OutOfReach(PointsError):
 
 
 class BatchLost(PointsError):
-    """PostgreSQL no longer has a batch that it had accepted: a standby took over that had not heard of it yet."""
+    """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 
     field = "service"
 
     def __init__(self) -> None:
-        super().__init__(
-            "The database has lost this batch after it had accepted it; nobody was debited. Send it again."
-        )
+        super().__init__("The database has lost this batch after accepting it; nobody was debited. Send it again.")
 
 
 class IdempotencyKeyReused(PointsError):
@@ -123,12 +121,12 @@ class NotFound(PointsError):
 
 
 class Refused(PointsError):
-    """What was asked for cannot be done; the sentence says why, and what to do about it."""
+    """The request cannot be done; the sentence says why, and what to do about it."""
 
 
 class InvalidAddress(PointsError):
-    """A text is not an e-mail address; the sentence completes “It …”, and does not repeat the address."""
+    """A text is not an e-mail address. The sentence completes “It …” and does not repeat the text."""
 
 
 class SettingsError(Exception):
-    """A setting is missing or wrong; the message is one sentence per setting, naming it."""
+    """A setting is missing or wrong; the message has one sentence for each, which names it."""

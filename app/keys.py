@@ -1,7 +1,7 @@
 """Making, hashing and checking API keys, without a database.
 
-A key reads `pts_live_` or `pts_dev_`, 43 characters for 256 random bits, and 6 for a checksum. The
-checksum tells a mistyped key from an unknown one before the database is asked; it is no secret.
+A key is `pts_live_` or `pts_dev_`, 43 characters for 256 random bits, and 6 for a checksum. The checksum finds
+mistyped keys without asking the database; it is not a secret.
 """
 
 import hashlib
@@ -21,10 +21,10 @@ _FORM = re.compile(rf"(?:{_LIVE_PREFIX}|{DEVELOPMENT_PREFIX})[{_ALPHABET}]{{{_SE
 
 @dataclass(frozen=True, kw_only=True)
 class NewKey:
-    """A key at the one moment it is known whole.
+    """A key just made.
 
-    `text` is shown once and never stored; `hash` (32 bytes, SHA-256) is what is stored; `start` is
-    the prefix and the first characters, enough for a person to tell two keys apart.
+    `text` is the whole key, shown once and never stored; `hash` (32 bytes, SHA-256) is stored; `start` is the prefix
+    and the first characters, by which people tell keys apart.
     """
 
     text: str
@@ -41,10 +41,9 @@ def new_key(*, sandbox: bool) -> NewKey:
 
 
 def hash_key(text: str) -> bytes:
-    """Return the 32 bytes a key is stored and looked up by.
+    """Return the 32 bytes by which a key is stored and found.
 
-    A plain SHA-256 is enough here, and a slow hash would be wrong: a key is 256 random bits, so
-    there is nothing to guess, and it is hashed on every request.
+    A plain SHA-256 is enough: nobody can guess 256 random bits. A slow hash would delay every request.
     """
     return hashlib.sha256(text.encode("ascii")).digest()
 

@@ -1,14 +1,14 @@
-"""kombu's channel to Redis, mended where it would lose a slot."""
+"""A patch of kombu's Redis channel, which would otherwise lose slots for messages."""
 
 from kombu.transport import redis
 
 
 class AckFreesSlot(redis.QoS):
-    """Frees the slot of a message that was worked off, also when Redis did not hear of it.
+    """Frees the slot of a finished message even if its acknowledgement did not reach Redis.
 
-    kombu keeps the slot then: after as many unheard acknowledgements as a worker has processes, which takes a
-    Redis that is silent for a second or two, the worker is up, answers every ping and never takes a message again.
-    The message itself comes once more after the visibility timeout, and finds nothing to do.
+    kombu keeps the slot then. After as many failed acknowledgements as a worker has processes (Redis is silent for a
+    second or two), the worker answers every ping but never takes a message again. The message itself comes once more
+    after the visibility timeout, and finds nothing to do.
     """
 
     def ack(self, delivery_tag: str) -> None:
@@ -27,5 +27,5 @@ class AckFreesSlot(redis.QoS):
 
 
 def apply() -> None:
-    """Have kombu's Redis channels in this process use it, behind Sentinels too. Safe to call repeatedly."""
+    """Patch kombu's Redis channels in this process, behind Sentinels too. Safe to call repeatedly."""
     redis.Channel.QoS = AckFreesSlot

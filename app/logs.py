@@ -1,9 +1,8 @@
-"""Logs: one event a line, as JSON or for a person's eyes, on standard error; and what must never be in one.
+"""Logs on standard error: one event a line, as JSON or as text for people, without addresses and keys.
 
-Our own modules log an event's name and its fields (docs/observing.md lists them) and no sentence, so
-that there is no place for an address to slip into. What libraries log passes through here too: their
-sentences with everything masked that looks like an address or a key, and of an exception its kind and
-its place, because PostgreSQL repeats values in the text of its errors.
+Our own modules log an event's name and its fields (docs/observing.md lists them) and no sentences, which could hold an
+address. In sentences of libraries, everything that looks like an address or a key is masked. Of an exception only its
+type and source lines are logged, because PostgreSQL repeats values in the text of its errors.
 """
 
 import contextlib
@@ -25,9 +24,9 @@ from structlog.typing import FilteringBoundLogger
 
 from app.timestamps import timestamp
 
-# A key, and a word with something like an address in it: whole, because much of what delimits may stand in an address,
-# but for the beginning of a path with a query. What has matched is never tried another way (`?+`, `?>`): a long line of
-# at-signs and dots would hold up everybody for seconds.
+# Masks keys, and words that hold something like an address. The whole word is masked, because an address may contain
+# most delimiters; only the path before a query stays. `?+` and `?>` prevent backtracking, which would take seconds on a
+# long line of at-signs and dots.
 _SECRET = re.compile(
     r"(?<!\S)([^\s@%]*?[?&]\w+=)?+(?>\S*?(?:@|%40))(?>\S*?(?:\.|%2E))\S*\w|pts_(?:live|dev)_\w+", re.IGNORECASE
 )
@@ -35,17 +34,17 @@ _PLACES_MAX = 3
 
 
 class _Output:
-    """Standard error, and the form of this process's lines.
+    """Writes this process's lines to standard error.
 
-    Each line is one write, so a pipe takes it whole (up to PIPE_BUF), however many processes write into it. structlog's
-    own writers keep a lock and a buffer, which a fork or a signal handler may find in use.
+    Each line is one write, so lines of several processes do not mix in a pipe (up to PIPE_BUF). structlog's own writers
+    have a lock and a buffer, which may be in use when a process forks or a signal handler runs.
     """
 
     part = "points"
     as_json = True
 
     def write(self, line: bytes) -> None:
-        with contextlib.suppress(OSError):  # Whoever read the log is gone, and the work goes on.
+        with contextlib.suppress(OSError):  # The log's reader is gone; the work goes on.
             os.write(2, line)
 
     debug = info = warning = error = critical = write
@@ -61,7 +60,7 @@ def logger() -> FilteringBoundLogger:
 
 
 def configure(part: str, *, log_format: str = "auto") -> None:
-    """Make this process and its libraries log as a `part` of the service, such as `web`.
+    """Make this process and its libraries log under the name of a `part` of the service, such as `web`.
 
     `log_format` is `json`, `text`, or `auto`: text where standard error is a terminal, else JSON.
     """
@@ -79,7 +78,7 @@ def _render(_: Any, level: str, event: MutableMapping[str, Any]) -> bytes:
         line = {"at": now, "level": level, "part": _output.part, "event": name, **fields}
         try:
             return orjson.dumps(line, default=str, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # Something in it is not in UTF-8, as a name in the environment need not be.
+        except TypeError:  # Something is not UTF-8, such as a name in the environment.
             return json.dumps(line, default=str, ensure_ascii=False).encode(errors="replace") + b"\n"
     words = " ".join(f"{key}={_plain(value)}" for key, value in fields.items())
     return f"{now[11:23]} {level:<7} {name}  {words}".rstrip().encode(errors="replace") + b"\n"
@@ -100,27 +99,27 @@ structlog.configure(
 
 
 def kind_of(error: BaseException) -> dict[str, Any]:
-    """Return what may be told of an error: its kind, and what PostgreSQL says about it without repeating values."""
+    """Return the fields that are safe to log of an error: its type, and what PostgreSQL says without values."""
     cause = getattr(error, "orig", None) or error
     constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
-    told = {"error": type(cause).__name__, "sqlstate": getattr(cause, "sqlstate", None), "constraint": constraint}
-    return {name: value for name, value in told.items() if value is not None}
+    fields = {"error": type(cause).__name__, "sqlstate": getattr(cause, "sqlstate", None), "constraint": constraint}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def places_of(trace: TracebackType | None) -> list[str]:
-    """Return the innermost places of a traceback, the deepest last, as `file:line`."""
+    """Return the innermost lines of a traceback as `file:line`, the deepest last."""
     places = [f"{frame.f_code.co_filename}:{line}" for frame, line in traceback.walk_tb(trace)]
     return places[-_PLACES_MAX:]
 
 
 class _Libraries(logging.Handler):
-    """Takes what libraries log through the standard library."""
+    """Handles what libraries log through the standard library."""
 
     def emit(self, record: logging.LogRecord) -> None:
         fields: dict[str, Any] = {"event": "message", "logger": record.name}
         context = getattr(record, "data", None)
         if record.name == "celery.app.trace" and isinstance(context, Mapping):
-            # Its sentence is made around the text of the exception.
+            # Celery's sentence repeats the text of the exception.
             fields |= {"event": "task_failed", "task": context.get("name"), "task_id": context.get("id")}
         else:
             fields["message"] = _SECRET.sub(lambda found: f"{found[1] or ''}***", _message_of(record))
@@ -131,7 +130,7 @@ class _Libraries(logging.Handler):
 
 
 def _message_of(record: logging.LogRecord) -> str:
-    """Return what a library says, without its values where they do not fit: that must not end what it was doing."""
+    """Return a library's message, unformatted if its values do not fit: a bad log call must not end the work."""
     try:
         return record.getMessage()
     except Exception:  # noqa: BLE001

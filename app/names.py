@@ -7,10 +7,10 @@ LENGTH_MAX = 255
 
 
 def checked(what: str, name: str, *, may_be_blank: bool = False) -> str:
-    """Return a name without the blanks around it; `what` begins the sentence that refuses it.
+    """Return a trimmed name; `what` begins the sentence of a refusal.
 
     Raises:
-        Refused: it is blank or too long, or holds what PostgreSQL's text cannot.
+        Refused: blank, too long, or with characters that PostgreSQL cannot store.
     """
     name = name.strip()
     if not (name or may_be_blank) or len(name) > LENGTH_MAX:

@@ -1,4 +1,4 @@
-"""Organizations: who issues, and how one looks in the mode of a key."""
+"""Organizations: their flags, and their balance in each mode."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from app.models import Organization
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OrganizationInMode:
-    """An organization as one mode sees it: `balance` and `last_refill` are the live or the sandbox ones.
+    """An organization in one mode: `balance` and `last_refill` are the live or the sandbox ones.
 
     `last_refill` is the balance right after the last refill, in points.
     """
@@ -36,10 +36,10 @@ def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | Non
 
 
 def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> int:
-    """Insert an organization without points and return its id; its opening balances are refills.
+    """Insert an organization without points and return its id. Opening balances are refills.
 
     Raises:
-        Refused: the name is blank or too long, or no text.
+        Refused: the name is blank, too long or not valid text.
     """
     name = names.checked("The name", name)
     statement = insert(Organization).values(name=name, sandbox_start_balance=sandbox_start_balance)
@@ -47,10 +47,10 @@ def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> 
 
 
 def find(connection: Connection, organization_id: int, *, sandbox: bool) -> OrganizationInMode:
-    """Return one organization as the given mode sees it.
+    """Return one organization in the given mode.
 
     Raises:
-        NotFound: there is none with this id.
+        NotFound: there is no such organization.
     """
     row = connection.execute(_in_mode(sandbox=sandbox).where(Organization.id == organization_id)).one_or_none()
     if row is None:
@@ -59,7 +59,7 @@ def find(connection: Connection, organization_id: int, *, sandbox: bool) -> Orga
 
 
 def find_all(connection: Connection, *, sandbox: bool) -> list[OrganizationInMode]:
-    """Return every organization, oldest first, as the given mode sees it."""
+    """Return every organization in the given mode, oldest first."""
     rows = connection.execute(_in_mode(sandbox=sandbox).order_by(Organization.id))
     return [OrganizationInMode(**row._mapping) for row in rows]  # noqa: SLF001
 
@@ -71,10 +71,10 @@ def set_flags(
     is_disabled: bool | None = None,
     is_suspended: bool | None = None,
 ) -> None:
-    """Change the flags that are given. Waits for the row lock, so a drain that runs is finished first.
+    """Change the given flags. The statement waits for the row lock, so a running drain ends first.
 
     Raises:
-        NotFound: there is none with this id.
+        NotFound: there is no such organization.
     """
     changes = {"is_disabled": is_disabled, "is_suspended": is_suspended}
     changed = connection.execute(
@@ -86,7 +86,7 @@ def set_flags(
         raise NotFound("organization", organization_id)
 
 
-def _in_mode(*, sandbox: bool):  # type: ignore[no-untyped-def]  # The type of a select of seven columns explains nothing.
+def _in_mode(*, sandbox: bool):  # type: ignore[no-untyped-def]  # Its type is a list of seven column types.
     balance, last_refill = (
         (Organization.sandbox_balance, Organization.sandbox_last_refill)
         if sandbox

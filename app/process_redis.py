@@ -1,4 +1,4 @@
-"""Redis as this process reaches it: one client for hints, for what the workers count, and for what people look at."""
+"""This process's client for Redis, shared by hints, counters and status."""
 
 from functools import lru_cache
 
@@ -8,13 +8,14 @@ from app.redis_client import redis_client
 from app.settings import settings
 
 _TIMEOUT_S = 1.0
-# A connection that was idle for so long is asked whether Redis is still there: about once a second, until it answers.
+# A connection that was idle for this long is checked with a PING; the listener for hints repeats it every second until
+# Redis answers.
 _HEALTH_CHECK_INTERVAL_S = 5
 
 
 @lru_cache(maxsize=1)
 def redis() -> Redis:
-    """Return this process's client; its connections are made when they are first used."""
+    """Return this process's client. It connects at first use."""
     return redis_client(
         settings().redis_url,
         timeout_s=_TIMEOUT_S,

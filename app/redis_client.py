@@ -1,4 +1,4 @@
-"""Redis by its address: one server, or a master that Sentinels watch over and replace when it fails."""
+"""Clients for Redis by its address: one server, or a master that Sentinels watch and replace when it fails."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,9 @@ _SENTINEL_PORT = 26_379
 
 @dataclass(frozen=True, kw_only=True)
 class Sentinels:
-    """What stands in `sentinel://[user]:[password]@host:port,host:port/[db]?master=NAME[&sentinel_password=…]`.
+    """The parts of `sentinel://[user]:[password]@host:port,host:port/[db]?master=NAME[&sentinel_password=…]`.
 
-    The password is that of Redis. The Sentinels themselves have another, or none.
+    `password` is that of Redis. The Sentinels have `sentinel_password`, or none.
     """
 
     hosts: tuple[tuple[str, int], ...]
@@ -29,7 +29,7 @@ class Sentinels:
         """Read an address.
 
         Raises:
-            ValueError: it cannot be read; the sentence does not repeat it, because it holds a password.
+            ValueError: it cannot be read; the sentence does not repeat it, because it may hold a password.
         """
         parts = urlsplit(url)
         query = parse_qs(parts.query)
@@ -37,7 +37,7 @@ class Sentinels:
             raise ValueError("it must name the master that the Sentinels watch over, as in ?master=points")
         try:
             return cls(
-                hosts=tuple(_host(place) for place in parts.netloc.rpartition("@")[2].split(",")),
+                hosts=tuple(_host_and_port(text) for text in parts.netloc.rpartition("@")[2].split(",")),
                 master=query["master"][0],
                 db=int(parts.path.strip("/") or "0"),
                 username=unquote(parts.username) if parts.username else None,
@@ -48,44 +48,44 @@ class Sentinels:
             raise ValueError("its hosts, ports or database number cannot be read") from None
 
     def login(self) -> dict[str, str]:
-        """Return what a Sentinel wants to be told first."""
+        """Return the arguments with which a client logs in to a Sentinel."""
         return {} if self.sentinel_password is None else {"password": self.sentinel_password}
 
     def urls(self) -> list[str]:
-        """Return an address for each Sentinel, as Celery wants them."""
+        """Return an address for each Sentinel, in Celery's form."""
         login = f"{quote(self.username or '', safe='')}:{quote(self.password, safe='')}@" if self.password else ""
         return [f"sentinel://{login}{host}:{port}/{self.db}" for host, port in self.hosts]
 
 
-def is_watched(url: str) -> bool:
-    """Tell whether an address is that of Sentinels."""
+def names_sentinels(url: str) -> bool:
+    """Tell whether an address names Sentinels."""
     return urlsplit(url).scheme == "sentinel"
 
 
 def require_known_options(url: str) -> None:
-    """Check what stands behind the ? of an address of one server.
+    """Check the query of an address of one server.
 
     Raises:
-        ValueError: Redis' library does not know an option, or not with this value.
+        ValueError: the library of Redis does not know an option or does not accept its value.
     """
     if not urlsplit(url).query:
         return
     from redis import ConnectionPool  # noqa: PLC0415
 
     try:
-        ConnectionPool.from_url(url).make_connection()  # It connects at its first use.
+        ConnectionPool.from_url(url).make_connection()  # This does not connect yet.
     except (TypeError, ValueError):
         raise ValueError("one of its options is unknown to the Redis client, or has an invalid value") from None
 
 
 def redis_client(url: str, *, timeout_s: float, **options: Any) -> "Redis":
-    """Make a client that gives up after `timeout_s`; behind Sentinels it asks them anew after each disconnection."""
-    # The settings read addresses here, also for the commands that never speak to Redis: they start sooner without.
+    """Make a client that gives up after `timeout_s`. It asks Sentinels, if any, again after each disconnection."""
+    # Imported late: the settings import this module for every command, and most commands do not use Redis.
     from redis import Redis  # noqa: PLC0415
     from redis.sentinel import Sentinel  # noqa: PLC0415
 
     timeouts = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
-    if not is_watched(url):
+    if not names_sentinels(url):
         return Redis.from_url(url, **timeouts, **options)
     watched = Sentinels.of(url)
     sentinel = Sentinel(watched.hosts, sentinel_kwargs={**timeouts, **watched.login()})  # type: ignore[no-untyped-call]
@@ -100,8 +100,8 @@ def redis_client(url: str, *, timeout_s: float, **options: Any) -> "Redis":
     return client
 
 
-def _host(place: str) -> tuple[str, int]:
-    name, _, port = place.partition(":")
+def _host_and_port(text: str) -> tuple[str, int]:
+    name, _, port = text.partition(":")
     if not name:
-        raise ValueError(place)
+        raise ValueError(text)
     return name, int(port or _SENTINEL_PORT)

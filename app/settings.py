@@ -1,4 +1,4 @@
-"""The settings, read once from the environment and checked at start."""
+"""The settings, read once from the environment and checked at the start."""
 
 import os
 import re
@@ -14,13 +14,13 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app import broker
 from app.errors import SettingsError
-from app.redis_client import Sentinels, is_watched, require_known_options
+from app.redis_client import Sentinels, names_sentinels, require_known_options
 
 INT64_MAX = 2**63 - 1
 
 
 def _postgresql(url: str) -> str:
-    """Accept the spellings that hosting providers and SQLAlchemy use, and keep the one every program reads."""
+    """Accept the schemes of hosting providers and SQLAlchemy, and return the usual one."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("postgres", "postgresql", "postgresql+psycopg"):
         raise ValueError("it must start with postgresql://")
@@ -32,7 +32,7 @@ def _postgresql(url: str) -> str:
 def _redis(url: str) -> str:
     if _scheme_of(url) not in ("redis", "rediss", "sentinel"):
         raise ValueError("it must start with redis://, rediss:// or sentinel://")
-    if is_watched(url):
+    if names_sentinels(url):
         Sentinels.of(url)
     else:
         _require_host_and_port(url)
@@ -44,12 +44,12 @@ def _redis(url: str) -> str:
 def _scheme_of(url: str) -> str:
     try:
         return urlsplit(url).scheme
-    except ValueError:  # Whose sentence repeats the password.
+    except ValueError:  # Its message repeats the password.
         raise ValueError("its host or its port cannot be read") from None
 
 
 def _require_number_of_database(url: str) -> None:
-    """Raise for a database of Redis that is no number: one library would take the first, another none."""
+    """Raise unless the database of Redis is a number: libraries read anything else differently."""
     if not re.fullmatch(r"(/[0-9]*)?", urlsplit(url).path):
         raise ValueError("its path must be the number of a database, as in redis://host:6379/0")
 
@@ -64,7 +64,7 @@ def _broker(url: str) -> str:
 
 
 def _require_host_and_port(url: str) -> None:
-    """Raise for an address that no driver can read. The sentence must not repeat it: it holds a password."""
+    """Raise if the port cannot be read. The sentence must not repeat the address, which may hold a password."""
     try:
         _ = urlsplit(url).port
     except ValueError:
@@ -72,8 +72,8 @@ def _require_host_and_port(url: str) -> None:
 
 
 def _require_options_of_postgresql(url: str) -> None:
-    """Raise for options that no driver knows, such as the ?schema= or ?pgbouncer= of other languages' libraries."""
-    from psycopg import ProgrammingError, conninfo  # noqa: PLC0415  # A command that only shows its help needs none.
+    """Raise for options that libpq does not know, such as the ?schema= or ?pgbouncer= of other libraries."""
+    from psycopg import ProgrammingError, conninfo  # noqa: PLC0415  # Slow, and not needed for `--help`.
 
     try:
         port = str(conninfo.conninfo_to_dict(url).get("port", ""))
@@ -92,14 +92,14 @@ def _rate(rate: str) -> str:
 class Settings(BaseSettings):
     """Every setting of the web and worker processes, with the defaults of the contract.
 
-    Units stand last in a name: `_s` seconds, `_bytes_max` octets, `_balance` points.
+    Units come last in a name: `_s` seconds, `_bytes_max` bytes, `_balance` points.
     """
 
     model_config = SettingsConfigDict(env_prefix="POINTS_", frozen=True, extra="ignore")
 
     database_url: Annotated[str, AfterValidator(_postgresql)] = Field(validation_alias="DATABASE_URL")
     redis_url: Annotated[str, AfterValidator(_redis)] = Field(validation_alias="REDIS_URL")
-    # What carries the messages, if it is not the Redis above.
+    # The broker of the messages; default: the Redis above.
     broker_url: Annotated[str, AfterValidator(_broker)] | None = None
 
     recipients_max: int = Field(default=10_000, ge=1, le=100_000)
@@ -111,7 +111,7 @@ class Settings(BaseSettings):
     sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
 
     database_connections_max: int = Field(default=10, ge=1, le=1_000)
-    # Whether what answers at DATABASE_URL is a pooler that gives a server connection to each transaction anew.
+    # Whether DATABASE_URL leads to a pooler that may give each transaction another server connection.
     database_pooler: bool = False
     worker_events: bool = True
     audit_every_s: int = Field(default=3_600, ge=0, le=604_800)
@@ -121,7 +121,7 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """Return the settings of this process, read from the environment the first time.
+    """Return the settings of this process, read from the environment at the first call.
 
     Raises:
         SettingsError: a setting is missing or wrong.
@@ -133,10 +133,9 @@ def settings() -> Settings:
 
 
 def misspelt_settings() -> Iterator[tuple[str, str]]:
-    """Yield each name in the environment that is no setting, with the setting that it looks like.
+    """Yield each environment variable that looks like a misspelt setting, with that setting.
 
-    One that looks like none is somebody else's: Kubernetes gives every container variables that begin with POINTS_
-    when a service of that name is near.
+    Other variables with our prefix are not reported: Kubernetes sets some for a service named points.
     """
     prefix = "POINTS_"
     meant = {name.upper(): f"{prefix}{name.upper()}" for name in (*Settings.model_fields, "data_dir", "key")}
@@ -147,7 +146,7 @@ def misspelt_settings() -> Iterator[tuple[str, str]]:
                 yield name, meant[near]
 
 
-# What a setting must be, by the kind of fault that pydantic found.
+# What a setting must be, by pydantic's type of error.
 _MUST_BE = {
     "int_parsing": "an integer",
     "int_parsing_size": "a smaller integer",
@@ -161,28 +160,28 @@ _MUST_BE = {
 
 
 def _sentence(fault: ErrorDetails) -> str:
-    name, seen = str(fault["loc"][0]), fault.get("input")
+    name, given = str(fault["loc"][0]), fault.get("input")
     must_be = _MUST_BE.get(fault["type"])
     if must_be is None:
         message = fault["msg"].removeprefix("Value error, ")
     else:
-        # A bound of a number with a fraction is a whole number too.
+        # The bounds of floats are whole numbers: say 600, not 600.0.
         bounds = {key: int(value) if isinstance(value, float) else value for key, value in fault.get("ctx", {}).items()}
         message = f"it must be {must_be.format(**bounds)}"
-    if name == "broker_url":  # It holds a password.
+    if name == "broker_url":  # It may hold a password.
         return f"The setting POINTS_BROKER_URL is wrong: {message}."
     if name not in ("DATABASE_URL", "REDIS_URL"):
-        return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(seen)!r}."
-    if isinstance(seen, str):
+        return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(given)!r}."
+    if isinstance(given, str):
         return f"The setting {name} is wrong: {message}."
     return f"The setting {name} is missing. Set it, or start the service with `points up`."
 
 
 def without_password(url: str) -> str:
-    """Return `url` fit for a person's screen: the password, if there is one, as three stars."""
+    """Return `url` with three stars in place of any password."""
     parts = urlsplit(url)
     if parts.password is not None:
         where = parts.netloc.rpartition("@")[2]
         parts = parts._replace(netloc=f"{parts.username or ''}:***@{where}")
-    # Both servers take the password as a parameter of the address as well.
+    # PostgreSQL and Redis also accept the password as a query parameter.
     return urlunsplit(parts._replace(query=re.sub(r"(?<=password=)[^&]*", "***", parts.query)))

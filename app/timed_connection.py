@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL whose every wait has an end, and which can be seen to be dead without asking."""
+"""A connection to PostgreSQL with a time limit for every answer, and a check whether the server has closed it."""
 
 import select
 import time
@@ -7,23 +7,23 @@ from typing import Any, ClassVar
 import psycopg
 from psycopg.abc import RV, PQGen
 
-# An idle connection has something to read only when the server has closed it, or is just closing it.
+# An idle connection is readable only when the server has closed it or is closing it.
 _READABLE = select.POLLIN | select.POLLPRI
 
 
 class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that gives up on a server that does not answer.
 
-    The server's own time limits end a statement only while the server runs. One that is frozen, or a
-    proxy whose far side is gone, keeps its TCP connection and never answers.
+    The server's own time limits work only while the server runs. A frozen server keeps its TCP connection and never
+    answers; so does a proxy that has lost its server.
     """
 
-    # Seconds that a statement may take to be answered; None waits for ever.
+    # Time limit for an answer; None: no limit.
     answer_timeout_s: float | None = None
-    # Whether it has left the pool before.
+    # Whether the connection has left the pool before.
     was_used = False
 
-    # When a connection of this process last had no answer in time (`time.monotonic`).
+    # When a connection of this process last timed out (`time.monotonic`).
     last_timeout_at: ClassVar[float] = 0.0
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -34,7 +34,7 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
         """Wait as psycopg does, but for at most `answer_timeout_s`.
 
         Raises:
-            psycopg.OperationalError: nothing came in time; the connection is closed, for its answer may yet come.
+            psycopg.OperationalError: no answer in time. The connection is closed, because the answer may still come.
         """
         if timeout is not None or self.answer_timeout_s is None:
             return super().wait(gen, interval, timeout)
@@ -42,7 +42,7 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
         try:
             return super().wait(gen, interval, self.answer_timeout_s)
         except psycopg.OperationalError:
-            if time.monotonic() < began + self.answer_timeout_s:  # It was answered, by an error.
+            if time.monotonic() < began + self.answer_timeout_s:  # The server answered with an error.
                 raise
         TimedConnection.last_timeout_at = time.monotonic()
         self.pgconn.finish()
@@ -50,10 +50,10 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def is_dead(connection: TimedConnection) -> bool:
-    """Tell whether the server has closed an idle connection, by looking at its socket and asking nothing.
+    """Tell whether the server has closed an idle connection. It looks at the socket and sends nothing.
 
-    A connection older than the last timeout counts as dead as well: it leads to the same server, and each
-    of a pool's connections would keep somebody waiting before it was found out.
+    A connection older than the last timeout counts as dead too. It leads to the same server, and otherwise each
+    connection of the pool would make one caller wait for the timeout.
     """
     if connection.closed or connection.made_at < TimedConnection.last_timeout_at:
         return True

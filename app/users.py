@@ -14,7 +14,7 @@ from app.errors import NotFound
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewUser:
-    """A user to be registered; made by `new_user`, which checks it."""
+    """A user to register, already checked; made by `new_user`."""
 
     address: Address
     first_name: str
@@ -23,7 +23,7 @@ class NewUser:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegisteredUser:
-    """A user as stored; `balance` is all that was ever credited, in points."""
+    """A stored user; `balance` is the sum of all credits, in points."""
 
     id: int
     email: str
@@ -34,11 +34,11 @@ class RegisteredUser:
 
 
 def new_user(email: str | Address, first_name: str, last_name: str) -> NewUser:
-    """Check and trim the parts of a user. A person may have one name only: the last is then empty.
+    """Check and trim the parts of a user. The last name may be empty: some people have one name.
 
     Raises:
-        InvalidAddress: the e-mail address is none.
-        Refused: the first name is blank, or one is too long or no text.
+        InvalidAddress: the text is not an e-mail address.
+        Refused: the first name is blank, or a name is too long or not valid text.
     """
     return NewUser(
         address=parse(email) if isinstance(email, str) else email,
@@ -48,10 +48,9 @@ def new_user(email: str | Address, first_name: str, last_name: str) -> NewUser:
 
 
 def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
-    """Insert those users whose address is not registered yet and return their ids, in no promised order.
+    """Insert those users whose address is not registered yet, and return their ids in any order.
 
-    Two imports may meet on the same addresses: rows go in in the order of the address, so the second
-    waits for the first and never the other way round as well.
+    Rows are inserted in the order of the address, so two imports with the same addresses cannot deadlock.
     """
     ordered = sorted(users, key=lambda user: user.address.key)
     rows = [
@@ -79,10 +78,10 @@ _INSERT_NEW = text("""
 def find(connection: Connection, email: str) -> RegisteredUser:
     """Return the user registered under an address.
 
-    The balance is exact at any moment: one statement sees what is folded, and what is not yet.
+    The balance is always exact: one statement reads both the folded balance and the credits not folded yet.
 
     Raises:
-        InvalidAddress: it is no e-mail address.
+        InvalidAddress: `email` is not an e-mail address.
         NotFound: nobody is registered under it.
     """
     row = connection.execute(_FIND, {"email_key": parse(email).key}).one_or_none()
@@ -91,7 +90,7 @@ def find(connection: Connection, email: str) -> RegisteredUser:
     return RegisteredUser(**{**row._mapping, "balance": int(row.balance)})  # noqa: SLF001
 
 
-# A claim adds to the folded balance itself, so of the batches to be folded it is not counted again.
+# A claim adds to the folded balance at once, so claimed transactions are not counted again.
 _FIND = text("""
     SELECT u.id, u.email, u.first_name, u.last_name, u.created_at,
            u.folded_balance + coalesce((SELECT sum(b.amount)

@@ -7,7 +7,7 @@ from time import process_time
 from flask import Flask, Response
 
 from app import logs
-from app.api.record import _begin, _end, _end_with_line, record_in_hand
+from app.api.record import _begin, _end, _end_with_line, current_record
 from app.ledger.issue import Outcome
 from app.ledger.report import counts_of
 from app.metrics.requests import count_request
@@ -41,7 +41,7 @@ def main() -> None:
 
             def request(end: Callable[[Response], Response]) -> None:
                 _begin()
-                record = record_in_hand()
+                record = current_record()
                 record.organization_id, record.batch_id, record.waiting_since = 7, 42, record.started_at
                 end(response)
 

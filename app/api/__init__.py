@@ -9,7 +9,7 @@ from werkzeug.routing import IntegerConverter
 from app import logs
 from app.api import batches, docs, envelope, health, metrics, openapi, organization, sandbox, send, transactions, verify
 from app.api.limits import limit_rate, retry_after_s
-from app.api.record import record_in_hand, record_requests
+from app.api.record import current_record, record_requests
 from app.database import is_away
 from app.errors import OutOfReach, PointsError
 from app.settings import settings
@@ -98,6 +98,6 @@ def _unexpected_failure(error: Exception) -> Response:
     """Answer 500. The log gets the place and the kind of the error, and not its text, which may hold values."""
     _log.error("request_failed", **logs.kind_of(error), places=logs.places_of(error.__traceback__))
     sentence = (
-        f"Something went wrong on our side. Quote the request id {record_in_hand().request_id} when you report it."
+        f"Something went wrong on our side. Quote the request id {current_record().request_id} when you report it."
     )
     return envelope.failure(500, {"service": [sentence]})

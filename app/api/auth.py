@@ -4,7 +4,7 @@ import re
 
 from flask import request
 
-from app.api.record import record_in_hand
+from app.api.record import current_record
 from app.api_keys import Caller, find_caller
 from app.database import single_statement
 from app.errors import InvalidKey
@@ -15,16 +15,16 @@ _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
 
 
 def well_formed_key_of_request() -> str | None:
-    """Return the key that the request carries if its checksum holds, whatever it is worth; else None."""
+    """Return the request's key if its checksum is right, known to the database or not; else None."""
     match = _BEARER.match(request.environ.get("HTTP_AUTHORIZATION", ""))
     return match[1] if match is not None and is_well_formed(match[1]) else None
 
 
 def hash_of_key() -> bytes:
-    """Return what the request's key is known by.
+    """Return the hash of the request's key.
 
     Raises:
-        InvalidKey: missing or malformed. The database is not asked about what cannot be a key.
+        InvalidKey: missing or malformed. The database is not asked.
     """
     key = well_formed_key_of_request()
     if key is None:
@@ -33,13 +33,13 @@ def hash_of_key() -> bytes:
 
 
 def caller() -> Caller:
-    """Return whom the request comes from, by a statement of its own.
+    """Find the caller of the request, with one statement.
 
     Raises:
-        InvalidKey: missing, malformed, unknown or revoked, all in the same words.
+        InvalidKey: missing, malformed, unknown or revoked, with the same sentence for all.
     """
     key_hash = hash_of_key()
     with single_statement() as connection:
-        who = find_caller(connection, key_hash)
-    record_in_hand().organization_id = who.organization.id
-    return who
+        found = find_caller(connection, key_hash)
+    current_record().organization_id = found.organization.id
+    return found

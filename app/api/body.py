@@ -1,4 +1,4 @@
-"""Reading a request's body: its type, its size, its bytes. What is in it, `schemas` checks."""
+"""Reading a request's body: its type, size and bytes. `schemas` checks the content."""
 
 from flask import request
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
@@ -12,9 +12,9 @@ def json_bytes() -> bytes:
     """Return the body as bytes.
 
     Raises:
-        UnsupportedMediaType: it is not declared as `application/json`, or it is compressed.
-        BadRequest: it breaks off, or comes too slowly.
-        RequestEntityTooLarge: it is longer than `POINTS_BODY_BYTES_MAX`.
+        UnsupportedMediaType: not declared as `application/json`, or compressed.
+        BadRequest: it ends early, or arrives too slowly.
+        RequestEntityTooLarge: longer than `POINTS_BODY_BYTES_MAX`.
     """
     environ, limit = request.environ, settings().body_bytes_max
     if environ.get("CONTENT_TYPE") != _JSON and request.mimetype != _JSON:
@@ -23,11 +23,11 @@ def json_bytes() -> bytes:
         raise UnsupportedMediaType("The body must not be compressed.")
     length = refuse_too_large()
     try:
-        # From the server as it is: the streams that Werkzeug puts around it take longer than all else here.
-        # One byte more than may be sent, so that a body without a length can be seen to be too long.
+        # Read from gunicorn directly: Werkzeug's streams take longer than everything else here.
+        # Without a length, one byte above the limit shows that the body is too long.
         body: bytes = environ["wsgi.input"].read(limit + 1 if length is None else length)
     except OSError:
-        raise BadRequest("The body ended early, or came too slowly.") from None
+        raise BadRequest("The body ended early or arrived too slowly.") from None
     if len(body) < (length or 0):
         raise BadRequest("The body ended before its Content-Length.")
     if len(body) > limit:
@@ -36,10 +36,10 @@ def json_bytes() -> bytes:
 
 
 def refuse_too_large() -> int | None:
-    """Return the length that the body is declared with, or None.
+    """Return the declared length of the body, or None.
 
     Raises:
-        RequestEntityTooLarge: it is longer than `POINTS_BODY_BYTES_MAX`.
+        RequestEntityTooLarge: longer than `POINTS_BODY_BYTES_MAX`.
     """
     length = request.content_length
     if length is not None and length > settings().body_bytes_max:

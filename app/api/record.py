@@ -1,4 +1,4 @@
-"""What is kept of every request: its id, what it was about, its counts, and its one line in the log."""
+"""The record of a request: its id, its organization and batch, its metrics, and its line in the log."""
 
 import os
 import re
@@ -14,10 +14,10 @@ from app import logs
 from app.metrics.requests import NO_ROUTE, count_request, count_wait
 from app.settings import settings
 
-# Not a key, whatever has put one there: an id is logged, and goes along with the message to a worker.
-_SANE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
+# Never an API key, even if a caller sends one: request ids are logged and sent to workers.
+_USABLE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
 
-# Asked by machines every few seconds: counted, but not worth a line as long as they go well.
+# Machines call these every few seconds: they are counted, but logged only when they fail.
 _PROBES = {"/healthz", "/readyz", "/metrics"}
 
 _log = logs.logger()
@@ -25,10 +25,10 @@ _log = logs.logger()
 
 @dataclass(kw_only=True, slots=True)
 class Record:
-    """A request on its way. The views fill in what they find out; moments are those of `perf_counter`.
+    """One request. The views fill in organization, batch and wait; moments are those of `perf_counter`.
 
-    `trace_id` is the request's id as logs and tasks carry it: an address has no business there, whatever it is
-    called, and of an id with an @ in it they carry the beginning of its SHA-256.
+    `trace_id` is the request's id for logs and tasks. No e-mail address may stand there, so an id with an @ is replaced
+    by the beginning of its SHA-256.
     """
 
     request_id: str
@@ -39,12 +39,12 @@ class Record:
     waiting_since: float | None = None
 
 
-_in_hand: ContextVar[Record] = ContextVar("record")
+_current: ContextVar[Record] = ContextVar("record")
 
 
-def record_in_hand() -> Record:
-    """Return the record of the request in hand."""
-    return _in_hand.get()
+def current_record() -> Record:
+    """Return the record of the current request."""
+    return _current.get()
 
 
 def record_requests(app: Flask) -> None:
@@ -54,21 +54,21 @@ def record_requests(app: Flask) -> None:
 
 
 def request_id_of(given: str | None) -> str:
-    """Return the id of a request, given what its `X-Request-Id` says: that if it is a sane one, else a new one."""
-    return given if given and _SANE_REQUEST_ID.match(given) else os.urandom(16).hex()
+    """Return the id of a request: the given `X-Request-Id` if it is acceptable, else a new one."""
+    return given if given and _USABLE_REQUEST_ID.match(given) else os.urandom(16).hex()
 
 
 def trace_id_of(request_id: str) -> str:
-    """Return a request's id as logs and tasks carry it."""
+    """Return a request's id for logs and tasks."""
     return sha256(request_id.encode()).hexdigest()[:32] if "@" in request_id else request_id
 
 
 def _begin() -> None:
-    """Take the caller's `X-Request-Id` if it is a sane one, else make one."""
+    """Start the record of a request."""
     request_id = request_id_of(request.environ.get("HTTP_X_REQUEST_ID"))
     trace_id = trace_id_of(request_id)
-    _in_hand.set(Record(request_id=request_id, trace_id=trace_id, started_at=perf_counter()))
-    # From here on every line of this thread carries it, until its next request.
+    _current.set(Record(request_id=request_id, trace_id=trace_id, started_at=perf_counter()))
+    # Every log line of this thread carries the id until its next request.
     clear_contextvars()
     bind_contextvars(request_id=trace_id)
 
@@ -79,7 +79,7 @@ def _end(response: Response) -> Response:
 
 
 def _end_with_line(response: Response) -> Response:
-    kept, method, route, seconds = _count(response)
+    record, method, route, seconds = _count(response)
     if route not in _PROBES or response.status_code >= 400:
         _log.info(
             "request",
@@ -87,21 +87,21 @@ def _end_with_line(response: Response) -> Response:
             route=route,
             status=response.status_code,
             seconds=round(seconds, 6),
-            organization_id=kept.organization_id,
-            batch_id=kept.batch_id,
+            organization_id=record.organization_id,
+            batch_id=record.batch_id,
         )
     return response
 
 
 def _count(response: Response) -> tuple[Record, str, str, float]:
-    kept = record_in_hand()
-    response.headers["X-Request-Id"] = kept.request_id
+    record = current_record()
+    response.headers["X-Request-Id"] = record.request_id
     now = perf_counter()
-    seconds = now - kept.started_at
+    seconds = now - record.started_at
     rule = request.url_rule
-    # A method that no route takes is the caller's invention, as its path is.
+    # Without a route, the method may be invented as well.
     method, route = NO_ROUTE if rule is None else (request.method, rule.rule)
     count_request(method, route, response.status_code, seconds)
-    if kept.waiting_since is not None:
-        count_wait(response.status_code, now - kept.waiting_since)
-    return kept, method, route, seconds
+    if record.waiting_since is not None:
+        count_wait(response.status_code, now - record.waiting_since)
+    return record, method, route, seconds

@@ -11,7 +11,7 @@ from app.acceptance import Acceptance, Send
 from app.api import envelope
 from app.api.auth import caller, hash_of_key
 from app.api.body import json_bytes
-from app.api.record import record_in_hand
+from app.api.record import current_record
 from app.api.schemas import parse_issue_request
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
@@ -33,7 +33,7 @@ _log = logs.logger()
 def send() -> Response:
     """Answer 201 with every transaction, or 202 when asked to, or when the wait runs out."""
     wait_s = 0.0 if _wants_no_wait() else settings().wait_s
-    record = record_in_hand()
+    record = current_record()
     sent = send_path.process(_read_send(), wait_s=wait_s, request_id=record.trace_id)
     accepted = sent.acceptance
     record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id

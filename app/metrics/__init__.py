@@ -1,13 +1,13 @@
 """Metrics: what `GET /metrics` shows, and where each figure comes from (docs/decisions/0008, docs/observing.md).
 
-requests     what a web process counts of its requests
-work         what the workers count, read from Redis
-state        how things stand: the queue in PostgreSQL, the notes of sweep and audit in Redis
+requests     counted by each web process
+work         counted by the workers, read from Redis
+state        the queue in PostgreSQL, and the last sweep and audit as noted in Redis
 page         all of it as one text
 
-The web processes of one gunicorn count into the files of one directory: prometheus_client's multi-process mode.
-That library chooses the mode when it is imported, by the environment. So the directory is made here, before any
-module of this folder is imported: in gunicorn's master, whose processes inherit it.
+The web processes of one gunicorn count into files of one directory (prometheus_client's multi-process mode). The
+library reads the directory's name from the environment when it is imported. So gunicorn's master makes the directory
+here, before it imports any module of this folder, and its processes inherit it.
 """
 
 import atexit
@@ -16,16 +16,16 @@ import os
 import shutil
 import tempfile
 
-# New for every master, so that none shows what another one has counted. One that the environment names may be that
-# of a master which this one replaces.
+# New for every master, so that none shows another's counts. A directory named by the environment may belong to the
+# master that this one replaces.
 DIRECTORY = tempfile.mkdtemp(prefix="points-metrics-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = DIRECTORY
-# systemd cleans temporary folders of old files, but leaves out a directory that is locked.
+# systemd removes old temporary files, but not in a locked directory.
 fcntl.flock(os.open(DIRECTORY, os.O_RDONLY), fcntl.LOCK_SH)
 
 
 def _remove(made_by: int) -> None:
-    """Remove the directory at the end of the process that has made it; its children end first."""
+    """Remove the directory when the process that made it ends; its children end first."""
     if os.getpid() == made_by:
         shutil.rmtree(DIRECTORY, ignore_errors=True)
 

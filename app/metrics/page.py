@@ -1,4 +1,4 @@
-"""The page of `GET /metrics`: everything in the text form of Prometheus."""
+"""The text of `GET /metrics`, in the format of Prometheus."""
 
 import threading
 import time
@@ -16,12 +16,12 @@ from app.metrics.work import work
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-# Anybody may ask, so the servers are looked at no more often than this by each process.
-KEPT_S = 1.0
+# Anybody may ask, so each process reads the servers no more often than this.
+CACHED_S = 1.0
 
 
-class _Servers:
-    """The figures that lie in Redis and PostgreSQL. A server that is away takes its own with it, and no others."""
+class _ServerMetrics:
+    """The figures from Redis and PostgreSQL. A server that is away takes only its own figures with it."""
 
     def collect(self) -> Iterator[Metric]:
         client = process_redis.redis()
@@ -33,34 +33,34 @@ def _all_or_none(read: Callable[[], Iterator[Metric]]) -> list[Metric]:
     try:
         return list(read())
     except (RedisError, SQLAlchemyError):
-        return []  # Absent, which an alert can see, and not zero or stale.
+        return []  # An alert sees that they are absent; zero or old figures would mislead.
 
 
 class Page:
-    """The page, kept for a moment. One thread makes it anew; the others take what there is meanwhile."""
+    """The page, kept for `CACHED_S`. One thread renews it; meanwhile the others return the old text."""
 
     def __init__(self) -> None:
-        self._making = threading.Lock()
+        self._renewal = threading.Lock()
         self._text: bytes | None = None
         self._made_at = 0.0
 
     def text(self) -> bytes:
-        if not self._making.acquire(blocking=self._text is None):
-            assert self._text is not None, "only a page that is there is not waited for"
+        if not self._renewal.acquire(blocking=self._text is None):
+            assert self._text is not None, "without a page the lock is waited for"
             return self._text
         try:
-            if self._text is None or time.monotonic() - self._made_at > KEPT_S:
+            if self._text is None or time.monotonic() - self._made_at > CACHED_S:
                 self._text = _generate()
                 self._made_at = time.monotonic()
             return self._text
         finally:
-            self._making.release()
+            self._renewal.release()
 
 
 def _generate() -> bytes:
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=DIRECTORY)  # type: ignore[no-untyped-call]
-    registry.register(_Servers())
+    registry.register(_ServerMetrics())
     return generate_latest(registry)
 
 

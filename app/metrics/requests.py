@@ -1,4 +1,4 @@
-"""What a web process counts of its requests. It takes a few microseconds of each."""
+"""What a web process counts of its requests, at a few microseconds each."""
 
 import threading
 import time
@@ -10,30 +10,29 @@ from prometheus_client.multiprocess import mark_process_dead
 from app.connections import connections_in_use
 from app.settings import settings
 
-# A path that is no route, and bytes that are no request, share one name each: callers must not be
-# able to make new ones.
+# Method and route of an unknown path and of bytes that are not a request: callers must not be able to add label values.
 NO_ROUTE = ("other", "no route")
 
 _REQUESTS = Counter("points_requests", "Requests answered.", ("method", "route", "status"))
 _SECONDS = Histogram(
     "points_request_seconds",
-    "From the first line of our code to the answer, body and wait included.",
+    "Time from the first line of our code to the answer, with body and wait.",
     ("method", "route"),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60),
 )
 _WAIT_SECONDS = Histogram(
     "points_send_wait_seconds",
-    "From a batch accepted to its answer, by the status of the answer.",
+    "Time from an accepted batch to its answer, by the status of the answer.",
     ("status",),
     buckets=(0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60),
 )
 _CONNECTIONS = Gauge(
     "points_database_connections",
-    "Connections of the web processes: in use (looked at every second), and allowed.",
+    "Connections of the web processes: in use (updated every second), and allowed.",
     ("which",),
     multiprocess_mode="livesum",
 )
-_LOOK_EVERY_S = 1.0
+_UPDATE_EVERY_S = 1.0
 
 
 def count_request(method: str, route: str, status: int, seconds: float) -> None:
@@ -47,7 +46,7 @@ def count_wait(status: int, seconds: float) -> None:
     _wait_of(status).observe(seconds)
 
 
-# To look a metric up by its labels is the dear part of counting.
+# Cached, because the look-up by labels is the slow part of counting.
 @cache
 def _metrics_of(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
     return _REQUESTS.labels(method, route, str(status)), _SECONDS.labels(method, route)
@@ -59,9 +58,9 @@ def _wait_of(status: int) -> Histogram:
 
 
 def watch_connections() -> None:
-    """Keep the figures of this process's connections up to date, from a thread. Call it after the fork.
+    """Start a thread that keeps the figures of this process's connections up to date. Call it after the fork.
 
-    A thread, because any process may answer for all of them, and can read only what the others have written.
+    Any process may show the figures of all, and it can read only what the others have written.
     """
     _CONNECTIONS.labels("allowed").set(settings().database_connections_max)
     threading.Thread(target=_watch_connections, name="connections", daemon=True).start()
@@ -71,9 +70,9 @@ def _watch_connections() -> None:
     in_use = _CONNECTIONS.labels("in_use")
     while True:
         in_use.set(connections_in_use())
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_UPDATE_EVERY_S)
 
 
 def forget_connections_of(pid: int) -> None:
-    """Drop the figures of a dead process's connections; call it in the master. What the process has counted stays."""
+    """Drop the figures of a dead process's connections; call it in the master. The process's counts stay."""
     mark_process_dead(pid)  # type: ignore[no-untyped-call]

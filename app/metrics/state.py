@@ -1,4 +1,4 @@
-"""How things stand: the queue as PostgreSQL knows it, and what sweep and audit have noted in Redis."""
+"""The present state: the queue in PostgreSQL and the broker, and the last sweep and audit as noted in Redis."""
 
 from collections.abc import Iterator
 
@@ -11,14 +11,14 @@ from app.ledger.queued import count_queued
 from app.queue_state import messages_waiting
 from app.settings import settings
 
-# A look at the queue is an index scan. One that takes longer than this is given up.
-_LOOK_TIMEOUT_S = 1.0
+# Time limit of counting the queue, which is an index scan.
+_COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how many batches are queued, and for how long the oldest has been.
+    """Yield the number of queued batches, and the age of the oldest.
 
-    On a connection of its own: a pool that is used up is just what the figures shall tell about.
+    It opens its own connection, since the figures matter most when the pool is exhausted.
 
     Raises:
         SQLAlchemyError: PostgreSQL is out of reach, or too slow.
@@ -26,7 +26,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
-            wait_at_most(connection, _LOOK_TIMEOUT_S)
+            wait_at_most(connection, _COUNT_TIMEOUT_S)
             queued = count_queued(connection)
     finally:
         engine.dispose()
@@ -37,24 +37,22 @@ def queue() -> Iterator[GaugeMetricFamily]:
     )
     yield GaugeMetricFamily(
         "points_oldest_queued_seconds",
-        "For how long the oldest queued batch has been queued; 0 when none is.",
+        "Age of the oldest queued batch; 0 when none is queued.",
         value=queued.oldest_s or 0,
     )
 
 
 def broker() -> Iterator[GaugeMetricFamily]:
-    """Yield the messages that wait in the broker, or nothing while it is out of reach."""
+    """Yield the number of messages that wait in the broker, or nothing while it is out of reach."""
     messages = messages_waiting()
     if messages is not None:
         yield GaugeMetricFamily(
-            "points_broker_messages", "Messages in the broker that wait for a worker.", value=messages
+            "points_broker_messages", "Messages in the broker, waiting for a worker.", value=messages
         )
 
 
 def notes(client: Redis) -> Iterator[GaugeMetricFamily]:
-    """Yield when a sweep last ran, and what the last audit said.
-
-    A figure that nobody has noted yet is absent.
+    """Yield when a sweep last ran, and the result of the last audit; nothing for what has not run yet.
 
     Raises:
         RedisError: Redis is out of reach.
@@ -67,5 +65,5 @@ def notes(client: Redis) -> Iterator[GaugeMetricFamily]:
         yield GaugeMetricFamily(
             "points_last_audit_timestamp_seconds", "When an audit last ended.", value=audit.ended_at
         )
-        yield GaugeMetricFamily("points_audit_seconds", "What the last audit took.", value=audit.seconds)
+        yield GaugeMetricFamily("points_audit_seconds", "How long the last audit took.", value=audit.seconds)
         yield GaugeMetricFamily("points_audit_breaches", "Breaches that the last audit found.", value=audit.breaches)

@@ -1,4 +1,4 @@
-"""What the workers of all machines have counted (app/counters.py), as Prometheus shows it."""
+"""The counts of the workers on all machines (app/counters.py), as Prometheus shows them."""
 
 import itertools
 from collections.abc import Iterator, Mapping

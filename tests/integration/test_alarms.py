@@ -42,7 +42,7 @@ def test_the_queue_is_shown_by_its_length_and_by_its_age() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_a_look_at_the_queue_that_takes_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "_LOOK_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(state, "_COUNT_TIMEOUT_S", 0.1)
     with transaction() as holder:
         holder.exec_driver_sql("LOCK TABLE batches")
         began = time.monotonic()

@@ -55,7 +55,7 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
             with suppress(Exception):
                 work()
 
-    monkeypatch.setattr(waiting, "_for_ever", until_over)
+    monkeypatch.setattr(waiting, "_repeat", until_over)
     # The service's own Celery app keeps the broker that it was first used with in this process.
     with ThreadPoolExecutor(40) as pool, Celery(set_as_current=False, amqp=queue._Protocol) as app:
         app.add_defaults(queue._configuration)

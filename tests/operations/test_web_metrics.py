@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.local import ports
-from app.metrics.page import KEPT_S
+from app.metrics.page import CACHED_S
 from tests.deadline import until
 from tests.operations.deployment import STARTED_IN_S, deployment, is_ready
 
@@ -40,7 +40,7 @@ def test_no_count_falls_when_a_web_process_dies_and_no_master_shows_what_another
         until(of_two_processes, within_s=STARTED_IN_S)
         ask(port, times=20)
         until(lambda: shown(_REQUESTS) == 20)
-        time.sleep(KEPT_S)  # Until no process still shows the page that it made before these requests.
+        time.sleep(CACHED_S)  # Until no process still shows the page that it made before these requests.
 
         before = {process.pid for process in psutil.Process(web.pid).children()}
         os.kill(min(before), signal.SIGKILL)

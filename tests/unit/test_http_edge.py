@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.api.record import record_in_hand
+from app.api.record import current_record
 from tests.unit.answers import AUTHORIZED, data_of, errors_of
 from tests.unit.conftest import Calling
 
@@ -161,5 +161,5 @@ def test_an_id_with_an_address_in_it_is_logged_as_its_hash(client: FlaskClient) 
     for given in ("ann@example.com", "ann"):
         with client:
             assert client.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
-            traced.append(record_in_hand().trace_id)
+            traced.append(current_record().trace_id)
     assert traced == [sha256(b"ann@example.com").hexdigest()[:32], "ann"]

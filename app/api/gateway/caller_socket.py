@@ -1,4 +1,4 @@
-"""A caller's connection: however slowly the caller sends or reads, no thread waits for it for ever."""
+"""A caller's connection with time limits: a caller that sends or reads too slowly is disconnected."""
 
 import errno
 import socket
@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-# A caller has this long to send a request; 8 MiB in that time is a slow line.
+# Time limit for a request to arrive; a slow line sends 8 MiB in it.
 READ_S = 20.0
-# A caller that reads nothing of its answer is waited for this long at a time, and one that reads slower than this is
-# given up at last: then the 2.5 MB of 10,000 transactions may take two minutes.
+# A caller is disconnected if it reads nothing for 30 s, or is slower than 20 kB/s (two minutes for the 2.5 MB of
+# 10,000 transactions).
 _STALLED_S = 30.0
 _SLOWEST_BYTES_PER_S = 20_000
 
@@ -17,10 +17,10 @@ _Result = TypeVar("_Result")
 
 
 class CallerSocket(socket.socket):
-    """A connection whose bytes are received until the moment `read_until`, and sent as fast as is asked above.
+    """A socket that receives until `read_until` (`time.monotonic`), and sends within the limits above.
 
-    The error of a caller that is too slow is that of one that has reset the connection, which gunicorn and the
-    application expect.
+    A caller that is too slow raises the same error as one that has reset the connection: gunicorn and the application
+    handle that one.
     """
 
     read_until = 0.0
@@ -29,7 +29,7 @@ class CallerSocket(socket.socket):
         return self._until(self.read_until, super().recv, size, flags)
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        # Python's own has one limit for however much there is to send.
+        # Python's own `sendall` has one time limit, whatever the size.
         unsent = memoryview(data)
         deadline = time.monotonic() + _STALLED_S + len(unsent) / _SLOWEST_BYTES_PER_S
         while unsent:

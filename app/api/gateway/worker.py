@@ -1,4 +1,4 @@
-"""The web process below the application: its log, callers that are slow, and what never becomes a request."""
+"""gunicorn's worker as we need it: its log, slow callers, and bytes that are not a request."""
 
 import contextlib
 import logging
@@ -21,9 +21,9 @@ from app.errors import Faults
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings
 
-# Of a body that nobody wanted to read, so many times the limit of bodies is read and thrown away.
+# An unread body is read and thrown away, up to this many times the limit of a body.
 _DISCARDED_BODIES = 4
-# A caller whose connection ends with its answer has this long to read it and to close its side.
+# After the last answer of a connection, the caller has this long to read it and to close its side.
 _LINGER_S = 2.0
 
 _log = logs.logger()
@@ -34,10 +34,10 @@ class _TwiceError(ParseException):
 
 
 class GatewayLogger(Logger):
-    """gunicorn's log, without handlers of its own: its lines go the way of all others."""
+    """gunicorn's log, which writes its lines through `app.logs`."""
 
     def setup(self, cfg: Any) -> None:
-        self.error_log = logging.getLogger("gunicorn")  # By its own name, good news would say “error”.
+        self.error_log = logging.getLogger("gunicorn")  # Its own name is gunicorn.error, even for good news.
         super().setup(cfg)
         logs.configure("web", log_format=settings().log_format)
         for name, meant in misspelt_settings():
@@ -48,19 +48,18 @@ class GatewayLogger(Logger):
 
 
 class GatewayWorker(ThreadWorker):
-    """gunicorn's thread worker: no caller holds it up for ever, and whatever it answers is in the envelope.
+    """gunicorn's thread worker, with time limits for callers and every answer in the envelope.
 
-    gunicorn has no setting or hook for either, so this is what we use of its inside. Four methods are overridden:
-    `handle`, with which a thread takes a request from a connection; `handle_request`, which answers it; `handle_error`,
-    which answers what is none; and `finish_request`, which the main thread calls at the end. They use the `sock`,
-    `data_ready` and `close` of a connection, and `nr_conns`, how many there are.
+    gunicorn has no setting or hook for either, so four of its methods are overridden: `handle` (a thread takes a
+    request from a connection), `handle_request` (answers it), `handle_error` (answers what is not a request) and
+    `finish_request` (the main thread, at the end). They use a connection's `sock`, `data_ready` and `close`, and the
+    number of connections, `nr_conns`.
     """
 
     def handle(self, conn: Any) -> Any:
         """Take one request from a connection, and close the connection if it was the last.
 
-        gunicorn would close it in the main thread, which waits up to two seconds for the caller to close its side,
-        and everybody else waits with it.
+        gunicorn would close it in the main thread, and block every caller for up to two seconds.
         """
         if type(conn.sock) is socket:
             conn.sock = CallerSocket(fileno=conn.sock.detach())
@@ -69,12 +68,12 @@ class GatewayWorker(ThreadWorker):
         kept = super().handle(conn)
         if not kept:
             conn.sock.read_until = time.monotonic() + _LINGER_S
-            with contextlib.suppress(OSError):  # It has been closed already.
+            with contextlib.suppress(OSError):  # Already closed.
                 conn.close(graceful=True)
         return kept
 
     def finish_request(self, conn: Any, fs: Any) -> None:
-        """Keep a connection for its next request; one that was closed is only counted."""
+        """Keep a connection for its next request; for a closed one only correct the count."""
         if conn.sock.fileno() == -1:
             self.nr_conns -= 1
         else:
@@ -83,7 +82,7 @@ class GatewayWorker(ThreadWorker):
     def handle_request(self, req: Any, conn: Any) -> bool:
         """Answer a request, and read what the application left of its body.
 
-        Many callers write all of a body before they read: were the connection closed under them, they would see that,
+        Many callers write the whole body before they read. If we closed the connection first, they would see an error
         and not the answer.
         """
         # WSGI would make one value of them: another key. gunicorn writes the names so.
@@ -93,20 +92,20 @@ class GatewayWorker(ThreadWorker):
         return _discard(req.body) and kept
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Answer 400 to bytes that are no request, and 500 to a fault below the application.
+        """Answer 400 to bytes that are not a request, and 500 to a fault in the server itself.
 
-        gunicorn's own answer is a page of HTML, and its line in the log may hold an address.
+        gunicorn would answer with HTML, and could log an e-mail address.
         """
         clear_contextvars()
         request_id = request_id_of(None if req is None else dict(req.headers).get("X-REQUEST-ID"))
-        told = {"request_id": trace_id_of(request_id), **logs.kind_of(exc)}
+        fields = {"request_id": trace_id_of(request_id), **logs.kind_of(exc)}
         if isinstance(exc, ParseException):
             status, faults = HTTPStatus.BAD_REQUEST, self._faults(exc)
-            _log.warning("not_a_request", status=status.value, **told)
+            _log.warning("not_a_request", status=status.value, **fields)
         else:
             sentence = f"Something went wrong on our side. Quote the request id {request_id} when you report it."
             status, faults = HTTPStatus.INTERNAL_SERVER_ERROR, {"service": [sentence]}
-            _log.error("request_failed", places=logs.places_of(exc.__traceback__), **told)
+            _log.error("request_failed", places=logs.places_of(exc.__traceback__), **fields)
         count_request(*NO_ROUTE, status.value, 0.0)
         with contextlib.suppress(OSError):  # The caller was gone before it could be answered.
             client.sendall(_answer(status, faults, request_id))
@@ -125,12 +124,12 @@ class GatewayWorker(ThreadWorker):
 
 
 def _discard(body: Any) -> bool:
-    """Read a body to its end; tell whether another request may follow it."""
+    """Read a body to its end; return whether another request may follow."""
     remaining = _DISCARDED_BODIES * settings().body_bytes_max
     try:
         while remaining > 0 and (piece := body.read(65_536)):
             remaining -= len(piece)
-    except (ParseException, OSError):  # Where the next request begins is unknown.
+    except (ParseException, OSError):  # The start of the next request is unknown.
         return False
     return remaining > 0
 

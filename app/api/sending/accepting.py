@@ -1,4 +1,4 @@
-"""Accepting: the sends of this process that wait to be accepted share one statement and one commit."""
+"""Accepting: the waiting sends of one process are accepted by one statement and one commit."""
 
 import threading
 import time
@@ -14,15 +14,15 @@ from app.api.sending.drains import Job
 from app.batches import QUEUED
 from app.database import is_away, single_statement
 
-# A group's statement stays short, and its failure harms few.
+# Limits keep the statement short, and its failure affects few.
 _GROUP_SENDS_MAX = 64
 _GROUP_RECIPIENTS_MAX = 10_000
-# Callers who were answered together send again within this time, and are accepted together again.
-_LINGER_S = 0.001
+# Callers who were answered together usually send again within this time.
+_AWAIT_MORE_STEP_S = 0.001
 
 
 class _Member:
-    """A send that waits to be accepted; woken when it has an outcome or may take the turn."""
+    """A send that waits to be accepted. `woken` is set when it has an outcome, or may accept the next group."""
 
     __slots__ = ("outcome", "recipients", "request_id", "send", "woken")
 
@@ -35,33 +35,34 @@ class _Member:
 
 
 class Accepting:
-    """The sends of one process that are not accepted yet, in the order in which they came.
+    """The sends of one process that are not accepted yet, in order of arrival.
 
-    Whoever holds the turn accepts all that wait and asks for their drains; those who come meanwhile are the next group.
+    The thread that holds `_group_lock` accepts all waiting sends as one group, and asks for their drains. Sends that
+    arrive meanwhile form the next group.
     """
 
     def __init__(self, ask: Callable[[Job], None]) -> None:
         self._ask = ask
         self._waiting: deque[_Member] = deque()
-        self._turn = threading.Lock()
-        self._lingers = False
+        self._group_lock = threading.Lock()
+        self._last_group_had_several = False
 
     def accept(self, send: Send, request_id: str) -> Acceptance:
-        """Have a send accepted, together with the others that wait, and its drain asked for.
+        """Accept a send, together with the others that wait, and ask for its drain.
 
         Raises:
-            PointsError: it is not accepted.
-            SQLAlchemyError: PostgreSQL is away; whether it was accepted may be unknown.
+            PointsError: the send is not accepted.
+            SQLAlchemyError: PostgreSQL is away; whether the send was accepted may be unknown.
         """
         member = _Member(send, request_id)
         self._waiting.append(member)
         while member.outcome is None:
-            if self._turn.acquire(blocking=False):
+            if self._group_lock.acquire(blocking=False):
                 group: list[_Member] = []
                 try:
                     group = self._accept_group()
                 finally:
-                    self._turn.release()
+                    self._group_lock.release()
                     self._wake_next()
                 self._ask_for_drains(group)
             else:
@@ -72,20 +73,20 @@ class Accepting:
         return member.outcome
 
     def _accept_group(self) -> list[_Member]:
-        self._linger()
+        self._await_more()
         group = self._next_group()
         outcomes: Sequence[Acceptance | Exception] = [RuntimeError("The group was not accepted.")] * len(group)
         try:
             outcomes = accept_together([member.send for member in group])
-        finally:  # Whatever happens, no member waits for ever.
+        finally:  # Also after an error, or members would wait without end.
             for member, outcome in zip(group, outcomes, strict=True):
                 member.outcome = outcome
                 member.woken.set()
-            self._lingers = len(group) > 1
+            self._last_group_had_several = len(group) > 1
         return group
 
     def _ask_for_drains(self, group: Sequence[_Member]) -> None:
-        """Ask once for each organization of a group, in the name of its newest batch."""
+        """Ask for one drain for each organization of a group, naming its newest batch."""
         jobs = {
             member.outcome.organization_id: Job(
                 member.outcome.organization_id, member.outcome.batch_id, member.recipients, member.request_id
@@ -96,12 +97,12 @@ class Accepting:
         for job in jobs.values():
             self._ask(job)
 
-    def _linger(self) -> None:
-        """After a group of several, wait for more as long as more keep coming."""
+    def _await_more(self) -> None:
+        """After a group of several, wait while more sends arrive."""
         seen = 0
-        while self._lingers and seen < len(self._waiting) < _GROUP_SENDS_MAX:
+        while self._last_group_had_several and seen < len(self._waiting) < _GROUP_SENDS_MAX:
             seen = len(self._waiting)
-            time.sleep(_LINGER_S)
+            time.sleep(_AWAIT_MORE_STEP_S)
 
     def _next_group(self) -> list[_Member]:
         group: list[_Member] = []
@@ -114,13 +115,13 @@ class Accepting:
         return group
 
     def _wake_next(self) -> None:
-        """Wake the oldest send that waits. Call it once the turn is free: one that comes later takes it by itself."""
+        """Wake the oldest waiting send. Call it after releasing `_group_lock`: later sends take the lock themselves."""
         with suppress(IndexError):
             self._waiting[0].woken.set()
 
 
 def accept_together(sends: Sequence[Send]) -> list[Acceptance | Exception]:
-    """Accept a group and return what became of each send; one that breaks the statement harms only itself."""
+    """Accept a group and return each send's outcome. A send that makes the statement fail does not harm the others."""
     if not sends:
         return []
     try:
@@ -130,7 +131,7 @@ def accept_together(sends: Sequence[Send]) -> list[Acceptance | Exception]:
         if len(sends) == 1 or is_away(error):
             return [error] * len(sends)
         return _accept_one_by_one(sends)
-    # None: another request took the idempotency key in the same moment, and its batch is there now.
+    # None: another request took the idempotency key at the same moment. Its batch exists now, so ask again.
     return [outcome or accept_together([send])[0] for send, outcome in zip(sends, outcomes, strict=True)]
 
 
@@ -139,6 +140,6 @@ def _accept_one_by_one(sends: Sequence[Send]) -> list[Acceptance | Exception]:
     for send in sends:
         outcomes += accept_together([send])
         last = outcomes[-1]
-        if isinstance(last, Exception) and is_away(last):  # The others would each wait for the same time limit.
+        if isinstance(last, Exception) and is_away(last):  # Each of the others would wait for the same timeout.
             return outcomes + [last] * (len(sends) - len(outcomes))
     return outcomes

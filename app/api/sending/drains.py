@@ -1,18 +1,18 @@
-"""Asking for drains: at most one message an organization is on its way, from all processes together."""
+"""Asking for drains: all web processes together keep at most one message an organization on its way."""
 
 import time
 from typing import NamedTuple
 
 from app import hints, logs, queue
 
-# Each attempt at a broker that is away costs its time limit.
+# How long to leave a broker alone after it failed, since each attempt costs its timeout.
 _BROKER_AWAY_S = 1.0
 
 _log = logs.logger()
 
 
 class Job(NamedTuple):
-    """The batch that a message names, for those who watch the jobs; its drain takes all that is queued."""
+    """The batch that a message names, shown in Flower and the logs. The drain takes everything that is queued."""
 
     organization_id: int
     batch_id: int
@@ -27,7 +27,7 @@ class Drains:
         self._broker_away_until = 0.0
 
     def ask(self, job: Job) -> None:
-        """Ask for a drain that issues this batch, unless one is requested that has still to look at the queue.
+        """Ask for a drain that issues this batch, unless a requested one will still look at the queue.
 
         Never fails: the batch is accepted, and the sweep brings what no message does.
         """
@@ -38,11 +38,11 @@ class Drains:
 
 
 def _submit(job: Job) -> bool:
-    """Send a message; tell whether the broker took it."""
+    """Send a message; return whether the broker took it."""
     try:
         return queue.submit(
             job.organization_id, batch_id=job.batch_id, recipients=job.recipients, request_id=job.request_id
         )
-    except Exception as error:  # noqa: BLE001  # No fault of a broker may fail a caller whose batch is accepted.
+    except Exception as error:  # noqa: BLE001  # The batch is accepted: no error of the broker may fail its caller.
         _log.error("message_not_sent", organization_id=job.organization_id, **logs.kind_of(error))
         return False

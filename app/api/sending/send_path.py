@@ -1,4 +1,4 @@
-"""The send path: accept → ask for a drain → wait → the committed rows."""
+"""The send path: accept → ask for a drain → wait → read the committed rows."""
 
 import time
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _log = logs.logger()
 
 
 class Sent(NamedTuple):
-    """A send's acceptance, when that was (`perf_counter`), and the rows of its batch if they were read with others."""
+    """A send's acceptance, its moment (`perf_counter`), and the rows of its batch if they are already read."""
 
     acceptance: Acceptance
     accepted_at: float
@@ -35,12 +35,12 @@ class SendPath:
         self._slots = WaitSlots()
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
-        """Accept a send and wait until its batch is final, at most `wait_s`, or not at all when too many wait.
+        """Accept a send, then wait for its final batch: at most `wait_s` seconds, and not at all if too many wait.
 
-        `request_id` goes with the message, for those who read the logs.
+        `request_id` goes with the message into the workers' logs.
 
         Raises:
-            PointsError: it is not accepted: a bad key, a reused idempotency key, an organization that may not issue.
+            PointsError: not accepted: a bad key, a reused idempotency key, an organization that may not issue.
             SQLAlchemyError: PostgreSQL is away; whether the send was accepted may be unknown.
         """
         deadline = time.monotonic() + wait_s
@@ -72,7 +72,7 @@ class SendPath:
 
 
 def _note_use(api_key_id: int) -> None:
-    """Note that a key was used. What is accepted stays accepted, whatever becomes of the note."""
+    """Note that a key was used. If that fails, the send is accepted all the same."""
     try:
         with transaction() as connection:
             api_keys.note_use(connection, api_key_id)

@@ -1,7 +1,7 @@
-"""Wait slots: how many sends of one process may wait for their batch at once.
+"""Wait slots: the limit of sends that wait for their batch at once in one process.
 
-Each holds a thread. Without a limit, an organization whose batches are held up (its row is locked, no worker
-runs) would hold every thread, and no other request would be answered, not even `/healthz`.
+Each waiting send holds a thread. Without a limit, one organization whose batches are stuck (its row is locked, or no
+worker runs) would hold every thread, and no other request would be answered, not even `/healthz`.
 """
 
 import threading
@@ -9,11 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Threads of a process; one is started only when a request comes and none is idle.
+# Upper limit of threads; a thread is started only when a request arrives and none is idle.
 THREADS = 384
-# The other threads are for requests that do not wait.
 WAITING_SENDS_MAX = 320
-# One organization leaves slots to the others.
 WAITING_SENDS_OF_AN_ORGANIZATION_MAX = 256
 
 
@@ -26,7 +24,7 @@ class WaitSlots:
 
     @contextmanager
     def slot(self, organization_id: int) -> Iterator[bool]:
-        """Hold a slot for the time of the block; give False if none is free."""
+        """Hold a slot for the block; yield False if none is free."""
         with self._lock:
             is_free = (
                 self._taken.total() < WAITING_SENDS_MAX

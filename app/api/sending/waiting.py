@@ -1,7 +1,7 @@
-"""Waiting for batches: a request is woken by a hint, or by one shared look at the rows every 250 ms.
+"""Waiting for batches: a hint wakes a request, and so does one shared poll of the rows every 250 ms.
 
-A waiting request holds a thread and no database connection. The row decides: a hint that is lost costs a
-quarter of a second, and a hint that is wrong costs nothing.
+A waiting request holds a thread and no database connection. Only the row decides: a lost hint costs a quarter of a
+second, and a wrong hint costs nothing.
 """
 
 import threading
@@ -17,11 +17,11 @@ from app.batches import BatchRow, TransactionRow
 from app.database import single_statement
 
 POLL_EVERY_S = 0.25
-_TRY_AGAIN_AFTER_S = 1.0
-# Batches of up to this many recipients are read together; the request of a larger one reads it by itself.
+_RETRY_AFTER_S = 1.0
+# Batches of up to this many recipients are read together; a larger batch is read by its own request.
 _READ_TOGETHER_MAX = 100
-# Hints can come before the request that waits for them: more than a busy process hears meanwhile.
-_REMEMBERED_MAX = 2_000
+# A hint may arrive before its request waits. A busy process hears fewer than this in that time.
+_RECENT_HINTS_MAX = 2_000
 
 _log = logs.logger()
 
@@ -29,7 +29,7 @@ Rows = tuple[BatchRow, list[TransactionRow]]
 
 
 class Waiter:
-    """One request that waits for a batch of `recipients`. `rows` are read for it when the batch is small."""
+    """One request that waits for a batch of `recipients`. `rows` are set if the batch is small."""
 
     __slots__ = ("is_final", "recipients", "rows")
 
@@ -40,25 +40,25 @@ class Waiter:
 
 
 class Waiting:
-    """The requests of one process that wait, by batch. Its two threads run once `start` was called."""
+    """The waiting requests of one process, by batch. `start` starts its two threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
-        self._heard: dict[int, None] = {}
-        self._somebody_waits = threading.Event()
+        self._recent_hints: dict[int, None] = {}
+        self._has_waiters = threading.Event()
         self._not_started: list[Callable[[], None]] = [self._poll, self._listen]
 
     @contextmanager
     def waiter(self, batch_id: int, recipients: int) -> Iterator[Waiter]:
-        """Register a waiter for the block. A hint that came before is remembered."""
+        """Register a waiter for the block. Hints that came earlier count too."""
         waiter = Waiter(recipients)
         with self._lock:
             self._waiters.setdefault(batch_id, []).append(waiter)
-            was_heard = batch_id in self._heard
-        self._somebody_waits.set()
+            had_hint = batch_id in self._recent_hints
+        self._has_waiters.set()
         try:
-            if was_heard:
+            if had_hint:
                 self._wake([batch_id])
             yield waiter
         finally:
@@ -68,14 +68,14 @@ class Waiting:
                     del self._waiters[batch_id]
 
     def start(self) -> None:
-        """See that the threads run. At first use and not at import: a thread does not survive a fork."""
+        """Start the threads that do not run yet. Call it after the fork: threads do not survive one."""
         with self._lock:
             while self._not_started:
                 work = self._not_started[-1]
-                thread = threading.Thread(target=_for_ever, args=(work,), name=f"waiting{work.__name__}", daemon=True)
+                thread = threading.Thread(target=_repeat, args=(work,), name=f"waiting{work.__name__}", daemon=True)
                 try:
                     thread.start()
-                except RuntimeError as error:  # The system has no thread left: the next send tries again.
+                except RuntimeError as error:  # No thread left in the system: the next send tries again.
                     _log_failed(work, error)
                     return
                 self._not_started.pop()
@@ -84,29 +84,29 @@ class Waiting:
         try:
             for batch_ids in hints.listen():
                 if batch_ids:
-                    self._hear(batch_ids)
+                    self._on_hint(batch_ids)
         except RedisError as error:
             _log.warning("hints_out_of_reach", **logs.kind_of(error))
-            time.sleep(_TRY_AGAIN_AFTER_S)
+            time.sleep(_RETRY_AFTER_S)
 
-    def _hear(self, batch_ids: Sequence[int]) -> None:
+    def _on_hint(self, batch_ids: Sequence[int]) -> None:
         with self._lock:
-            self._heard.update(dict.fromkeys(batch_ids))
-            while len(self._heard) > _REMEMBERED_MAX:
-                del self._heard[next(iter(self._heard))]
+            self._recent_hints.update(dict.fromkeys(batch_ids))
+            while len(self._recent_hints) > _RECENT_HINTS_MAX:
+                del self._recent_hints[next(iter(self._recent_hints))]
         self._wake(batch_ids)
 
     def _poll(self) -> None:
-        self._somebody_waits.wait()
+        self._has_waiters.wait()
         time.sleep(POLL_EVERY_S)
         with self._lock:
             pending = list(self._waiters)
             if not pending:
-                self._somebody_waits.clear()
+                self._has_waiters.clear()
         self._wake(pending)
 
     def _wake(self, batch_ids: Iterable[int]) -> None:
-        """Wake the waiters of those of these batches that are final; the next look finds what this one cannot read."""
+        """Wake the waiters of those batches that are final. After a failed read, the next poll finds them."""
         with self._lock:
             awaited = {batch_id: list(self._waiters[batch_id]) for batch_id in batch_ids if batch_id in self._waiters}
         small = [batch_id for batch_id, waiters in awaited.items() if waiters[0].recipients <= _READ_TOGETHER_MAX]
@@ -133,14 +133,14 @@ def _final_among(batch_ids: Sequence[int]) -> list[int]:
         return batches.final_among(connection, batch_ids)
 
 
-def _for_ever(work: Callable[[], None]) -> None:
-    """Repeat one thread's work; no error ends it."""
+def _repeat(work: Callable[[], None]) -> None:
+    """Repeat the work of a thread. Errors are logged and do not end it."""
     while True:
         try:
             work()
         except Exception as error:  # noqa: BLE001
             _log_failed(work, error)
-            time.sleep(_TRY_AGAIN_AFTER_S)
+            time.sleep(_RETRY_AFTER_S)
 
 
 def _log_failed(work: Callable[[], None], error: Exception) -> None:
