@@ -25,12 +25,38 @@ from app.settings import misspelt_settings, settings
 _DISCARDED_BODIES = 4
 # A caller whose connection ends with its answer has this long to read it and to close its side.
 _LINGER_S = 2.0
+# As gunicorn writes the names of headers.
+_KEY_HEADER, _NEARLY_KEY_HEADER = "IDEMPOTENCY-KEY", {"IDEMPOTENCYKEY", "XIDEMPOTENCYKEY"}
 
 _log = logs.logger()
 
 
-class _TwiceError(ParseException):
-    """A header that must be sent once came several times."""
+class _KeyHeaderError(ParseException):
+    """The idempotency key came in a way that would have it overlooked, or taken for another."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+def require_clear_names(request: Any) -> None:
+    """Leave only headers whose names cannot be mistaken: WSGI makes one name of `A-B` and `A_B`.
+
+    Args:
+        request: gunicorn's, whose `headers` are pairs of a name in capitals and a value.
+
+    Raises:
+        _KeyHeaderError: the idempotency key comes several times, or under a name that is nearly its own. Overlooked,
+            a send would be paid again when it is repeated.
+    """
+    names = [name for name, _ in request.headers]
+    for name in names:
+        if name != _KEY_HEADER and name.replace("_", "").replace("-", "") in _NEARLY_KEY_HEADER:
+            raise _KeyHeaderError(f"The header must be spelled Idempotency-Key, but it is spelled {name.title()}.")
+    # WSGI would make one value of them: another key.
+    if names.count(_KEY_HEADER) > 1:
+        raise _KeyHeaderError("The Idempotency-Key must be sent once, but came several times.")
+    request.headers = [header for header in request.headers if "_" not in header[0]]
 
 
 class GatewayLogger(Logger):
@@ -86,9 +112,6 @@ class GatewayWorker(ThreadWorker):
         Many callers write all of a body before they read: were the connection closed under them, they would see that,
         and not the answer.
         """
-        # WSGI would make one value of them: another key. gunicorn writes the names so.
-        if sum(name == "IDEMPOTENCY-KEY" for name, _ in req.headers) > 1:
-            raise _TwiceError
         kept = super().handle_request(req, conn)
         return _discard(req.body) and kept
 
@@ -113,8 +136,8 @@ class GatewayWorker(ThreadWorker):
 
     def _faults(self, error: ParseException) -> Faults:
         """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
-        if isinstance(error, _TwiceError):
-            return {"idempotency_key": ["The Idempotency-Key must be sent once, but came several times."]}
+        if isinstance(error, _KeyHeaderError):
+            return {"idempotency_key": [error.sentence]}
         sentence = "The bytes sent are not a well-formed HTTP request."
         if isinstance(error, LimitRequestLine):
             sentence = f"The request line must have at most {self.cfg.limit_request_line} bytes, but has more."
