@@ -119,6 +119,26 @@ def test_what_is_no_request_is_found_in_the_log_by_the_id_that_its_answer_carrie
     until(lambda: bool(lines(service, "not_a_request", f"request_id={logged}")), within_s=_SEEN_WITHIN_S)
 
 
+_FAULTS = [b"bad header\r\n", b"Idempotency_Key: a\r\n", b"Content-Length: -1\r\n"]
+
+
+@pytest.mark.parametrize("line", _FAULTS, ids=["no header", "the name of a header", "a length"])
+def test_a_caller_of_http_1_0_gets_no_chunks_even_for_what_is_no_request(service: Service, line: bytes) -> None:
+    answer = exchange(service.port, b"GET /v1/batches HTTP/1.0\r\n" + line + b"\r\n")
+    assert (answer.status, answer.version, answer.rest) == (400, 10, b"")
+    assert "Transfer-Encoding" not in answer.headers
+    assert int(answer.headers["Content-Length"]) == len(answer.body)
+    assert json.loads(answer.body)["success"] is False
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@pytest.mark.parametrize("line", _FAULTS, ids=["no header", "the name of a header", "a length"])
+def test_a_head_that_is_no_request_gets_no_body(service: Service, line: bytes, version: bytes) -> None:
+    answer = exchange(service.port, b"HEAD /v1/batches HTTP/%b\r\nHost: x\r\n%b\r\n" % (version, line))
+    assert (answer.status, answer.body, answer.rest) == (400, b"", b"")
+    assert "Transfer-Encoding" not in answer.headers
+
+
 def test_what_is_no_request_is_counted(service: Service) -> None:
     def counted() -> float:
         figure = re.escape('points_requests_total{method="other",route="no route",status="400"} ')

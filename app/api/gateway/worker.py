@@ -91,6 +91,7 @@ class GatewayWorker(ThreadWorker):
         if type(conn.sock) is socket:
             conn.sock = CallerSocket(fileno=conn.sock.detach())
         conn.sock.read_until = time.monotonic() + READ_S
+        conn.sock.beginning = b""
         conn.data_ready = True  # Else gunicorn waits for it elsewhere, with a file more for each silent caller.
         kept = super().handle(conn)
         if not kept:
@@ -132,7 +133,7 @@ class GatewayWorker(ThreadWorker):
             _log.error("request_failed", places=logs.places_of(exc.__traceback__), **told)
         count_request(*NO_ROUTE, status.value, 0.0)
         with contextlib.suppress(OSError):  # The caller was gone before it could be answered.
-            client.sendall(_answer(status, faults, request_id))
+            client.sendall(_answer(status, faults, request_id, client.beginning))
 
     def _faults(self, error: ParseException) -> Faults:
         """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
@@ -158,17 +159,28 @@ def _discard(body: Any) -> bool:
     return remaining > 0
 
 
-def _answer(status: HTTPStatus, faults: Faults, request_id: str) -> bytes:
-    """Return an error in the envelope as it is sent, with the headers that the interface document gives a 400."""
+def _answer(status: HTTPStatus, faults: Faults, request_id: str, beginning: bytes) -> bytes:
+    """Return an error in the envelope as it is sent, with the headers that the interface document gives a 400.
+
+    A caller of HTTP/1.0 knows no chunks (RFC 9112, 6.1), and a HEAD is answered with the head alone (RFC 9110, 9.3.2).
+    """
+    line = beginning.partition(b"\n")[0].rstrip(b"\r")
+    version = "1.0" if line.endswith(b" HTTP/1.0") else "1.1"
+    is_head = line.startswith(b"HEAD ")
     body = envelope.failure_document(faults)
+    framing = {"Transfer-Encoding": "chunked"}
+    if is_head or version == "1.0":
+        framing = {"Content-Length": str(len(body))}
+    else:
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
     headers = envelope.HEADERS | {
         "Server": "gunicorn",
         "Date": formatdate(usegmt=True),
         "Connection": "close",
-        "Transfer-Encoding": "chunked",
+        **framing,
         "Content-Type": "application/json",
         "X-Request-Id": request_id,
     }
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{lines}\r\n"
-    return head.encode() + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    head = f"HTTP/{version} {status.value} {status.phrase}\r\n{lines}\r\n".encode()
+    return head if is_head else head + body
