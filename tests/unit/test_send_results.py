@@ -240,3 +240,17 @@ def test_a_list_on_a_folder_without_locks_is_sent_from_a_copy_with_the_result_it
     copy = Path(shutil.copy(people, tmp_path / "local"))
     assert front.run(copy, "--amount", "10", "--result", str(_result(people))).status == 0
     assert front.paid == list(_EMAILS)
+
+
+def test_no_cell_of_a_result_is_taken_for_a_formula_and_it_is_still_read(front: PayingFront, people: Path) -> None:
+    people.write_text(
+        'email\n+ann@example.com\n"=HYPERLINK(""http://evil.example"")@example.com"\n@x\n-bob@example.com\n'
+    )
+    options = ("--amount", "10", "--label", "=1+1", "--again", "-2+3")
+    for _ in range(2):
+        front.run(people, *options)
+        assert front.paid == ["+ann@example.com"]
+    rows = _rows(_result(people))
+    assert [row["email"][:2] for row in rows] == ["'+", "'=", "'@", "'-"]
+    assert (rows[0]["label"], rows[0]["again"]) == ("'=1+1", "'-2+3")
+    assert [cell for row in rows for cell in row.values() if cell[:1] in {*"=+-@"} - {""}] == []
