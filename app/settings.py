@@ -107,6 +107,7 @@ class Settings(BaseSettings):
     allow_repeats: bool = False
     body_bytes_max: int = Field(default=8_388_608, ge=1_024, le=1_073_741_824)
     wait_s: float = Field(default=25.0, ge=0, le=600)
+    keep_alive_s: int = Field(default=75, ge=1, le=3_600)
     rate_limit: Annotated[str, AfterValidator(_rate)] = "50/second"
     sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
 

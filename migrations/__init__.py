@@ -38,9 +38,10 @@ def require_fit(connection: Connection) -> None:
     """Check that the service can work in a database, before anything is made there.
 
     Raises:
-        Refused: its PostgreSQL is too old, or it cannot hold, or compare, the names and addresses of everybody.
+        Refused: its PostgreSQL is too old; it cannot hold, or compare, the names and addresses of everybody; or the
+            role may not make tables in it, as nobody but its owner may since PostgreSQL 15.
     """
-    version, release, encoding = connection.execute(_SERVER).one()
+    version, release, encoding, may_create, role, schema = connection.execute(_SERVER).one()
     if version < OLDEST_POSTGRESQL * 10_000:
         raise Refused(f"PostgreSQL is {release}, but must be {OLDEST_POSTGRESQL} or newer.")
     if encoding != "UTF8":
@@ -48,11 +49,19 @@ def require_fit(connection: Connection) -> None:
             f"The database's encoding is {encoding}, but must be UTF8: create it with ENCODING 'UTF8' TEMPLATE"
             " template0."
         )
+    if not may_create:
+        raise Refused(
+            f"The role {role} may not make tables in the schema {schema}. Its owner, or a superuser, can let it:"
+            f" GRANT USAGE, CREATE ON SCHEMA {schema} TO {role}."
+        )
 
 
 _SERVER = text("""
     SELECT CAST(current_setting('server_version_num') AS int), current_setting('server_version'),
-           current_setting('server_encoding')
+           current_setting('server_encoding'),
+           -- Without USAGE on any schema of its path, a role has none in hand.
+           coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
+           quote_ident(current_user), quote_ident(coalesce(current_schema(), 'public'))
 """)
 
 

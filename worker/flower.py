@@ -5,25 +5,33 @@ Flower's own FLOWER_… variables and its arguments still win.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 
 from app import logs
 from app.settings import settings
 
+_PORT = re.compile(r"[0-9]{1,5}")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # A job is a few kilobytes of memory, and all of them are saved at once.
 _JOBS_KEPT = 10_000
 _SAVE_EVERY_MS = 60_000
 
 
-def prepare(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> None:
+def prepare(arguments: Sequence[str], environment: MutableMapping[str, str] = os.environ) -> None:
     """Set Flower's defaults in the process that is about to run it.
 
     Raises:
         SystemExit: it would show its pages to everybody, or to nobody.
     """
     _require_password(arguments, environment)
+    # Of anything but a number, Flower would make a trace.
+    port = environment.get("FLOWER_PORT", "0")
+    if not port or port.startswith("tcp://"):
+        del environment["FLOWER_PORT"]  # What Kubernetes tells every container of a service that is named flower.
+    elif not _PORT.fullmatch(port):
+        raise SystemExit("points: FLOWER_PORT must be the number of a port.")
     logs.configure("flower", log_format=settings().log_format)
     from flower.options import options  # noqa: PLC0415  # Only in its own process: it reads settings when imported.
 

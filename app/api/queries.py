@@ -6,7 +6,7 @@ Every fault is reported in one answer, under the name of its parameter. Other pa
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from werkzeug.datastructures import MultiDict
@@ -26,7 +26,7 @@ FORMS = {
     "created_from": (
         r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
     ),
-    "cursor": r"^([A-Za-z0-9_-]{38})?$",
+    "cursor": r"^[A-Za-z0-9_-]{38}$",
 }
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
@@ -78,8 +78,8 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         sandbox=who.sandbox,
         email_key=read("email", _email_key),
         batch_id=read("batch", _batch_id),
-        created_from=read("created_from", _moment),
-        created_to=read("created_to", _moment),
+        created_from=read("created_from", _first_moment),
+        created_to=read("created_to", _last_moment),
         debited=read("debited", _flag),
         credited=read("credited", _flag),
         allocated=read("allocated", _flag),
@@ -119,10 +119,22 @@ def _batch_id(text: str) -> int:
     return int(text)
 
 
-def _moment(text: str) -> datetime:
+def _first_moment(text: str) -> datetime:
+    """Read a lower bound: of more than the six decimals that a row has, up to the next microsecond."""
+    return _moment(text, round_up=True)
+
+
+def _last_moment(text: str) -> datetime:
+    """Read an upper bound: of more than the six decimals that a row has, down to the microsecond."""
+    return _moment(text, round_up=False)
+
+
+def _moment(text: str, *, round_up: bool) -> datetime:
     try:
-        if _MOMENT.fullmatch(text):
-            return datetime.fromisoformat(text.upper()).astimezone(UTC)  # Of nine decimals the first six.
+        if found := _MOMENT.fullmatch(text):
+            moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # Of nine decimals the first six.
+            is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
+            return moment + timedelta(microseconds=1) if is_cut and round_up else moment
     except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
         raise _Fault("must be a date, a time and a zone that exist.") from None
     hint = " A + before a zone is written %2B." if " " in text else ""
@@ -135,9 +147,9 @@ def _flag(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _cursor(text: str) -> str | None:
-    if not text:  # The first page's, as some clients write that there is none.
-        return None
+def _cursor(text: str) -> str:
+    if not text:  # A program that has lost its place would read the list from the start, again and again.
+        raise _Fault(f"{_NO_CURSOR}, and is left out for the first page.")
     if not cursors.has_the_form(text):
         raise _Fault(f"{_NO_CURSOR}.")
     return text

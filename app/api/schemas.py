@@ -4,6 +4,8 @@ The checks are written out instead of declared, because the contract asks for mo
 a body with a wrong type in one place still has its presence, its limits and its addresses reported.
 """
 
+import codecs
+import re
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
@@ -18,6 +20,9 @@ from app.settings import INT64_MAX, Settings
 
 LABEL_LENGTH_MAX = 255
 COSTLY_CHARACTERS_MAX = 20_000
+
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TOO_LONG = re.compile(rb"(?<![0-9])([0-9]{4000})[0-9]{301,}")
 
 
 def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
@@ -51,16 +56,20 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
 def _parse_object(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
     """Parse strictly: UTF-8, no lone surrogates, bounded nesting; the top must be an object.
 
-    NaN and Infinity are no JSON, and yet written by some libraries: a body with them is returned with its refusal,
-    which holds if no field has a better one.
+    NaN and Infinity are no JSON, and yet written by some libraries, and an integer may have more digits than the parser
+    takes: a body with them is returned with its refusal, which holds if no field has a better one.
     """
     refusal = None
+    if body.startswith(_BYTE_ORDER_MARKS):
+        begins = "it begins with a byte order mark, which must be left out"
+        raise InvalidRequest({"body": [f"The body must be a JSON object in UTF-8: {begins}."]})
     try:
         value = from_json(body, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
         refusal = InvalidRequest({"body": [f"The body must be a JSON object in UTF-8: {error}."]})
         try:
-            value = from_json(body, allow_inf_nan=True, cache_strings="keys")
+            # An integer too long to be read is as wrong when it is shorter, and then its field is known.
+            value = from_json(_TOO_LONG.sub(rb"\1", body), allow_inf_nan=True, cache_strings="keys")
         except ValueError:
             raise refusal from None
     if not isinstance(value, dict):

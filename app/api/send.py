@@ -1,6 +1,7 @@
 """`POST /v1/points/send`: accept a batch, hand it to the workers, and answer with what they committed."""
 
 import re
+from urllib.request import parse_http_list
 
 from flask import Blueprint, Response, request
 from sqlalchemy.exc import SQLAlchemyError
@@ -123,5 +124,5 @@ def _wants_no_wait() -> bool:
     """Tell whether the caller prefers not to wait (RFC 7240: `Prefer: respond-async`, in any case, among others)."""
     preferences = request.environ.get("HTTP_PREFER")
     return preferences is not None and any(
-        preference.partition(";")[0].strip() == "respond-async" for preference in preferences.lower().split(",")
+        preference.partition(";")[0].strip() == "respond-async" for preference in parse_http_list(preferences.lower())
     )

@@ -12,6 +12,7 @@ from app.cli.operator import document, operator_command
 from app.cli.row_id import ORGANIZATION_ID
 from app.database import transaction
 from app.ledger.refill import refill as refill_balance
+from app.ledger.refill import refill_once
 from app.settings import INT64_MAX, settings
 
 if TYPE_CHECKING:
@@ -85,13 +86,22 @@ def show(organization_id: int) -> Answer:
 @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
 @click.argument("amount", type=int)
 @click.option("--sandbox", is_flag=True, help="Refill the sandbox balance instead of the live one.")
+@click.option("--reference", help="Your own name of this refill: given again, nothing is booked a second time.")
 @operator_command
-def refill(organization_id: int, amount: int, sandbox: bool) -> Answer:
+def refill(organization_id: int, amount: int, sandbox: bool, reference: str | None) -> Answer:
     """Add AMOUNT points to an organization's balance."""
     with transaction() as connection:
-        balance = refill_balance(connection, organization_id, amount, sandbox=sandbox)
+        if reference is None:
+            balance: int | None = refill_balance(connection, organization_id, amount, sandbox=sandbox)
+        else:
+            balance = refill_once(connection, organization_id, amount, reference, sandbox=sandbox)
         mode = "sandbox" if sandbox else "live"
-        return _show(connection, organization_id, f"Refilled {amount} points; the {mode} balance is {balance}.")
+        sentence = f"Refilled {amount} points; the {mode} balance is {balance}."
+        if balance is None:
+            sentence = (
+                f"Nothing was booked: the refill of {amount} {mode} points with this reference was booked before."
+            )
+        return _show(connection, organization_id, sentence)
 
 
 def _flag_command(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from psycopg.errors import QueryCanceled
+from psycopg.errors import InsufficientPrivilege, QueryCanceled
 from sqlalchemy.exc import DBAPIError
 
 from app.database import is_away, is_locked_out
@@ -20,11 +20,15 @@ def database_in_reach() -> Iterator[None]:
 
     Raises:
         Unreachable: it did not answer, or went away meanwhile.
-        Refused: it answers, and somebody held what the command needs for longer than it may wait.
+        Refused: it answers, and somebody held what the command needs for longer than it may wait, or its role may not.
     """
     try:
         yield
     except DBAPIError as error:
+        if isinstance(error.orig, InsufficientPrivilege):
+            raise Refused(
+                f"The role of DATABASE_URL may not do what this command does: {_first_line(error)}."
+            ) from None
         if not is_away(error):
             raise
         if is_locked_out(error) or isinstance(error.orig, QueryCanceled):

@@ -13,7 +13,7 @@ from app.cli.progress import progress_bar
 from app.database import transaction
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_many
-from app.lists import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet
+from app.lists import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet, from_spreadsheet
 
 CHUNK_ROWS = 20_000
 _COLUMNS = {"email": EMAIL, "first_name": ("first_name",), "last_name": ("last_name",)}
@@ -108,7 +108,8 @@ def _to_the_end(rows: Iterable[Row]) -> Iterator[Row]:
 def _new_user(row: Row, cells: Sequence[str], *, is_unicode: bool) -> users.NewUser:
     if row.fault is not None:
         raise Refused(f"The row {row.fault}")
-    email, first_name, last_name = cells
+    # An address keeps its apostrophe, and is refused: in a list of others, it may be left of something else.
+    email, first_name, last_name = cells[0], *map(from_spreadsheet, cells[1:])
     return users.new_user(address_in(email, is_unicode=is_unicode), first_name, last_name)
 
 

@@ -1,13 +1,19 @@
 """Refills: points put into an organization's live or sandbox balance."""
 
+import re
+
 from sqlalchemy import Connection, Row, insert, text
 
 from app.errors import NotFound, Refused
 from app.models import Refill
 from app.settings import INT64_MAX
 
+_REFERENCE = re.compile(r"\S{1,128}")
 
-def refill(connection: Connection, organization_id: int, amount: int, *, sandbox: bool = False) -> int:
+
+def refill(
+    connection: Connection, organization_id: int, amount: int, *, sandbox: bool = False, reference: str | None = None
+) -> int:
     """Add points to a balance, keep the refill as a row, and return the new balance.
 
     Raises:
@@ -20,7 +26,36 @@ def refill(connection: Connection, organization_id: int, amount: int, *, sandbox
         raise Refused(f"The amount of a refill must be at least 1 point, but is {amount}.")
     if balance + amount > INT64_MAX:
         raise Refused(f"A refill of {amount} points would take the balance of {balance} over {INT64_MAX}.")
-    return _write(connection, organization_id, balance=balance + amount, amount=amount, sandbox=sandbox)
+    return _write(
+        connection, organization_id, balance=balance + amount, amount=amount, sandbox=sandbox, reference=reference
+    )
+
+
+def refill_once(
+    connection: Connection, organization_id: int, amount: int, reference: str, *, sandbox: bool = False
+) -> int | None:
+    """Refill unless a refill of this reference is in the books already: then return None, and nothing is booked.
+
+    Args:
+        reference: the operator's own name of the refill, unique for the organization; 1 to 128 visible characters.
+
+    Raises:
+        NotFound: there is no such organization.
+        Refused: the refill of this reference was another one; or as `refill` does.
+    """
+    if not (_REFERENCE.fullmatch(reference) and reference.isprintable()):
+        raise Refused("The reference of a refill must be 1 to 128 visible characters.")
+    _lock(connection, organization_id)  # Two with one reference: the second sees what the first has booked.
+    booked = connection.execute(_BOOKED, {"id": organization_id, "reference": reference}).one_or_none()
+    if booked is None:
+        return refill(connection, organization_id, amount, sandbox=sandbox, reference=reference)
+    if (booked.amount, booked.sandbox) != (amount, sandbox):
+        mode = "sandbox" if booked.sandbox else "live"
+        raise Refused(
+            f"The reference {reference} is that of a refill of {booked.amount} {mode} points, booked before."
+            " Nothing is booked now. Another refill needs another reference."
+        )
+    return None
 
 
 def reset_sandbox(connection: Connection, organization_id: int) -> int:
@@ -50,17 +85,25 @@ def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, i
     return row
 
 
-def _write(connection: Connection, organization_id: int, *, balance: int, amount: int, sandbox: bool) -> int:
+def _write(
+    connection: Connection,
+    organization_id: int,
+    *,
+    balance: int,
+    amount: int,
+    sandbox: bool,
+    reference: str | None = None,
+) -> int:
     connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, {"id": organization_id, "balance": balance})
-    connection.execute(
-        insert(Refill).values(organization_id=organization_id, sandbox=sandbox, amount=amount, balance=balance)
-    )
+    row = {"organization_id": organization_id, "sandbox": sandbox, "amount": amount, "balance": balance}
+    connection.execute(insert(Refill).values(**row, reference=reference))
     return balance
 
 
 _LOCK = text("""
     SELECT balance, sandbox_balance, sandbox_start_balance FROM organizations WHERE id = :id FOR NO KEY UPDATE
 """)
+_BOOKED = text("SELECT amount, sandbox FROM refills WHERE organization_id = :id AND reference = :reference")
 _SET_LIVE = text("UPDATE organizations SET balance = :balance, last_refill = :balance WHERE id = :id")
 _SET_SANDBOX = text(
     "UPDATE organizations SET sandbox_balance = :balance, sandbox_last_refill = :balance WHERE id = :id"

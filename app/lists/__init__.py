@@ -4,8 +4,8 @@
 column that is meant and the rows that do not fit. What an address and a heading are, `cells` says.
 """
 
-from app.lists.cells import EMAIL, address_in, for_spreadsheet
+from app.lists.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet
 from app.lists.list_file import ListFile
 from app.lists.rows import Row, Unreadable
 
-__all__ = ["EMAIL", "ListFile", "Row", "Unreadable", "address_in", "for_spreadsheet"]
+__all__ = ["EMAIL", "ListFile", "Row", "Unreadable", "address_in", "for_spreadsheet", "from_spreadsheet"]

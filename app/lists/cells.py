@@ -17,6 +17,9 @@ _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
 _MAY_BEGIN = "_+"
 _NOT_WITHIN = ("|", "=", "\ufffd")
 
+# A spreadsheet leaves off a tab or a line end in front.
+_BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
 EMAIL = frozenset({"email", "mail", "emailaddress", "mailaddress", "emailadresse", "mailadresse"})
 
 
@@ -61,4 +64,9 @@ def address_in(cell: str, *, is_unicode: bool = True) -> Address:
 
 def for_spreadsheet(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula: one that begins like it gets an apostrophe in front."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell
+    return f"'{cell}" if cell.startswith(_BEGINS_A_FORMULA) else cell
+
+
+def from_spreadsheet(cell: str) -> str:
+    """Return a cell without the apostrophe that `for_spreadsheet` has put in front."""
+    return cell[1:] if cell.startswith(tuple(f"'{mark}" for mark in _BEGINS_A_FORMULA)) else cell

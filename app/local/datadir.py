@@ -1,5 +1,6 @@
 """The data directory: where the embedded servers live, their passwords, and what runs at present."""
 
+import errno
 import fcntl
 import json
 import os
@@ -103,7 +104,7 @@ class DataDir:
     def locked(self, name: str) -> Iterator[None]:
         """Hold a lock file exclusively, waiting for whoever has it; the kernel frees it if we die."""
         with self._open_lock(name) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            self._lock(file, fcntl.LOCK_EX)
             yield
 
     def _open_lock(self, name: str) -> IO[str]:
@@ -115,8 +116,20 @@ class DataDir:
         """Return an open, locked file (keep it as long as the lock shall last), or None if another has it."""
         file = self._open_lock(name)
         try:
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            self._lock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
             return None
         return file
+
+    def _lock(self, file: IO[str], how: int) -> None:
+        try:
+            fcntl.flock(file, how)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+                raise
+            file.close()
+            raise Refused(
+                f"The data directory {self.path} cannot be locked, as on some network folders ({error.strerror})."
+                " Name a local one with --data-dir."
+            ) from None

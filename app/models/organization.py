@@ -59,6 +59,8 @@ class Refill(Base):
     __table_args__ = (
         CheckConstraint("amount > 0 OR (sandbox AND amount <> 0)", name="amount_positive_unless_sandbox"),
         CheckConstraint("balance >= 0", name="balance_not_negative"),
+        CheckConstraint("char_length(reference) BETWEEN 1 AND 128", name="reference_length"),
+        UniqueConstraint("organization_id", "reference"),
         Index(None, "organization_id", "sandbox"),
     )
 
@@ -67,4 +69,5 @@ class Refill(Base):
     sandbox: Mapped[bool]
     amount: Mapped[int] = points_column()
     balance: Mapped[int] = points_column()
+    reference: Mapped[str | None] = mapped_column(Text(collation="C"))
     created_at: Mapped[datetime] = created_at_column()

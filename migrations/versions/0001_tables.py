@@ -152,7 +152,10 @@ _REFILLS = """
         sandbox boolean NOT NULL,
         amount bigint NOT NULL,
         balance bigint NOT NULL CONSTRAINT ck_refills_balance_not_negative CHECK (balance >= 0),
+        reference text COLLATE "C"
+            CONSTRAINT ck_refills_reference_length CHECK (char_length(reference) BETWEEN 1 AND 128),
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        CONSTRAINT uq_refills_organization_id_reference UNIQUE (organization_id, reference),
         CONSTRAINT ck_refills_amount_positive_unless_sandbox CHECK (amount > 0 OR (sandbox AND amount <> 0))
     );
     CREATE INDEX ix_refills_organization_id_sandbox ON refills (organization_id, sandbox);

@@ -11,6 +11,7 @@ _BALANCE = 10**12
 
 _NARROW = {
     "POINTS_WAIT_S": "2",
+    "POINTS_KEEP_ALIVE_S": "3",
     "POINTS_RATE_LIMIT": "300/minute",
     "POINTS_RECIPIENTS_MAX": "2000",
     "POINTS_AMOUNT_MAX": str(2**62),

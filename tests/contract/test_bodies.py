@@ -9,7 +9,7 @@ from tests.contract.calls import Key, Organization, address, addresses, nothing_
 
 _ANN = '"ann@example.com"'
 _JSON = {"Content-Type": "application/json"}
-_OUT_OF_BOUNDS = ["0", "-1", "1000000001", str(2**63 - 1), str(2**63), "1" + "0" * 40]
+_OUT_OF_BOUNDS = ["0", "-1", "1000000001", str(2**63 - 1), str(2**63), "1" + "0" * 40, "9" * 5_000, "-" + "9" * 100_000]
 # What a field must not be, as it is written in JSON.
 _BAD = {
     "amount": ["true", "10.0", "1.5", "1e3", "1E0", '"10"', "[1]", "{}", "NaN", "Infinity", "1e400", *_OUT_OF_BOUNDS],

@@ -19,6 +19,24 @@ def test_the_first_start_prints_the_keys_of_a_demo_organization_that_has_issued(
     assert success(service.call("GET", "/v1/transactions", key=development))["transactions"] == []
 
 
+def test_a_refill_given_again_with_its_reference_is_booked_once(service: Service) -> None:
+    number, other = (str(service.json("organizations", "create", "Acme")["id"]) for _ in range(2))
+    refill = ("organizations", "refill", number, "50", "--reference", "invoice-7")
+    assert service.json(*refill)["balance"] == 50
+    assert service.json(*refill)["balance"] == 50
+    assert "Nothing was booked" in service.command(*refill).stdout
+    # It may be meant for another organization, but neither for another amount nor for the other balance.
+    assert service.json("organizations", "refill", other, "50", "--reference", "invoice-7")["balance"] == 50
+    for more in (("51",), ("50", "--sandbox")):
+        told = service.command("organizations", "refill", number, *more, "--reference", "invoice-7", status=1).stderr
+        assert "invoice-7" in told
+        assert "50 live points" in told
+    for none in ("", "a b", "a" * 129):
+        told = service.command("organizations", "refill", number, "1", "--reference", none, status=1).stderr
+        assert "1 to 128 visible characters" in told
+    assert service.json("organizations", "show", number)["balance"] == 50
+
+
 def test_organizations_are_made_listed_shown_refilled_and_stopped(service: Service) -> None:
     made = service.json("organizations", "create", "Globex & Söhne", "--balance", "100", "--sandbox-balance", "7")
     figures = {"name": "Globex & Söhne", "balance": 100, "last_refill": 100, "sandbox_balance": 7}

@@ -1,11 +1,13 @@
 """The settings: each moves the limit that it names, and a wrong one stops the start."""
 
+import socket
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.contract.calls import Organization, address, addresses, organization, refusal, success
-from tests.contract.service import Service, free_port
+from tests.contract.service import HOST, Service, free_port
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,15 @@ def test_body_bytes_max_bounds_the_body(made: Organization) -> None:
     for length, status in ((200_000, 400), (200_001, 413)):
         answer = made.live.call("POST", "/v1/points/send", content=b" " * length, headers=headers)
         refusal(answer, status, "body")
+
+
+def test_keep_alive_s_is_how_long_a_connection_is_kept_for_its_next_call(narrow: Service) -> None:
+    with socket.create_connection((HOST, narrow.port), timeout=30) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        answered = time.monotonic()
+        assert b"Connection: keep-alive" in connection.recv(65_536)
+        assert connection.recv(1) == b"", "something came without a call"
+        assert 2 < time.monotonic() - answered < 20
 
 
 def test_sandbox_balance_is_what_a_new_organization_starts_with(made: Organization, acme: Organization) -> None:

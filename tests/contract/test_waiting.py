@@ -24,6 +24,12 @@ def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(service: 
     assert (batch["amount"], batch["current_balance"], len(batch["transactions"])) == (5, before - 5, 1)
 
 
+def test_what_stands_in_quotes_is_no_preference_of_its_own(acme: Organization) -> None:
+    body = {"recipient": address(), "amount": 5}
+    success(acme.live.send(body, Prefer='handling="a, respond-async, b"'), 201)
+    success(acme.live.send(body, Prefer='handling="a, b", respond-async'), 202)
+
+
 def test_batches_that_wait_are_issued_in_the_order_of_their_acceptance(service: Service, acme: Organization) -> None:
     before = acme.live.balance
     with service.frozen("worker"):

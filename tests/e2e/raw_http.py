@@ -12,9 +12,10 @@ _READ_TIMEOUT_S = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One answer; `rest` is what else came on the connection, `elapsed_s` runs from the first byte sent."""
+    """One answer; `version` is 10 or 11, `rest` what else came, `elapsed_s` runs from the first byte sent."""
 
     status: int
+    version: int
     headers: HTTPMessage
     body: bytes
     rest: bytes
@@ -39,7 +40,14 @@ def exchange(port: int, request: bytes, *, then_close: bool = False) -> Answer:
             body = response.read()
             elapsed_s = time.monotonic() - started
             rest = _read_to_the_end(connection)
-            return Answer(status=response.status, headers=response.msg, body=body, rest=rest, elapsed_s=elapsed_s)
+            return Answer(
+                status=response.status,
+                version=response.version,
+                headers=response.msg,
+                body=body,
+                rest=rest,
+                elapsed_s=elapsed_s,
+            )
 
 
 def _read_to_the_end(connection: socket.socket) -> bytes:

@@ -9,9 +9,12 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
+from sqlalchemy import make_url
 
 import migrations
 from app.local import ports
+from app.local.datadir import DataDir
+from app.local.postgresql import PostgreSQL
 from tests.e2e.conftest import Service
 
 
@@ -267,3 +270,28 @@ def test_status_of_a_folder_that_nothing_was_started_in_writes_nothing(service: 
     found = json.loads(done.stdout)
     assert (found["database"], found["redis"], found["web"]) == (None, None, False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_role_that_may_not_is_told_so_in_one_sentence(service: Service) -> None:
+    server = PostgreSQL(DataDir(service.data_dir))
+    role = make_url(server.url()).set(username="guest", password="guest")
+    with server._connect_as_superuser() as superuser:
+        superuser.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+        superuser.execute("CREATE DATABASE borrowed")
+        try:
+            borrowed = role.set(database="borrowed").render_as_string(hide_password=False)
+            migrated = service.run(["migrate"], DATABASE_URL=borrowed)
+            listed = service.run(["organizations", "list"], DATABASE_URL=role.render_as_string(hide_password=False))
+        finally:
+            superuser.execute("DROP DATABASE borrowed WITH (FORCE)")
+            superuser.execute("DROP ROLE guest")
+    assert (migrated.returncode, migrated.stdout) == (1, "")
+    assert migrated.stderr == (
+        "points: The role guest may not make tables in the schema public. Its owner, or a superuser, can let it:"
+        " GRANT USAGE, CREATE ON SCHEMA public TO guest.\n"
+    )
+    assert (listed.returncode, listed.stdout) == (1, "")
+    assert listed.stderr == (
+        "points: The role of DATABASE_URL may not do what this command does: permission denied for table"
+        " alembic_version.\n"
+    )

@@ -81,6 +81,28 @@ def test_an_idempotency_key_sent_twice_is_refused_because_wsgi_would_make_anothe
     assert service.balance(key.decode()) == 10
 
 
+@pytest.mark.parametrize("name", ["Idempotency_Key", "X-Idempotency-Key"])
+def test_an_idempotency_key_under_a_name_that_is_nearly_its_own_is_told_the_right_one(
+    service: Service, name: str
+) -> None:
+    key = service.organization(10).live
+    for _ in range(2):
+        body = {"recipient": "a@example.com", "amount": 1}
+        answer = service.call("POST", "/v1/points/send", key=key, json=body, headers={name: "k1"})
+        assert answer.status_code == 400
+        sentence = f"The header must be spelled Idempotency-Key, but it is spelled {name}."
+        assert answer.json()["errors"] == {"idempotency_key": [sentence]}
+    assert service.balance(key) == 10
+
+
+def test_a_header_with_an_underscore_is_no_other_header(service: Service) -> None:
+    key = service.organization().live
+    headers = {"X_Request_Id": "mine", "Authori_zation": "x", "Prefer_": "respond-async"}
+    answer = service.call("GET", "/v1/organization", key=key, headers=headers)
+    assert answer.status_code == 200
+    assert "mine" not in answer.headers["X-Request-Id"]
+
+
 @pytest.mark.parametrize("given", [b"", b"mine-%b", b"%b@example.com"])
 def test_what_is_no_request_is_found_in_the_log_by_the_id_that_its_answer_carries(
     service: Service, given: bytes
@@ -95,6 +117,26 @@ def test_what_is_no_request_is_found_in_the_log_by_the_id_that_its_answer_carrie
     assert given.decode() in ("", told)
     logged = sha256(told.encode()).hexdigest()[:32] if "@" in told else told
     until(lambda: bool(lines(service, "not_a_request", f"request_id={logged}")), within_s=_SEEN_WITHIN_S)
+
+
+_FAULTS = [b"bad header\r\n", b"Idempotency_Key: a\r\n", b"Content-Length: -1\r\n"]
+
+
+@pytest.mark.parametrize("line", _FAULTS, ids=["no header", "the name of a header", "a length"])
+def test_a_caller_of_http_1_0_gets_no_chunks_even_for_what_is_no_request(service: Service, line: bytes) -> None:
+    answer = exchange(service.port, b"GET /v1/batches HTTP/1.0\r\n" + line + b"\r\n")
+    assert (answer.status, answer.version, answer.rest) == (400, 10, b"")
+    assert "Transfer-Encoding" not in answer.headers
+    assert int(answer.headers["Content-Length"]) == len(answer.body)
+    assert json.loads(answer.body)["success"] is False
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@pytest.mark.parametrize("line", _FAULTS, ids=["no header", "the name of a header", "a length"])
+def test_a_head_that_is_no_request_gets_no_body(service: Service, line: bytes, version: bytes) -> None:
+    answer = exchange(service.port, b"HEAD /v1/batches HTTP/%b\r\nHost: x\r\n%b\r\n" % (version, line))
+    assert (answer.status, answer.body, answer.rest) == (400, b"", b"")
+    assert "Transfer-Encoding" not in answer.headers
 
 
 def test_what_is_no_request_is_counted(service: Service) -> None:

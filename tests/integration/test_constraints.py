@@ -99,6 +99,11 @@ REFUSED = [
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, 0, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, true, 0, 1)"),
+    (
+        "uq_refills_organization_id_reference",
+        f"{_REFILL[:-1]}, reference) VALUES (1, false, 1, 1, 'r'), (1, true, 2, 2, 'r')",
+    ),
+    ("ck_refills_reference_length", f"{_REFILL[:-1]}, reference) VALUES (1, false, 1, 1, '')"),
     ("ck_refills_balance_not_negative", f"{_REFILL} VALUES (1, true, -1, -1)"),
 ]
 

@@ -74,6 +74,27 @@ def test_a_postgresql_that_is_too_old_is_refused(
     assert catalog(scratch) == []
 
 
+def test_a_role_that_may_not_make_tables_is_told_the_grant_that_lets_it(
+    unmigrated: PostgreSQL, server_url: str, scratch: Engine
+) -> None:
+    url = make_url(server_url).set(username="Newcomer", password="secret")
+    newcomer = url.render_as_string(hide_password=False)
+    with unmigrated._connect_as_superuser() as superuser:
+        superuser.execute("""CREATE ROLE "Newcomer" LOGIN PASSWORD 'secret'""")
+        try:
+            with pytest.raises(Refused, match='The role "Newcomer" may not make tables in the schema public') as caught:
+                migrations.upgrade(newcomer)
+            assert catalog(scratch) == []
+            with scratch.begin() as owner:
+                owner.exec_driver_sql(caught.value.sentence.rpartition(": ")[2].rstrip("."))
+            migrations.upgrade(newcomer)
+            assert catalog(scratch) != []
+        finally:
+            with scratch.begin() as owner:
+                owner.exec_driver_sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+            superuser.execute('DROP ROLE "Newcomer"')
+
+
 def test_the_migrations_go_up_and_down_and_up_again(server_url: str, scratch: Engine) -> None:
     migrations.upgrade(server_url)
     first = catalog(scratch)

@@ -39,7 +39,10 @@ def test_a_key_is_said_to_be_live_or_development_as_it_is_made_and_where_it_is_l
 def test_a_refill_says_which_of_the_balances_it_has_raised() -> None:
     organization_id = books.make_organization(100, sandbox_balance=7)
     for sandbox, words in ((False, "the live balance is 105."), (True, "the sandbox balance is 12.")):
-        assert _answer(organizations, "refill", organization_id, 5, sandbox)._sentence == f"Refilled 5 points; {words}"
+        assert (
+            _answer(organizations, "refill", organization_id, 5, sandbox, None)._sentence
+            == f"Refilled 5 points; {words}"
+        )
 
 
 def test_a_refill_that_cannot_be_shown_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +55,7 @@ def test_a_refill_that_cannot_be_shown_is_not_made(monkeypatch: pytest.MonkeyPat
     with monkeypatch.context() as patch:
         patch.setattr("app.organizations.find", gone)
         with pytest.raises(DBAPIError):
-            _answer(organizations, "refill", organization_id, 5, False)
+            _answer(organizations, "refill", organization_id, 5, False, None)
     assert books.balance_of(organization_id) == 100
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import text
 from app import organizations
 from app.database import transaction
 from app.errors import NotFound, Refused
-from app.ledger.refill import refill, reset_sandbox
+from app.ledger.refill import refill, refill_once, reset_sandbox
 from app.settings import INT64_MAX
 from tests.integration import books, races
 
@@ -120,3 +120,30 @@ def test_a_refill_that_is_rolled_back_leaves_nothing() -> None:
         connection.rollback()
     assert books.balance_of(organization_id) == 5
     assert books.breaches() == []
+
+
+@both_modes
+def test_a_refill_with_a_reference_is_booked_once_however_many_give_it_at_once(*, sandbox: bool) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+
+    def give() -> int | None:
+        with transaction() as connection:
+            return refill_once(connection, organization_id, 10, "invoice-7", sandbox=sandbox)
+
+    outcomes = races.at_once(*[give] * 8)
+    assert sorted(outcomes, key=str) == [15, *[None] * 7]
+    assert books.balance_of(organization_id, sandbox=sandbox) == 15
+    assert books.breaches() == []
+
+
+def test_a_reference_of_another_refill_is_refused_and_books_nothing() -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+    with transaction() as connection:
+        refill_once(connection, organization_id, 10, "invoice-7")
+    for amount, sandbox in ((11, False), (10, True)):
+        with (
+            pytest.raises(Refused, match="invoice-7 is that of a refill of 10 live points"),
+            transaction() as connection,
+        ):
+            refill_once(connection, organization_id, amount, "invoice-7", sandbox=sandbox)
+    assert (books.balance_of(organization_id), books.balance_of(organization_id, sandbox=True)) == (15, 5)

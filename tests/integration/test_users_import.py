@@ -82,6 +82,30 @@ def test_no_cell_of_the_bad_rows_is_taken_for_a_formula_by_a_spreadsheet(path: P
     assert (row["email"], row["first_name"], row["last_name"]) == ("'=HYPERLINK(1)", "'-Ann", "'+Lee")
 
 
+def test_bad_rows_that_are_mended_are_imported_with_the_names_they_had(path: Path) -> None:
+    path.write_text('email,first_name,last_name\nann,-Ann,"=Lee"\n')
+    mended = Path(import_users(path).errors_file or "")
+    written = mended.read_text()
+    assert "ann,'-Ann,'=Lee,2," in written
+    mended.write_text(written.replace("\nann,", f"\n{ANN},"))
+    assert import_users(mended).registered == 1
+    with transaction() as connection:
+        ann = users.find(connection, ANN)
+    assert (ann.first_name, ann.last_name) == ("-Ann", "=Lee")
+
+
+def test_a_name_that_begins_with_an_apostrophe_keeps_it(path: Path) -> None:
+    path.write_text(f"email,first_name,last_name\n{ANN},Gerard,'t Hooft\n")
+    assert import_users(path).registered == 1
+    with transaction() as connection:
+        assert users.find(connection, ANN).last_name == "'t Hooft"
+
+
+def test_an_address_behind_an_apostrophe_is_refused_and_not_guessed(path: Path) -> None:
+    path.write_text("email,first_name,last_name\n'+ann@example.com,Ann,Lee\n")
+    assert [bad.line for bad in import_users(path).bad_rows] == [2]
+
+
 def test_who_is_registered_already_or_comes_twice_is_counted_and_left_alone(path: Path) -> None:
     books.make_users(ANN)
     imported = import_users(_write(path, [ANN.upper(), BOB, BOB, CY, BOB]))

@@ -1,5 +1,7 @@
 """The locks of a data directory: who may hold one together, who waits, and that a death frees them."""
 
+import errno
+import os
 import subprocess
 import sys
 import threading
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.errors import Refused
 from app.local.datadir import DataDir
 from tests.deadline import TIMEOUT_S
 
@@ -59,3 +62,14 @@ def test_a_lock_is_free_again_when_its_holder_is_killed(datadir: DataDir) -> Non
     free = datadir.try_lock("up.lock")
     assert free is not None
     free.close()
+
+
+def test_a_folder_without_locks_is_refused_in_a_sentence(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", without_locks)
+    with pytest.raises(Refused, match=r"cannot be locked.*\(No locks available\)\. Name a local one with --data-dir"):
+        datadir.try_lock("up.lock")
+    with pytest.raises(Refused, match="No locks available"), datadir.locked("start.lock"):
+        pass

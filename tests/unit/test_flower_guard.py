@@ -70,3 +70,23 @@ def test_it_tells_the_workers_to_report_only_where_the_setting_says_so(events: s
         check=True,
     )
     assert done.stdout.strip() == str(events == "true")
+
+
+def _start(port: str) -> subprocess.CompletedProcess[str]:
+    """Prepare Flower as its own process does, and have it read its environment."""
+    code = "from worker import flower; flower.prepare(['--address=127.0.0.1'])"
+    code += "; from flower.command import apply_env_options; apply_env_options()"
+    code += "; from tornado.options import options; print(options.port)"
+    environment = os.environ | {"FLOWER_PORT": port}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("given", "port"), [("tcp://10.0.0.7:5555", "5555"), ("", "5555"), ("9", "9")])
+def test_it_starts_where_kubernetes_tells_of_a_service_of_its_name(given: str, port: str) -> None:
+    started = _start(given)
+    assert (started.stdout.strip(), started.stderr) == (port, "")
+
+
+def test_should_not_start_with_a_port_that_is_none_and_says_so_in_one_sentence() -> None:
+    refused = _start("flower")
+    assert (refused.returncode, refused.stderr) == (1, "points: FLOWER_PORT must be the number of a port.\n")

@@ -72,14 +72,31 @@ def test_a_cursor_is_taken_with_the_filters_it_was_made_with_whatever_the_limit(
 @pytest.mark.parametrize(
     ("text", "moment"),
     [
-        ("2026-01-31T09:30:00.1234567Z", datetime(2026, 1, 31, 9, 30, 0, 123_456, tzinfo=UTC)),
-        ("2026-01-31T09:30:00.123456789+01:00", datetime(2026, 1, 31, 8, 30, 0, 123_456, tzinfo=UTC)),
+        ("2026-01-31T09:30:00.1Z", datetime(2026, 1, 31, 9, 30, 0, 100_000, tzinfo=UTC)),
+        ("2026-01-31T09:30:00.123456000+01:00", datetime(2026, 1, 31, 8, 30, 0, 123_456, tzinfo=UTC)),
         ("2026-01-31t09:30:00z", datetime(2026, 1, 31, 9, 30, tzinfo=UTC)),
         ("2026-01-31T09:30Z", datetime(2026, 1, 31, 9, 30, tzinfo=UTC)),
     ],
 )
 def test_a_time_may_be_written_as_other_languages_write_it(text: str, moment: datetime) -> None:
-    assert parse(("created_from", text)).filters.created_from == moment
+    filters = parse(("created_from", text), ("created_to", text)).filters
+    assert (filters.created_from, filters.created_to) == (moment, moment)
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "before"),
+    [
+        ("2026-01-31T09:30:00.1234567Z", (30, 0, 123_457), (30, 0, 123_456)),
+        ("2026-01-31T09:30:00.123456001Z", (30, 0, 123_457), (30, 0, 123_456)),
+        ("2026-01-31T10:30:59.999999999+01:00", (31, 0, 0), (30, 59, 999_999)),
+    ],
+)
+def test_a_bound_of_more_decimals_than_a_row_has_lets_through_just_the_rows_within_it(
+    text: str, after: tuple[int, int, int], before: tuple[int, int, int]
+) -> None:
+    filters = parse(("created_from", text), ("created_to", text)).filters
+    assert filters.created_from == datetime(2026, 1, 31, 9, *after, tzinfo=UTC)
+    assert filters.created_to == datetime(2026, 1, 31, 9, *before, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +118,7 @@ def test_a_time_that_is_none_is_told_why(text: str, words: str) -> None:
     ("name", "value"),
     [
         *(("limit", value) for value in ("", "0", "-1", "+1", " 1", "1 ", "1.0", "1e2", "abc", "1001", "9" * 30, "٣")),
-        *(("cursor", value) for value in ("x", "null", "é", "A" * 38, "A" * 37 + "=", "A" * 5_000)),
+        *(("cursor", value) for value in ("", "x", "null", "é", "A" * 38, "A" * 37 + "=", "A" * 5_000)),
         *(("email", value) for value in ("", " ", "ada", "a@b@c", "a..b@example.com", "a\0@example.com")),
         *(("batch", value) for value in ("", "0", "-1", "abc", "1.0", str(2**63), "9" * 400)),
         *(("created_from", value) for value in ("", "yesterday", "2026-01-31", "2026-01-31T09:30:00", "1769851800")),
@@ -127,8 +144,9 @@ def test_a_flag_may_be_written_as_other_languages_write_it(text: str, flag: bool
     assert parse(("debited", text)).filters.debited is flag
 
 
-def test_an_empty_cursor_is_that_of_the_first_page() -> None:
-    assert parse(("cursor", "")).place is None
+def test_an_empty_cursor_does_not_start_the_list_again() -> None:
+    words = "must be the next_cursor of an earlier answer, and is left out for the first page."
+    assert sentences_of(("cursor", "")) == {"cursor": f"The cursor parameter {words}"}
 
 
 def test_all_faults_are_reported_at_once() -> None:

@@ -29,6 +29,21 @@ def test_a_number_that_is_no_json_is_refused_also_where_no_field_is_at_fault() -
     assert set(faults_of(raw(recipients='["a@example.com", NaN]', unknown="NaN"))) == {"recipients.1"}
 
 
+@pytest.mark.parametrize("digits", [4_300, 4_301, 5_000, 100_000])
+def test_an_integer_of_thousands_of_digits_is_a_fault_of_its_field(digits: int) -> None:
+    [sentence] = faults_of(raw(amount="9" * digits))["amount"]
+    assert sentence.endswith("but is a number beyond 64 bits.")
+    assert faults_of(raw(amount="-" + "9" * digits)) == {"amount": [sentence]}
+    assert set(faults_of(raw(amount="9" * digits, atomic="1" * digits))) == {"amount", "atomic"}
+    assert set(faults_of(raw(amount="9" * digits) + b"}")) == {"body"}
+
+
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
+def test_a_byte_order_mark_is_named(mark: bytes) -> None:
+    [sentence] = faults_of(mark + raw())["body"]
+    assert sentence.endswith(": it begins with a byte order mark, which must be left out.")
+
+
 @pytest.mark.parametrize("atomic", ["0", "1", '"true"', "[true]", "{}", "1.0"])
 def test_only_a_boolean_is_atomic(atomic: str) -> None:
     [sentence] = faults_of(raw(atomic=atomic))["atomic"]

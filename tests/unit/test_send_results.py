@@ -1,7 +1,10 @@
 """The result beside a list: it stops whoever would be paid twice, and is never taken for none."""
 
 import csv
+import errno
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -216,3 +219,38 @@ def test_the_result_never_replaces_the_list_however_it_is_called(
     done = front.run(people, "--amount", "1", "--result", spelling)
     assert "would replace the file itself" in done.told
     assert front.paid == []
+
+
+def test_a_list_on_a_folder_without_locks_is_sent_from_a_copy_with_the_result_it_has(
+    front: PayingFront, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert front.run(people, "--amount", "10").status == 0
+
+    def without_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with monkeypatch.context() as network:
+        network.setattr("fcntl.flock", without_locks)
+        refused = front.run(people, "--amount", "10")
+    assert refused.status == 1
+    assert f"(No locks available). Copy it to a local folder, and send the copy with --result {_result(people)}," in (
+        refused.told
+    )
+    (tmp_path / "local").mkdir()
+    copy = Path(shutil.copy(people, tmp_path / "local"))
+    assert front.run(copy, "--amount", "10", "--result", str(_result(people))).status == 0
+    assert front.paid == list(_EMAILS)
+
+
+def test_no_cell_of_a_result_is_taken_for_a_formula_and_it_is_still_read(front: PayingFront, people: Path) -> None:
+    people.write_text(
+        'email\n+ann@example.com\n"=HYPERLINK(""http://evil.example"")@example.com"\n@x\n-bob@example.com\n'
+    )
+    options = ("--amount", "10", "--label", "=1+1", "--again", "-2+3")
+    for _ in range(2):
+        front.run(people, *options)
+        assert front.paid == ["+ann@example.com"]
+    rows = _rows(_result(people))
+    assert [row["email"][:2] for row in rows] == ["'+", "'=", "'@", "'-"]
+    assert (rows[0]["label"], rows[0]["again"]) == ("'=1+1", "'-2+3")
+    assert [cell for row in rows for cell in row.values() if cell[:1] in {*"=+-@"} - {""}] == []

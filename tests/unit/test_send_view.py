@@ -140,7 +140,14 @@ def test_who_prefers_not_to_wait_gets_202_at_once(client: FlaskClient, house: Ho
     assert len(house.accepted) == 1
 
 
-@pytest.mark.parametrize("prefer", [[""], ["wait=10"], ["respond-asynchronously"], ["no-respond-async"], ["respond"]])
+@pytest.mark.parametrize(
+    "prefer",
+    [
+        *([""], ["wait=10"], ["respond-asynchronously"], ["no-respond-async"], ["respond"]),
+        # What stands in quotes is one value (RFC 9110, 5.6.4).
+        *(['handling="a, respond-async, b"'], ['handling="a\\", respond-async, b"'], ['x="respond-async"']),
+    ],
+)
 def test_any_other_preference_changes_nothing(client: FlaskClient, house: House, prefer: list[str]) -> None:
     house.after_the_wait = rows.issued_batch()
     assert data_of(send(client, prefer=prefer), 201)

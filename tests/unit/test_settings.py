@@ -22,6 +22,7 @@ def test_the_defaults_are_those_of_the_contract() -> None:
     assert found.allow_repeats is False
     assert found.body_bytes_max == 8_388_608
     assert found.wait_s == 25
+    assert found.keep_alive_s == 75
     assert found.rate_limit == "50/second"
     assert found.sandbox_balance == 1_000_000
 
@@ -90,6 +91,8 @@ def test_a_wrong_setting_is_named_with_what_it_is(name: str, text: str, monkeypa
         ("POINTS_AUDIT_EVERY_S", "604801", "it must be at most 604800"),
         ("POINTS_WAIT_S", "soon", "it must be a number"),
         ("POINTS_WAIT_S", "601", "it must be at most 600"),
+        ("POINTS_KEEP_ALIVE_S", "0", "it must be at least 1"),
+        ("POINTS_KEEP_ALIVE_S", "3601", "it must be at most 3600"),
         ("POINTS_ALLOW_REPEATS", "7", "it must be true or false"),
         ("POINTS_LOG_FORMAT", "xml", "it must be 'auto', 'json' or 'text'"),
     ],

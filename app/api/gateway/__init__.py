@@ -12,7 +12,7 @@ from typing import Any
 from gunicorn.http.errors import ParseException
 
 from app.api import create_app, envelope
-from app.api.gateway.worker import GatewayLogger, GatewayWorker
+from app.api.gateway.worker import GatewayLogger, GatewayWorker, require_clear_names
 from app.api.sending.wait_slots import THREADS
 from app.connections import FRONT_ANSWER_TIMEOUT_S, discard_inherited_connections, require_writable_server
 from app.errors import SettingsError
@@ -33,8 +33,14 @@ workers = int(os.environ.get("WEB_CONCURRENCY") or 2)
 threads = THREADS
 # Together with other open files this stays below 1,024, the usual limit for a process.
 worker_connections = 800
-# A kept connection spares the next call a handshake.
-keepalive = 30
+# A kept connection spares the next call a handshake. A proxy must be the first to let go of it: one that sends a call
+# just as we close has no answer, and says 502. nginx and most balancers keep theirs for 60 to 75 s.
+keepalive = settings().keep_alive_s
+# What proxies say of the caller's own connection is not used, so none of it can contradict the rest.
+secure_scheme_headers: dict[str, str] = {}
+forwarder_headers = ""
+# A name with an underscore is none of ours. It is let through as far as `pre_request`, which says so where it matters.
+header_map = "dangerous"
 # On SIGTERM, requests that wait are let finish: nobody's answer is cut off.
 graceful_timeout = int(settings().wait_s) + 5
 timeout = int(settings().wait_s) + 30
@@ -61,6 +67,10 @@ def post_fork(server: Any, worker: Any) -> None:
     if worker.core is not None:
         os.sched_setaffinity(0, {worker.core})
     watch_connections()
+
+
+def pre_request(worker: Any, request: Any) -> None:
+    require_clear_names(request)
 
 
 def child_exit(server: Any, worker: Any) -> None:

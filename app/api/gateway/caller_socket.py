@@ -24,9 +24,14 @@ class CallerSocket(socket.socket):
     """
 
     read_until = 0.0
+    # What was received of the request in hand, as far as its first line: it tells how to answer what cannot be read.
+    beginning = b""
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
-        return self._until(self.read_until, super().recv, size, flags)
+        received = self._until(self.read_until, super().recv, size, flags)
+        if b"\n" not in self.beginning:
+            self.beginning += received
+        return received
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
         # Python's own `sendall` has one time limit, whatever the size.

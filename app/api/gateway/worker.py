@@ -25,12 +25,38 @@ from app.settings import misspelt_settings, settings
 _DISCARDED_BODIES = 4
 # After the last answer of a connection, the caller has this long to read it and to close its side.
 _LINGER_S = 2.0
+# As gunicorn writes the names of headers.
+_KEY_HEADER, _NEARLY_KEY_HEADER = "IDEMPOTENCY-KEY", {"IDEMPOTENCYKEY", "XIDEMPOTENCYKEY"}
 
 _log = logs.logger()
 
 
-class _TwiceError(ParseException):
-    """A header that must be sent once came several times."""
+class _KeyHeaderError(ParseException):
+    """The idempotency key came in a way that would have it overlooked, or taken for another."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+def require_clear_names(request: Any) -> None:
+    """Leave only headers whose names cannot be mistaken: WSGI makes one name of `A-B` and `A_B`.
+
+    Args:
+        request: gunicorn's, whose `headers` are pairs of a name in capitals and a value.
+
+    Raises:
+        _KeyHeaderError: the idempotency key comes several times, or under a name that is nearly its own. Overlooked,
+            a send would be paid again when it is repeated.
+    """
+    names = [name for name, _ in request.headers]
+    for name in names:
+        if name != _KEY_HEADER and name.replace("_", "").replace("-", "") in _NEARLY_KEY_HEADER:
+            raise _KeyHeaderError(f"The header must be spelled Idempotency-Key, but it is spelled {name.title()}.")
+    # WSGI would make one value of them: another key.
+    if names.count(_KEY_HEADER) > 1:
+        raise _KeyHeaderError("The Idempotency-Key must be sent once, but came several times.")
+    request.headers = [header for header in request.headers if "_" not in header[0]]
 
 
 class GatewayLogger(Logger):
@@ -64,6 +90,7 @@ class GatewayWorker(ThreadWorker):
         if type(conn.sock) is socket:
             conn.sock = CallerSocket(fileno=conn.sock.detach())
         conn.sock.read_until = time.monotonic() + READ_S
+        conn.sock.beginning = b""
         conn.data_ready = True  # Else gunicorn waits for it elsewhere, with a file more for each silent caller.
         kept = super().handle(conn)
         if not kept:
@@ -85,9 +112,6 @@ class GatewayWorker(ThreadWorker):
         Many callers write the whole body before they read. If we closed the connection first, they would see an error
         and not the answer.
         """
-        # WSGI would make one value of them: another key. gunicorn writes the names so.
-        if sum(name == "IDEMPOTENCY-KEY" for name, _ in req.headers) > 1:
-            raise _TwiceError
         kept = super().handle_request(req, conn)
         return _discard(req.body) and kept
 
@@ -108,12 +132,12 @@ class GatewayWorker(ThreadWorker):
             _log.error("request_failed", places=logs.places_of(exc.__traceback__), **fields)
         count_request(*NO_ROUTE, status.value, 0.0)
         with contextlib.suppress(OSError):  # The caller was gone before it could be answered.
-            client.sendall(_answer(status, faults, request_id))
+            client.sendall(_answer(status, faults, request_id, client.beginning))
 
     def _faults(self, error: ParseException) -> Faults:
         """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
-        if isinstance(error, _TwiceError):
-            return {"idempotency_key": ["The Idempotency-Key must be sent once, but came several times."]}
+        if isinstance(error, _KeyHeaderError):
+            return {"idempotency_key": [error.sentence]}
         sentence = "The bytes sent are not a well-formed HTTP request."
         if isinstance(error, LimitRequestLine):
             sentence = f"The request line must have at most {self.cfg.limit_request_line} bytes, but has more."
@@ -134,17 +158,28 @@ def _discard(body: Any) -> bool:
     return remaining > 0
 
 
-def _answer(status: HTTPStatus, faults: Faults, request_id: str) -> bytes:
-    """Return an error in the envelope as it is sent, with the headers that the interface document gives a 400."""
+def _answer(status: HTTPStatus, faults: Faults, request_id: str, beginning: bytes) -> bytes:
+    """Return an error in the envelope as it is sent, with the headers that the interface document gives a 400.
+
+    A caller of HTTP/1.0 knows no chunks (RFC 9112, 6.1), and a HEAD is answered with the head alone (RFC 9110, 9.3.2).
+    """
+    line = beginning.partition(b"\n")[0].rstrip(b"\r")
+    version = "1.0" if line.endswith(b" HTTP/1.0") else "1.1"
+    is_head = line.startswith(b"HEAD ")
     body = envelope.failure_document(faults)
+    framing = {"Transfer-Encoding": "chunked"}
+    if is_head or version == "1.0":
+        framing = {"Content-Length": str(len(body))}
+    else:
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
     headers = envelope.HEADERS | {
         "Server": "gunicorn",
         "Date": formatdate(usegmt=True),
         "Connection": "close",
-        "Transfer-Encoding": "chunked",
+        **framing,
         "Content-Type": "application/json",
         "X-Request-Id": request_id,
     }
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    head = f"HTTP/1.1 {status.value} {status.phrase}\r\n{lines}\r\n"
-    return head.encode() + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    head = f"HTTP/{version} {status.value} {status.phrase}\r\n{lines}\r\n".encode()
+    return head if is_head else head + body

@@ -37,7 +37,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
         raise Refused(f"{choices.result_path} is a folder. Choose another --result FILE.")
     with ExitStack() as stack:
         raw = stack.enter_context(choices.file.open("rb"))
-        _lock(raw, choices.file.name)
+        _lock(raw, choices)
         file = ListFile(raw, choices.file.name, column=choices.column)
         amount, column = _amount(choices, file), file.address_column()
         service = Service(choices.url, choices.key, patience_s=choices.patience, say=words.say)
@@ -128,11 +128,15 @@ def _amount(choices: Choices, file: ListFile) -> int:
     raise click.UsageError("Missing option '--amount'.")
 
 
-def _lock(raw: BinaryIO, name: str) -> None:
+def _lock(raw: BinaryIO, choices: Choices) -> None:
     """Keep other runs of the same list away until this one has ended."""
     try:
         fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise Refused("Another run sends this file at this moment; wait until it has ended.") from None
     except OSError as error:
-        raise Refused(f"{name} cannot be locked where it is ({error.strerror}): copy it to a local folder.") from None
+        raise Refused(
+            f"{choices.file.name} cannot be locked where it is, as on some network folders ({error.strerror})."
+            f" Copy it to a local folder, and send the copy with --result {choices.result_path}, so that what was"
+            " sent before is still known."
+        ) from None

@@ -33,6 +33,11 @@ _NO_AMOUNT = [
     )
 ] + [
     body("amount of 4,300 digits", _amount("9" * 4_300), "amount"),
+    body("amount of 4,301 digits", _amount("9" * 4_301), "amount"),
+    body("amount of 5,000 digits", _amount("9" * 5_000), "amount"),
+    body("amount of 100,000 digits", _amount("9" * 100_000), "amount"),
+    body("amount of 100,000 digits and a minus", _amount("-" + "9" * 100_000), "amount"),
+    body("amount of eight million digits", _amount("9" * 8_000_000), "amount"),
     body("amount of 100,000 digits behind the point", _amount("1." + "0" * 100_000), "amount"),
     body("amount with an exponent of 100,000 digits", _amount("1e" + "9" * 100_000), "amount"),
 ]
@@ -45,9 +50,8 @@ _NO_JSON = [
         *("1.", ".5", "1e", "1e+", "1_000", "1,000", "10n", "1 0", "１０", "٣", "-", "½", "1d", "'10'"),
     )
 ] + [
-    body("amount of 100,000 digits", _amount("9" * 100_000), "body"),
-    body("amount of 100,000 digits and a minus", _amount("-" + "9" * 100_000), "body"),
-    body("amount of eight million digits", _amount("9" * 8_000_000), "body"),
+    body("100,000 digits and nothing else", "9" * 100_000, "body"),
+    body("100,000 digits and a half", _amount("9" * 100_000 + "."), "body"),
 ]
 
 _NO_BOOLEAN = [
@@ -57,7 +61,7 @@ _NO_BOOLEAN = [
 
 _NO_LABEL = [
     body(f"label {written}", f'{{"recipient": "{ADDRESS}", "amount": 1, "label": {written}}}', "label")
-    for written in ("0", "1.5", "true", "false", f'["{CANARY}"]', "{}", "1e400", "9" * 4_000)
+    for written in ("0", "1.5", "true", "false", f'["{CANARY}"]', "{}", "1e400", "9" * 4_000, "9" * 5_000)
 ]
 
 _EVERYTHING = [

@@ -9,6 +9,7 @@ BATCHES, TRANSACTIONS = b"/v1/batches", b"/v1/transactions"
 _BAD = {
     "limit": ("", "0", "-1", "1.0", "1e2", "abc", "1001", "9" * 400, "0x10", "%D9%A3", "1%00", "1%0a", "NaN"),
     "cursor": (
+        "",
         CANARY,
         "A" * 3_999,
         "B" + "A" * 37,

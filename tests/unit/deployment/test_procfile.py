@@ -67,6 +67,12 @@ def test_flower_listens_where_it_is_told(tmp_path: Path) -> None:
     assert {"--address=::1", "--port=9"} <= set(words)
 
 
+@pytest.mark.parametrize("port", ["", "tcp://10.0.0.7:5555"])
+def test_flower_takes_its_own_port_where_kubernetes_tells_of_a_service_of_its_name(tmp_path: Path, port: str) -> None:
+    words = words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:password", FLOWER_PORT=port)
+    assert words == words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:password")
+
+
 @pytest.mark.parametrize("environment", [{}, {"FLOWER_BASIC_AUTH": ""}])
 def test_flower_without_a_password_does_not_start_and_says_why(tmp_path: Path, environment: dict[str, str]) -> None:
     finished = run_line("flower", tmp_path, **environment)
