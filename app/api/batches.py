@@ -5,7 +5,7 @@ from flask import Blueprint, Response, request
 from app import batches
 from app.api import envelope
 from app.api.auth import caller
-from app.api.queries import next_cursor, parse_page_request
+from app.api.queries import next_cursor, parse_page_request, refuse_parameters
 from app.database import transaction
 from app.errors import NotFound
 from app.pages import batches as pages
@@ -29,6 +29,7 @@ def list_batches() -> Response:
 def show_batch(batch_id: int) -> Response:
     """Answer 200 with the batch; another organization's, or another mode's, is a 404 like one that is not there."""
     who = caller()
+    refuse_parameters()
     with transaction() as connection:
         batch = None
         if batch_id <= INT64_MAX:

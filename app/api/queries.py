@@ -1,6 +1,6 @@
 """What callers ask of a list: the query of `GET /v1/batches` and `GET /v1/transactions`, checked whole.
 
-Every fault is reported in one answer, under the name of its parameter. Other parameters are ignored.
+Every fault is reported in one answer, under the name of its parameter. One that a call does not know is a fault too.
 """
 
 import re
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from flask import request
 from werkzeug.datastructures import MultiDict
 
 from app import addresses
@@ -20,6 +21,8 @@ from app.pages.filters import Filters, Page, Place
 from app.settings import INT64_MAX
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
+
+PARAMETERS = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
 
 # The forms of two parameters, as a regular expression of JSON Schema has them.
 FORMS = {
@@ -49,6 +52,18 @@ class PageRequest:
     limit: int
 
 
+def refuse_parameters() -> None:
+    """Call where a call takes no query: what a caller writes there is not ignored.
+
+    Raises:
+        InvalidRequest: there are parameters, each a fault under its name.
+    """
+    if request.environ.get("QUERY_STRING"):
+        faults = FaultsFound()
+        faults.add_unknown("parameter", request.args, (), whole="query")
+        faults.raise_if_any()
+
+
 def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> PageRequest:
     """Read the query of a list.
 
@@ -60,6 +75,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         InvalidRequest: with every fault of the query, each under its parameter.
     """
     faults = FaultsFound()
+    faults.add_unknown("parameter", query, PARAMETERS, whole="query")
 
     def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
         values = query.getlist(name)

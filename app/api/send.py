@@ -11,6 +11,7 @@ from app.acceptance import Acceptance, Send
 from app.api import envelope
 from app.api.auth import caller, hash_of_key
 from app.api.body import json_bytes
+from app.api.queries import refuse_parameters
 from app.api.record import record_in_hand
 from app.api.schemas import parse_issue_request
 from app.api.sending.send_path import send_path
@@ -61,6 +62,7 @@ def _read_send() -> Send:
     if request.content_length is None or request.content_length > _READ_FOR_STRANGERS_BYTES:
         caller()
     try:
+        refuse_parameters()
         return Send(key_hash, parse_issue_request(json_bytes(), settings()), _idempotency_key())
     except (PointsError, HTTPException):
         caller()

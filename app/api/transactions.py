@@ -4,7 +4,7 @@ from flask import Blueprint, Response, request
 
 from app.api import envelope
 from app.api.auth import caller
-from app.api.queries import next_cursor, parse_page_request
+from app.api.queries import next_cursor, parse_page_request, refuse_parameters
 from app.database import transaction
 from app.errors import NotFound
 from app.pages import transactions as pages
@@ -28,6 +28,7 @@ def list_transactions() -> Response:
 def show_transaction(transaction_id: int) -> Response:
     """Answer 200 with the transaction; another organization's, or another mode's, is a 404 like one not there."""
     who = caller()
+    refuse_parameters()
     row = None
     if transaction_id <= INT64_MAX:
         with transaction() as connection:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from app.api.openapi.answers import says
 from app.api.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.api.schemas import LABEL_LENGTH_MAX
+from app.api.schemas import FIELDS, LABEL_LENGTH_MAX
 from app.pages.filters import LOOKED_AT_MAX
 from app.settings import INT64_MAX, Settings
 
@@ -65,8 +65,8 @@ PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
 at the end. A page may hold fewer rows, even none, and still have a next one, because it looks at no more than
 {LOOKED_AT_MAX:,} rows. Whatever is issued or claimed between two pages, no row comes twice, and no row that was there
-before the first page is left out. A cursor does not expire. Parameters that are not listed are ignored; the faults of
-all others are named in one 400."""
+before the first page is left out. A cursor does not expire. A parameter that is not
+listed is a fault; all faults are named in one 400."""
 
 
 class Recipient(RootModel[Annotated[str, Field(pattern="@", json_schema_extra={"format": "idn-email"})]]):
@@ -83,6 +83,9 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
     once = "" if limits.allow_repeats else " No address twice."
 
     class Issue(BaseModel):
+        # Not `additionalProperties`: either recipients field may be there as null beside the other.
+        model_config = ConfigDict(json_schema_extra={"propertyNames": {"enum": list(FIELDS)}})
+
         amount: Annotated[int, Field(ge=1, le=limits.amount_max, json_schema_extra={"format": "int64"})] = says(
             'Points for **each** recipient. `10.0`, `1e1` and `"10"` are not integers.', 50
         )
@@ -108,7 +111,7 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
 
     class IssueRequest(RootModel[IssueToMany | IssueToOne]):
         """Points for some recipients: `recipients` or `recipient`, not both. Null, `""` and `[]` count as if the field
-        were not there. Fields that are not listed are ignored."""
+        were not there. A field that is not listed is a fault."""
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 
