@@ -11,10 +11,10 @@ Faults = Mapping[str, Sequence[str]]
 class PointsError(Exception):
     """Base of every expected error.
 
-    `field` names what the sentence is about: a key of the envelope's `errors`. Where there is a `code`, it is stable,
-    and for programs.
+    `field` names what the sentence is about: a key of the envelope's `errors`. `code` is stable, and for programs.
     """
 
+    code = "invalid_request"
     field = "request"
 
     def __init__(self, sentence: str) -> None:
@@ -42,6 +42,7 @@ class InvalidRequest(PointsError):
 class InvalidKey(PointsError):
     """No usable API key. The words are the same whether it is missing, malformed, unknown or revoked."""
 
+    code = "invalid_key"
     field = "authorization"
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class InvalidKey(PointsError):
 class DevelopmentKeyRequired(PointsError):
     """A live key asks for what only the sandbox has."""
 
+    code = "development_key_required"
     field = "authorization"
 
     def __init__(self) -> None:
@@ -60,7 +62,6 @@ class DevelopmentKeyRequired(PointsError):
 class MayNotIssue(PointsError):
     """The organization may not issue points at present."""
 
-    code: str
     field = "organization"
 
 
@@ -88,6 +89,7 @@ class InsufficientBalance(PointsError):
 class OutOfReach(PointsError):
     """PostgreSQL is away or overloaded."""
 
+    code = "out_of_reach"
     field = "service"
 
     def __init__(self) -> None:
@@ -97,6 +99,7 @@ class OutOfReach(PointsError):
 class BatchLost(PointsError):
     """PostgreSQL no longer has a batch that it had accepted: a standby took over that had not heard of it yet."""
 
+    code = "batch_lost"
     field = "service"
 
     def __init__(self) -> None:
@@ -106,6 +109,7 @@ class BatchLost(PointsError):
 
 
 class IdempotencyKeyReused(PointsError):
+    code = "idempotency_key_reused"
     field = "idempotency_key"
 
     def __init__(self) -> None:
@@ -113,6 +117,8 @@ class IdempotencyKeyReused(PointsError):
 
 
 class NotFound(PointsError):
+    code = "not_found"
+
     def __init__(self, noun: str, name: object) -> None:
         super().__init__(f"There is no {noun} {name}.")
         self.noun = noun

@@ -137,7 +137,7 @@ def _discard(body: Any) -> bool:
 
 def _answer(status: HTTPStatus, faults: Faults, request_id: str) -> bytes:
     """Return an error in the envelope as it is sent, with the headers that the interface document gives a 400."""
-    body = envelope.failure_document(faults)
+    body = envelope.failure_document(status.value, faults)
     headers = envelope.HEADERS | {
         "Server": "gunicorn",
         "Date": formatdate(usegmt=True),

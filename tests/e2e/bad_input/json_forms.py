@@ -141,6 +141,7 @@ _EMPTY = [
         "__proto__",
         "__class__",
     ),
+    body("fields nobody knows", f'{{"{CANARY}": [[[{{}}]]], "": null, "🐘": 1e400, {_TEXT[1:]}', CANARY, "body", "🐘"),
     body("a key twice, the last one bad", f'{{"recipient": "{ADDRESS}", "amount": 1, "amount": "1"}}', "amount"),
     body("a key twice, the last one missing", f'{{"recipient": "{ADDRESS}", "amount": 1, "amount": null}}', "amount"),
     body("a key twice, once escaped", f'{{"recipient": "{ADDRESS}", "amount": 1, "\\u0061mount": 0}}', "amount"),
@@ -180,5 +181,4 @@ GOOD_CASES = [
     body("a key twice, the last one good", f'{{"recipient": "{ADDRESS}", "amount": "1", "amount": 1}}'),
     body("an escaped key", f'{{"recipient": "{ADDRESS}", "\\u0061mount": 1}}'),
     body("blanks around it", f"\r\n\t {_TEXT} \r\n\t"),
-    body("fields nobody knows", f'{{"{CANARY}": [[[{{}}]]], "": null, "🐘": 1e400, {_TEXT[1:]}'),
 ]
