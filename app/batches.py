@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.database import fetch_all
 
-QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
+STATUSES = QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
 
 # The contract promises 30; one more day allows for clocks that differ.
 IDEMPOTENCY_KEY_KEPT_DAYS = 31
@@ -23,6 +23,8 @@ class BatchRow(NamedTuple):
     status: str
     amount: int
     label: str | None
+    idempotency_key: str | None
+    recipient_count: int
     created_at: datetime
     refusal: str | None
     issued_at: datetime | None
@@ -86,6 +88,17 @@ _TRANSACTIONS = f"""
     WHERE t.batch_id = %(batch_id)s
     ORDER BY t.position
 """.encode()
+
+
+def count_credited(connection: Connection, batch_ids: Sequence[int]) -> dict[int, int]:
+    """Return how many transactions of each batch are credited now; a batch of which none is may be missing."""
+    rows = connection.execute(_COUNT_CREDITED, {"batch_ids": list(batch_ids)})
+    return dict(rows.tuples().all())
+
+
+_COUNT_CREDITED = text("""
+    SELECT batch_id, count(*) FROM transactions WHERE batch_id = ANY(:batch_ids) AND credited GROUP BY batch_id
+""")
 
 
 def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:

@@ -11,10 +11,10 @@ Faults = Mapping[str, Sequence[str]]
 class PointsError(Exception):
     """Base of every expected error.
 
-    `field` names what the sentence is about: a key of the envelope's `errors`. Where there is a `code`, it is stable,
-    and for programs.
+    `field` names what the sentence is about: a key of the envelope's `errors`. `code` is stable, and for programs.
     """
 
+    code = "invalid_request"
     field = "request"
 
     def __init__(self, sentence: str) -> None:
@@ -42,6 +42,7 @@ class InvalidRequest(PointsError):
 class InvalidKey(PointsError):
     """No usable API key. The sentence is the same for a missing, malformed, unknown and revoked key."""
 
+    code = "invalid_key"
     field = "authorization"
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class InvalidKey(PointsError):
 class DevelopmentKeyRequired(PointsError):
     """A live key was used for a call that only the sandbox has."""
 
+    code = "development_key_required"
     field = "authorization"
 
     def __init__(self) -> None:
@@ -60,7 +62,6 @@ class DevelopmentKeyRequired(PointsError):
 class MayNotIssue(PointsError):
     """The organization may not issue points now."""
 
-    code: str
     field = "organization"
 
 
@@ -88,6 +89,7 @@ class InsufficientBalance(PointsError):
 class OutOfReach(PointsError):
     """PostgreSQL is away or overloaded."""
 
+    code = "out_of_reach"
     field = "service"
 
     def __init__(self) -> None:
@@ -97,6 +99,7 @@ class OutOfReach(PointsError):
 class BatchLost(PointsError):
     """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 
+    code = "batch_lost"
     field = "service"
 
     def __init__(self) -> None:
@@ -104,6 +107,7 @@ class BatchLost(PointsError):
 
 
 class IdempotencyKeyReused(PointsError):
+    code = "idempotency_key_reused"
     field = "idempotency_key"
 
     def __init__(self) -> None:
@@ -111,6 +115,8 @@ class IdempotencyKeyReused(PointsError):
 
 
 class NotFound(PointsError):
+    code = "not_found"
+
     def __init__(self, noun: str, name: object) -> None:
         super().__init__(f"There is no {noun} {name}.")
         self.noun = noun

@@ -3,9 +3,9 @@
 from flask import Blueprint, Response, request
 
 from app import batches
-from app.api import envelope
+from app.api import bodies, envelope
 from app.api.auth import caller
-from app.api.queries import next_cursor, parse_page_request
+from app.api.queries import next_cursor, parse_page_request, refuse_parameters
 from app.database import transaction
 from app.errors import NotFound
 from app.pages import batches as pages
@@ -21,14 +21,16 @@ def list_batches() -> Response:
     asked = parse_page_request("batches", request.args, who)
     with transaction() as connection:
         page = pages.page(connection, asked.filters, place=asked.place, limit=asked.limit)
-    bodies = [envelope.listed_batch_body(batch) for batch in page.rows]
-    return envelope.success({"batches": bodies, "next_cursor": next_cursor("batches", asked, page)})
+        credited = batches.count_credited(connection, [batch.id for batch in page.rows if batch.debited_count])
+    shown = [bodies.listed_batch_body(batch, credited.get(batch.id, 0)) for batch in page.rows]
+    return envelope.success({"batches": shown, "next_cursor": next_cursor("batches", asked, page)})
 
 
 @blueprint.get("/v1/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> Response:
     """Answer 200 with the batch; another organization's, or another mode's, is a 404 like one that is not there."""
     who = caller()
+    refuse_parameters()
     with transaction() as connection:
         batch = None
         if batch_id <= INT64_MAX:
@@ -36,4 +38,4 @@ def show_batch(batch_id: int) -> Response:
         if batch is None:
             raise NotFound("batch", batch_id)
         transactions = batches.transactions_of(connection, batch.id)
-    return envelope.success(envelope.batch_body(batch, transactions))
+    return envelope.success(bodies.batch_body(batch, transactions))

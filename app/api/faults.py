@@ -1,8 +1,13 @@
 """The faults of one request: all of them are found before it is refused."""
 
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
 from app.errors import InvalidRequest
 
 ENTRIES_LISTED_MAX = 100
+# A longer name is cut where it is named, and is near to none: to compare texts takes long.
+_NAME_LENGTH_MAX = 64
 
 
 class FaultsFound:
@@ -23,6 +28,25 @@ class FaultsFound:
 
     def skip_entry(self) -> None:
         self._not_looked_at += 1
+
+    def add_unknown(self, kind: str, names: Iterable[str], known: Collection[str], *, whole: str) -> None:
+        """Add a fault for each name that the call does not know, with the known one that is nearest.
+
+        Args:
+            kind: what has these names, `field` or `parameter`.
+            names: those sent.
+            known: those that the call takes.
+            whole: what stands for all of them, where a name is empty or there are too many.
+        """
+        unknown = [name for name in names if name not in known]
+        for name in unknown[:ENTRIES_LISTED_MAX]:
+            is_long = len(name) > _NAME_LENGTH_MAX
+            near = [] if is_long else get_close_matches(name.lower(), known, n=1)
+            taken = f"this call takes {', '.join(known)}." if known else f"this call takes no {kind}."
+            sentence = f"There is no {kind} of this name: {f'did you mean {near[0]}?' if near else taken}"
+            self.add(f"{name[:_NAME_LENGTH_MAX]}…" if is_long else name or whole, sentence)
+        if (more := len(unknown) - ENTRIES_LISTED_MAX) > 0:
+            self.add(whole, f"{more} more {kind}{' is' if more == 1 else 's are'} not known.")
 
     @property
     def list_is_full(self) -> bool:

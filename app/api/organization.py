@@ -4,10 +4,13 @@ from flask import Blueprint, Response
 
 from app.api import envelope
 from app.api.auth import caller
+from app.api.queries import refuse_parameters
 
 blueprint = Blueprint("organization", __name__)
 
 
 @blueprint.get("/v1/organization")
 def show_organization() -> Response:
-    return envelope.success(envelope.organization_body(caller().organization))
+    who = caller()
+    refuse_parameters()
+    return envelope.success(envelope.organization_body(who.organization))

@@ -1,6 +1,6 @@
 """What callers ask of a list: the query of `GET /v1/batches` and `GET /v1/transactions`, checked whole.
 
-Every fault is reported in one answer, under the name of its parameter. Other parameters are ignored.
+Every fault is reported in one answer, under the name of its parameter. One that a call does not know is a fault too.
 """
 
 import re
@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from flask import request
 from werkzeug.datastructures import MultiDict
 
 from app import addresses
 from app.api.faults import FaultsFound
+from app.api.schemas import LABEL_LENGTH_MAX
 from app.api_keys import Caller
+from app.batches import STATUSES
 from app.errors import InvalidAddress
 from app.pages import cursors
 from app.pages.filters import Filters, Page, Place
@@ -21,16 +24,22 @@ from app.settings import INT64_MAX
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 
-# The forms of two parameters, as a regular expression of JSON Schema has them.
+# The parameters of each list.
+_OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
+PARAMETERS = {"transactions": _OF_BOTH, "batches": (*_OF_BOTH, "idempotency_key", "label", "status")}
+
+# The forms of some parameters, as a regular expression of JSON Schema has them.
 FORMS = {
     "created_from": (
         r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
     ),
+    "idempotency_key": r"^[!-~]{1,255}$",
     "cursor": r"^[A-Za-z0-9_-]{38}$",
 }
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _MOMENT = re.compile(FORMS["created_from"])
+_KEY = re.compile(FORMS["idempotency_key"])
 _NO_CURSOR = "must be the next_cursor of an earlier answer"
 
 _Value = TypeVar("_Value")
@@ -49,6 +58,18 @@ class PageRequest:
     limit: int
 
 
+def refuse_parameters() -> None:
+    """Call where a call takes no query: what a caller writes there is not ignored.
+
+    Raises:
+        InvalidRequest: there are parameters, each a fault under its name.
+    """
+    if request.environ.get("QUERY_STRING"):
+        faults = FaultsFound()
+        faults.add_unknown("parameter", request.args, (), whole="query")
+        faults.raise_if_any()
+
+
 def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> PageRequest:
     """Read the query of a list.
 
@@ -60,9 +81,12 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         InvalidRequest: with every fault of the query, each under its parameter.
     """
     faults = FaultsFound()
+    faults.add_unknown("parameter", query, PARAMETERS[kind], whole="query")
 
     def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
         values = query.getlist(name)
+        if name not in PARAMETERS[kind]:
+            return None
         if len(values) > 1:
             faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
         elif values:
@@ -83,6 +107,9 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         debited=read("debited", _flag),
         credited=read("credited", _flag),
         allocated=read("allocated", _flag),
+        idempotency_key=read("idempotency_key", _idempotency_key),
+        label=read("label", _label),
+        status=read("status", _status),
     )
     cursor = read("cursor", _cursor)
     # Whether a cursor belongs to the filters can only be told of filters without a fault.
@@ -145,6 +172,24 @@ def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):  # Python's own spelling is True.
         raise _Fault("must be true or false.")
     return text.lower() == "true"
+
+
+def _idempotency_key(text: str) -> str:
+    if not _KEY.fullmatch(text):
+        raise _Fault("must be 1 to 255 visible ASCII characters.")
+    return text
+
+
+def _label(text: str) -> str:
+    if not 1 <= len(text) <= LABEL_LENGTH_MAX or "\0" in text:
+        raise _Fault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL.")
+    return text
+
+
+def _status(text: str) -> str:
+    if text not in STATUSES:
+        raise _Fault(f"must be one of {', '.join(STATUSES)}.")
+    return text
 
 
 def _cursor(text: str) -> str:

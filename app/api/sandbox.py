@@ -6,6 +6,7 @@ from app import organizations
 from app.api import envelope
 from app.api.auth import caller
 from app.api.body import refuse_too_large
+from app.api.queries import refuse_parameters
 from app.database import transaction
 from app.errors import DevelopmentKeyRequired
 from app.ledger.refill import reset_sandbox
@@ -22,6 +23,7 @@ def reset() -> Response:
     """
     refuse_too_large()  # It is not read, but the limit is one for all.
     who = caller()
+    refuse_parameters()
     if not who.sandbox:
         raise DevelopmentKeyRequired
     with transaction() as connection:

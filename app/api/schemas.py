@@ -19,6 +19,7 @@ from app.errors import InvalidAddress, InvalidRequest
 from app.settings import INT64_MAX, Settings
 
 LABEL_LENGTH_MAX = 255
+FIELDS = ("recipients", "recipient", "amount", "atomic", "label")
 COSTLY_CHARACTERS_MAX = 20_000
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -37,6 +38,7 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
     """
     fields, refusal = _parse_object(body)
     faults = FaultsFound()
+    faults.add_unknown("field", fields, FIELDS, whole="body")
     addresses = _read_addresses(fields, faults, settings)
     amount = _read_amount(fields.get("amount"), _recipients_sent(fields), faults, settings)
     atomic = _read_atomic(fields.get("atomic"), faults)

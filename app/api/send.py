@@ -9,9 +9,10 @@ from werkzeug.exceptions import HTTPException
 
 from app import batches, logs
 from app.acceptance import Acceptance, Send
-from app.api import envelope
+from app.api import bodies, envelope
 from app.api.auth import caller, hash_of_key
 from app.api.body import json_bytes
+from app.api.queries import refuse_parameters
 from app.api.record import current_record
 from app.api.schemas import parse_issue_request
 from app.api.sending.send_path import send_path
@@ -62,6 +63,7 @@ def _read_send() -> Send:
     if request.content_length is None or request.content_length > _READ_FOR_STRANGERS_BYTES:
         caller()
     try:
+        refuse_parameters()
         return Send(key_hash, parse_issue_request(json_bytes(), settings()), _idempotency_key())
     except (PointsError, HTTPException):
         caller()
@@ -92,10 +94,11 @@ def _answer(accepted: Acceptance, rows: Rows | None) -> Response:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
     if batch.status == batches.QUEUED:
         return _accepted(batch.id)
-    body = envelope.issued_body(batch, transactions, as_issued=True)
+    body = bodies.issued_body(batch, transactions, as_issued=True)
     response = envelope.success(body, status=201, batch_id=batch.id)
     if accepted.status == batches.ISSUED:  # It was issued before this call: the same answer again.
         response.headers["Idempotency-Replayed"] = "true"
+    response.headers["Location"] = f"/v1/batches/{batch.id}"
     return response
 
 

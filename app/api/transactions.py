@@ -2,9 +2,9 @@
 
 from flask import Blueprint, Response, request
 
-from app.api import envelope
+from app.api import bodies, envelope
 from app.api.auth import caller
-from app.api.queries import next_cursor, parse_page_request
+from app.api.queries import next_cursor, parse_page_request, refuse_parameters
 from app.database import transaction
 from app.errors import NotFound
 from app.pages import transactions as pages
@@ -20,18 +20,19 @@ def list_transactions() -> Response:
     asked = parse_page_request("transactions", request.args, who)
     with transaction() as connection:
         page = pages.page(connection, asked.filters, place=asked.place, limit=asked.limit)
-    bodies = envelope.listed_transaction_bodies(page.rows)
-    return envelope.success({"transactions": bodies, "next_cursor": next_cursor("transactions", asked, page)})
+    shown = bodies.listed_transaction_bodies(page.rows)
+    return envelope.success({"transactions": shown, "next_cursor": next_cursor("transactions", asked, page)})
 
 
 @blueprint.get("/v1/transactions/<int:transaction_id>")
 def show_transaction(transaction_id: int) -> Response:
     """Answer 200 with the transaction; another organization's, or another mode's, is a 404 like one not there."""
     who = caller()
+    refuse_parameters()
     row = None
     if transaction_id <= INT64_MAX:
         with transaction() as connection:
             row = pages.find(connection, transaction_id, organization_id=who.organization.id, sandbox=who.sandbox)
     if row is None:
         raise NotFound("transaction", transaction_id)
-    return envelope.success(envelope.listed_transaction_bodies([row])[0])
+    return envelope.success(bodies.listed_transaction_bodies([row])[0])

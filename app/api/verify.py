@@ -5,6 +5,7 @@ from flask import Blueprint, Response
 from app.api import envelope
 from app.api.auth import caller
 from app.api.body import json_bytes
+from app.api.queries import refuse_parameters
 from app.api.schemas import parse_issue_request
 from app.ledger import verify as ledger
 from app.settings import settings
@@ -16,6 +17,7 @@ blueprint = Blueprint("verify", __name__)
 def verify() -> Response:
     """Answer 200 with the verdict, also when it is a refusal."""
     organization = caller().organization
+    refuse_parameters()
     request = parse_issue_request(json_bytes(), settings())
     verdict = ledger.verify(organization, amount=request.amount, recipients=len(request.emails))
     return envelope.success(envelope.verdict_body(verdict), **envelope.verdict_additions(verdict))

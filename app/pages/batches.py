@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from app.batches import BatchRow
 from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, in_order, in_reach, walk, with_flags
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, in_order, in_reach, of_batches, walk, with_flags
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
@@ -48,15 +48,18 @@ def _by_time(filters: Filters, place: Place | None) -> str:
         batches.append("(created_at, id) <= (:place_moment, :place_batch_id)")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")
+    if filters.idempotency_key is not None:
+        batches.append("idempotency_key = :idempotency_key")
     if filters.debited is False:
         batches.append("debited_count < recipient_count")
+    conditions = " AND ".join([_flags(filters), *of_batches(filters)])
     weight = "1" if filters.credit is None else "recipient_count"
     lines = [
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, place FROM (",
         f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS place",
-        f"FROM (SELECT {BATCH}, recipient_count FROM batches WHERE {' AND '.join(batches)}",
+        f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
         f"      {in_order(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
-        f") looked_at WHERE place >= :looked_at_max OR ({_flags(filters)}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
+        f") looked_at WHERE place >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
     ]
     return "\n".join(lines)
 
@@ -88,7 +91,9 @@ def _of_address(filters: Filters, place: Place | None) -> str:
     An address may come several times in a batch, if a setting allows repeats: only its first row that is
     let through counts.
     """
-    conditions = [*is_of_address(filters, moment="created_at"), *with_flags(filters)]
+    conditions = [*is_of_address(filters, moment="created_at"), *with_flags(filters), *of_batches(filters)]
+    if filters.idempotency_key is not None:
+        conditions.append("idempotency_key = :idempotency_key")
     lines = [
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, place, above FROM (",
         f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",

@@ -16,6 +16,7 @@ from app.pages.filters import Filters, Place
 _FORM = struct.Struct(">qq12s")  # Microseconds since 1970, an id, a digest.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_MOMENT = -(2**63)
+_LATER_FILTERS = ("idempotency_key", "label", "status")
 
 
 def encode(kind: str, filters: Filters, place: Place) -> str:
@@ -64,6 +65,11 @@ def _digest(kind: str, filters: Filters, moment: int, row_id: int) -> bytes:
 
 
 def _values(filters: Filters) -> list[object]:
-    """Return what the filters ask for, in one spelling: two times that are equal are equal in every zone."""
-    values = (getattr(filters, name) for name in Filters.__slots__)
-    return [value.astimezone(UTC) if isinstance(value, datetime) else value for value in values]
+    """Return what the filters ask for, in one spelling: two times that are equal are equal in every zone.
+
+    A filter that came later counts only where it is asked for: so cursors made before there was one stay good.
+    """
+    asked = {name: getattr(filters, name) for name in Filters.__slots__}
+    later = [f"{name}={asked.pop(name)}" for name in _LATER_FILTERS if asked[name] is not None]
+    first = [value for name, value in asked.items() if name not in _LATER_FILTERS]
+    return [*(value.astimezone(UTC) if isinstance(value, datetime) else value for value in first), *later]

@@ -34,6 +34,10 @@ class Filters:
     debited: bool | None = None
     credited: bool | None = None
     allocated: bool | None = None
+    # Of batches alone.
+    idempotency_key: str | None = None
+    label: str | None = None
+    status: str | None = None
 
     @property
     def credit(self) -> bool | None:
@@ -59,6 +63,9 @@ class Filters:
             "created_to": self.created_to,
             "debited": self.debited,
             "credited": self.credit,
+            "idempotency_key": self.idempotency_key,
+            "label": self.label,
+            "status": self.status,
             "looked_at_max": LOOKED_AT_MAX,
         }
 

@@ -47,7 +47,14 @@ def in_order(filters: Filters, order: str) -> str:
 
     Where one batch is asked for there is nothing to order. PostgreSQL, told to, would walk through all to find it.
     """
-    return f"ORDER BY {order} LIMIT :looked_at_max" if filters.batch_id is None else "LIMIT 1"
+    is_one = filters.batch_id is not None or filters.idempotency_key is not None
+    return "LIMIT 1" if is_one else f"ORDER BY {order} LIMIT :looked_at_max"
+
+
+def of_batches(filters: Filters) -> list[str]:
+    """Return the conditions on a batch that no index finds it by: its rows are looked at one by one."""
+    names = [name for name in ("label", "status") if getattr(filters, name) is not None]
+    return [f"{name} = :{name}" for name in names]
 
 
 def with_flags(filters: Filters) -> list[str]:

@@ -166,7 +166,10 @@ def refusal(answer: httpx.Response, status: int, *fields: str) -> dict[str, list
     assert answer.status_code == status, answer.text
     document = _document(answer)
     assert (document["success"], document["data"]) == (False, None)
-    if status == 400:
+    if status != 400:
+        assert set(document["additional_data"]) == {"code"}
+        assert re.fullmatch(r"[a-z_]+", document["additional_data"]["code"])
+    else:
         assert document["additional_data"] is None
         assert answer.headers["Transfer-Encoding"] == "chunked"
     errors: dict[str, list[str]] = document["errors"]

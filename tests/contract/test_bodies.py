@@ -64,6 +64,22 @@ def test_a_value_of_another_type_or_out_of_bounds_is_a_fault_of_its_field(
     _refused(acme.live, f"{{{fields}}}", field)
 
 
+@pytest.mark.parametrize(("name", "meant"), [("atomc", "atomic"), ("recipents", "recipients"), ("Label", "label")])
+def test_a_misspelt_field_pays_nobody_and_names_the_nearest_known_one(
+    acme: Organization, name: str, meant: str
+) -> None:
+    for value in (True, None):
+        errors = _refused(acme.live, {"recipient": address(), "amount": 1, name: value}, name)
+        assert f"did you mean {meant}?" in errors[name][0]
+    _refused(acme.live, {name: 1}, name, "amount", "recipient", "recipients")
+
+
+def test_a_body_goes_with_no_query(acme: Organization) -> None:
+    body = {"recipient": address(), "amount": 1}
+    for path in ("/v1/points/verify?atomic=true", "/v1/points/send?atomic=true"):
+        refusal(acme.live.call("POST", path, json=body), 400, "atomic")
+
+
 @pytest.mark.parametrize("amount", [1, 1_000_000_000])
 def test_an_amount_at_its_bound_is_taken(acme: Organization, amount: int) -> None:
     success(acme.live.verify({"recipient": address(), "amount": amount}))

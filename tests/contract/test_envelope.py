@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.contract.calls import Organization, refusal, success
+from tests.contract.calls import Organization, address, refusal, success
 from tests.contract.service import Service
 from tests.e2e.raw_http import exchange
 
@@ -50,3 +50,25 @@ def test_bytes_that_are_no_request_are_a_400_in_the_envelope_and_one_answer(serv
     assert (answer.status, answer.rest) == (400, b"")
     assert answer.body.startswith(b'{"success":false,"data":null,"errors":{"request":["')
     assert (answer.headers["Transfer-Encoding"], answer.headers["Via"]) == ("chunked", "1.1 points")
+
+
+def test_an_error_other_than_400_has_a_code_that_is_described(service: Service, acme: Organization) -> None:
+    live, body = acme.live, {"recipient": address(), "amount": 1}
+    success(live.send(body, Idempotency_Key="codes"), 201)
+    answers = {
+        "invalid_key": service.call("GET", "/v1/organization"),
+        "development_key_required": live.call("POST", "/v1/sandbox/reset"),
+        "not_found": live.get("/v1/batches/9999999999"),
+        "method_not_allowed": live.get("/v1/points/send"),
+        "body_too_large": live.send({"label": "a" * 8_388_608}),
+        "unsupported_media_type": live.call("POST", "/v1/points/send", content=b"1"),
+        "idempotency_key_reused": live.send(body | {"amount": 2}, Idempotency_Key="codes"),
+    }
+    for verb, code in (("suspend", "organization_suspended"), ("disable", "organization_disabled")):
+        with acme.stopped(verb):
+            answers[code] = live.send(body)
+    for code, answer in answers.items():
+        refusal(answer, answer.status_code, *answer.json()["errors"])
+        assert answer.json()["additional_data"] == {"code": code}
+    described = service.call("GET", "/openapi.json").json()["components"]["schemas"]["Problem"]["properties"]["code"]
+    assert set(described["enum"]) >= answers.keys() | {"rate_limited", "out_of_reach", "internal_error"}

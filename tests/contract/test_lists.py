@@ -6,6 +6,7 @@ import pytest
 
 from tests.contract.calls import Key, Organization, address, organization, refusal, success
 from tests.contract.service import Service
+from tests.deadline import until
 
 
 class Books:
@@ -129,6 +130,18 @@ def test_all_faults_of_a_query_are_named_in_one_400(acme: Organization, name: st
     refusal(acme.live.get(f"/v1/{name}?{query}"), 400, *fields)
 
 
+@pytest.mark.parametrize("name", ["batches", "transactions"])
+def test_a_misspelt_filter_is_not_ignored_and_names_the_nearest_known_one(acme: Organization, name: str) -> None:
+    errors = refusal(acme.live.get(f"/v1/{name}", create_from="2120-01-01T00:00:00Z"), 400, "create_from")
+    assert "did you mean created_from?" in errors["create_from"][0]
+    refusal(acme.live.get(f"/v1/{name}?Limit=1&nonsense=&limit=0"), 400, "Limit", "nonsense", "limit")
+
+
+@pytest.mark.parametrize("path", ["batches/1", "transactions/1", "organization"])
+def test_a_call_without_parameters_takes_none(acme: Organization, path: str) -> None:
+    refusal(acme.live.get(f"/v1/{path}", limit="1"), 400, "limit")
+
+
 def test_a_cursor_serves_its_own_list_filters_organization_and_mode_alone(books: Books, acme: Organization) -> None:
     def refused(key: Key, name: str, **query: str) -> None:
         refusal(key.get(f"/v1/{name}", **query), 400, "cursor")
@@ -142,3 +155,41 @@ def test_a_cursor_serves_its_own_list_filters_organization_and_mode_alone(books:
         refused(books.live, "transactions", cursor=broken)
     # The size of a page may change on the way.
     assert len(success(books.live.get("/v1/transactions", cursor=cursor, limit=3))["transactions"]) == 3
+
+
+def test_a_batch_is_found_by_its_label_its_key_and_its_status(acme: Organization) -> None:
+    live, label, key = acme.live, f"{address()} Jänner & co", address()
+    success(live.send({"recipient": address(), "amount": 1, "label": label}), 201)
+    batch_id = live.queue({"recipients": [address(), address()], "amount": 1, "label": label}, Idempotency_Key=key)
+    until(lambda: live.is_issued(batch_id))
+    [newest, first] = live.listed("batches", label=label)
+    assert (newest["batch_id"], newest["label"], newest["idempotency_key"]) == (batch_id, label, key)
+    assert (first["label"], first["idempotency_key"]) == (label, None)
+    assert live.listed("batches", idempotency_key=key) == [newest]
+    assert live.listed("batches", idempotency_key=key, label=label, status="issued") == [newest]
+    assert live.listed("batches", idempotency_key=key, label="another") == []
+    assert live.listed("batches", idempotency_key=key, status="queued") == []
+    assert acme.development.listed("batches", idempotency_key=key) == []
+    one_by_one = [batch for page in live.pages("batches", label=label, limit=1) for batch in page]
+    assert one_by_one == [newest, first]
+    for faulty in ({"label": ""}, {"label": "a" * 256}, {"status": "done"}, {"status": ""}, {"idempotency_key": "ä"}):
+        refusal(live.get("/v1/batches", **faulty), 400, *faulty)
+        refusal(live.get("/v1/transactions", **faulty), 400, *faulty)
+
+
+def test_the_label_finds_a_batch_also_among_those_of_one_address(acme: Organization) -> None:
+    email, label, key = address(), address(), address()
+    success(acme.live.send({"recipient": email, "amount": 1, "label": label}, Idempotency_Key=key), 201)
+    success(acme.live.send({"recipient": email, "amount": 1}), 201)
+    for query in ({"label": label}, {"idempotency_key": key}, {"label": label, "status": "issued"}):
+        assert [batch["label"] for batch in acme.live.listed("batches", email=email, **query)] == [label]
+
+
+def test_a_batch_counts_its_transactions_as_they_are_now(books: Books) -> None:
+    shown = [batch["counts"] for batch in books.live.listed("batches")]
+    assert shown == [
+        {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1},
+        {"recipients": 1, "debited": 1, "credited": 0, "held": 1, "unpaid": 0},
+        {"recipients": 2, "debited": 2, "credited": 1, "held": 1, "unpaid": 0},
+    ]
+    assert all(batch["final"] and batch["refusal"] is None for batch in books.live.listed("batches"))

@@ -38,6 +38,8 @@ def test_a_batch_that_is_not_issued_before_the_suspension_is_refused_and_its_key
     until(lambda: caller.batch(batch_id)["status"] != "queued")
     batch = caller.batch(batch_id)
     assert (batch["status"], batch["issued_at"], batch["transactions"]) == ("refused", None, None)
+    assert (batch["refusal"], batch["final"], batch["counts"]) == ("organization_suspended", True, None)
+    assert batch_id in [one["batch_id"] for one in caller.listed("batches", status="refused")]
     assert caller.listed("transactions") == []
     assert caller.balance == 100
     made.command("resume")

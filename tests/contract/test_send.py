@@ -27,7 +27,9 @@ def test_one_transaction_per_recipient_in_request_order_with_balances_that_fall(
     user = service.register(with_account, "Grace", "Hopper")
     answer = caller.send({"recipients": [without, with_account, too_late], "amount": 40})
     data = success(answer, 201)
-    assert isinstance(answer.json()["additional_data"]["batch_id"], int)
+    batch_id = answer.json()["additional_data"]["batch_id"]
+    assert isinstance(batch_id, int)
+    assert answer.headers["Location"] == f"/v1/batches/{batch_id}"
     transactions = data["transactions"]
     assert [one["email"] for one in transactions] == [without, with_account, too_late]
     assert [one["organization"]["balance"] for one in transactions] == [60, 20, 20]

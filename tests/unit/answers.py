@@ -28,7 +28,10 @@ def errors_of(response: TestResponse, status: int) -> dict[str, list[str]]:
     """Return the errors of a refusal: a field name to a non-empty array of sentences."""
     document = envelope_of(response, status)
     assert document["data"] is None
-    assert document["additional_data"] is None
+    if status == 400:
+        assert document["additional_data"] is None
+    else:
+        assert document["additional_data"]["code"]
     errors: dict[str, list[str]] = document["errors"]
     assert errors
     for sentences in errors.values():

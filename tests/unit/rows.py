@@ -26,6 +26,8 @@ def queued_batch(**changes: Any) -> BatchRow:
         status=QUEUED,
         amount=30,
         label=None,
+        idempotency_key=None,
+        recipient_count=3,
         created_at=MOMENT,
         refusal=None,
         issued_at=None,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.api import envelope
+from app.api import bodies, envelope
 from app.batches import REFUSED
 from tests.unit import rows
 
@@ -19,7 +19,7 @@ def sent(data: dict[str, Any]) -> dict[str, Any]:
 
 def issued(issue: rows.Issue, *, as_issued: bool = True) -> dict[str, Any]:
     """Return the send result of a batch as it is sent."""
-    return sent(envelope.issued_body(issue.batch, issue.transactions, as_issued=as_issued))
+    return sent(bodies.issued_body(issue.batch, issue.transactions, as_issued=as_issued))
 
 
 def test_a_transaction_has_every_field_of_the_interface_document() -> None:
@@ -60,8 +60,8 @@ def test_the_three_flags_and_the_recipient_follow_the_table_of_the_contract() ->
 
 
 def test_the_email_is_always_filled_next_to_the_recipient() -> None:
-    bodies = issued(rows.issue())["transactions"]
-    assert [body["email"] for body in bodies] == ["Ada@example.com", "b@example.com", "c@example.com"]
+    shown = issued(rows.issue())["transactions"]
+    assert [body["email"] for body in shown] == ["Ada@example.com", "b@example.com", "c@example.com"]
 
 
 def test_transactions_keep_their_order_and_each_shows_the_balance_right_after_it() -> None:
@@ -117,9 +117,15 @@ def test_points_claimed_since_are_shown_as_held_to_a_retry_and_as_credited_to_a_
 
 def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
     issue = rows.Issue(batch=rows.issued_batch(), transactions=[rows.transaction(claimed=True)])
-    assert sent(envelope.batch_body(issue.batch, issue.transactions)) == {
+    assert sent(bodies.batch_body(issue.batch, issue.transactions)) == {
         "batch_id": 42,
         "status": "issued",
+        "final": True,
+        "refusal": None,
+        "label": None,
+        "idempotency_key": None,
+        "sender": None,
+        "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1},
         "created_at": "2026-01-31T09:30:00.000000Z",
         "issued_at": "2026-01-31T09:30:00.000005Z",
         **issued(issue, as_issued=False),
@@ -133,17 +139,23 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
     listed = {
         "batch_id": 42,
         "status": status,
+        "final": status == REFUSED,
+        "refusal": refusal,
+        "label": None,
+        "idempotency_key": None,
+        "sender": None,
+        "counts": None,
         "created_at": "2026-01-31T09:30:00.000000Z",
         "issued_at": None,
         "amount": None,
         "current_balance": None,
     }
-    assert sent(envelope.listed_batch_body(batch)) == listed
-    assert sent(envelope.batch_body(batch, [])) == listed | {"transactions": None}
+    assert sent(bodies.listed_batch_body(batch, 0)) == listed
+    assert sent(bodies.batch_body(batch, [])) == listed | {"transactions": None}
 
 
 def test_each_transaction_of_a_list_shows_the_batch_that_it_comes_with() -> None:
     batches = [rows.issued_batch(id=number, amount=amount) for number, amount in ((3, 30), (2, 20), (1, 10))]
     listed = [(batch, rows.transaction(id=number)) for number, batch in enumerate([*batches, batches[2]])]
-    bodies = envelope.listed_transaction_bodies(listed)
-    assert [(body["id"], body["amount"]) for body in bodies] == [(0, 30), (1, 20), (2, 10), (3, 10)]
+    shown = bodies.listed_transaction_bodies(listed)
+    assert [(body["id"], body["amount"]) for body in shown] == [(0, 30), (1, 20), (2, 10), (3, 10)]

@@ -163,8 +163,11 @@ def test_where_a_plus_has_come_as_a_blank_it_is_said_how_to_write_one() -> None:
     assert "%2B" not in sentences_of(("email", " ada "))["email"]
 
 
-def test_other_parameters_are_ignored() -> None:
-    assert parse(("sandbox", "true"), ("organization_id", "8"), ("Limit", "x"), ("", "")) == parse()
+def test_other_parameters_are_faults_that_name_the_nearest_known_one() -> None:
+    found = sentences_of(("sandbox", "true"), ("create_from", "2026-01-31T09:30:00Z"), ("Limit", "1"), ("", ""))
+    assert set(found) == {"sandbox", "create_from", "Limit", "query"}
+    assert found["create_from"].endswith("did you mean created_from?")
+    assert found["Limit"].endswith("did you mean limit?")
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.text())))

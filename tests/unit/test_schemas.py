@@ -94,9 +94,19 @@ def test_a_label_may_have_255_characters_and_no_more() -> None:
     }
 
 
-def test_unknown_fields_are_ignored() -> None:
-    known = body_with()
-    assert accepted(known | {"recipents": 5, "Amount": "x", "sender": {"id": [None]}, "": True}) == accepted(known)
+def test_unknown_fields_are_faults_that_name_the_nearest_known_one() -> None:
+    faults = faults_of(body_with() | {"recipents": 5, "Amount": None, "sender": {"id": [None]}, "": True})
+    assert set(faults) == {"recipents", "Amount", "sender", "body"}
+    assert faults["recipents"][0].endswith("did you mean recipients?")
+    assert faults["Amount"][0].endswith("did you mean amount?")
+    assert faults["sender"][0].endswith("this call takes recipients, recipient, amount, atomic, label.")
+
+
+def test_unknown_fields_without_end_are_counted_and_a_long_name_is_cut() -> None:
+    faults = dict(faults_of(body_with() | {f"{number:03}" + "x" * 500: 1 for number in range(150)}))
+    assert faults.pop("body") == ["50 more fields are not known."]
+    assert len(faults) == 100
+    assert all(len(name) == 65 for name in faults)
 
 
 def test_all_faults_of_a_body_are_reported_together() -> None:

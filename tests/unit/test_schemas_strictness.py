@@ -25,8 +25,9 @@ def test_what_json_does_not_know_as_a_number_is_a_fault_of_the_body(amount: str)
 
 
 def test_a_number_that_is_no_json_is_refused_also_where_no_field_is_at_fault() -> None:
-    assert set(faults_of(raw(unknown="NaN"))) == {"body"}
-    assert set(faults_of(raw(recipients='["a@example.com", NaN]', unknown="NaN"))) == {"recipients.1"}
+    assert set(faults_of(raw(atomic='NaN, "atomic": true'))) == {"body"}
+    assert set(faults_of(raw(unknown="NaN"))) == {"unknown"}
+    assert set(faults_of(raw(recipients='["a@example.com", NaN]', unknown="NaN"))) == {"recipients.1", "unknown"}
 
 
 @pytest.mark.parametrize("digits", [4_300, 4_301, 5_000, 100_000])

@@ -166,7 +166,7 @@ def _answer(status: HTTPStatus, faults: Faults, request_id: str, beginning: byte
     line = beginning.partition(b"\n")[0].rstrip(b"\r")
     version = "1.0" if line.endswith(b" HTTP/1.0") else "1.1"
     is_head = line.startswith(b"HEAD ")
-    body = envelope.failure_document(faults)
+    body = envelope.failure_document(status.value, faults)
     framing = {"Transfer-Encoding": "chunked"}
     if is_head or version == "1.0":
         framing = {"Content-Length": str(len(body))}

@@ -78,9 +78,29 @@ class QueuedBatch(BaseModel):
     status: Literal["queued"] = says("It waits for a worker.", "queued")
 
 
+class Counts(BaseModel):
+    """How many of a batch's transactions are in each state now."""
+
+    recipients: int = says("All of them.", 2, ge=1)
+    debited: int = says("Paid by the balance.", 2, ge=0)
+    credited: int = says("Given to an account.", 1, ge=0)
+    held: int = says("Debited, and kept until there is an account with the address.", 1, ge=0)
+    unpaid: int = says("Not debited: the balance was too low.", 0, ge=0)
+
+
 class _BatchHead(BaseModel):
     batch_id: Id = says("The id of the batch.", 1)
     status: Literal["queued", "issued", "refused"] = says("Refused: the organization may not issue.", "issued")
+    final: bool = says("Its status will not change. Another status may come: look at this.", True)
+    refusal: Literal["organization_disabled", "organization_suspended"] | None = says(
+        "Why it was refused, as a word that stays the same; null unless it was.", None
+    )
+    label: str | None = says("The label that it was sent with; null if none.", None)
+    idempotency_key: str | None = says(
+        "The `Idempotency-Key` that it was sent with; null if none, and once it is no longer kept.", None
+    )
+    sender: User | None = says("Null: sent through this interface.", None)
+    counts: Counts | None = says("How many transactions are in each state now; null until issued.")
     created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
     issued_at: Time | None = says(
         "When it was issued, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:30:00.482913Z"

@@ -21,3 +21,5 @@ REFUSALS: dict[str, dict[str, Any]] = {
     for status, refusals in _table("refusals.toml").items()
     for name, refusal in refusals.items()
 }
+# Every word of `additional_data.code` on an error.
+CODES = tuple(sorted({code for refusal in REFUSALS.values() for code in refusal.get("codes", ())}))

@@ -66,7 +66,9 @@ def _operation(call: dict[str, Any], *, has_key: bool) -> dict[str, Any]:
 def _response(answer: dict[str, Any]) -> dict[str, Any]:
     """Return a success or a refusal."""
     names = (*headers.EVERYWHERE, *answer.get("headers", ()))
-    response = {"description": answer["about"], "headers": {name: _ref("headers", name) for name in names}}
+    codes = " or ".join(f"`{code}`" for code in answer.get("codes", ()))
+    about = answer["about"] + (f" `code` is {codes}." if codes else "")
+    response = {"description": about, "headers": {name: _ref("headers", name) for name in names}}
     response["content"] = _content(answer) if "model" in answer else answer["content"]
     return response | ({"links": answer["links"]} if "links" in answer else {})
 

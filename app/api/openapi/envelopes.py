@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field, WithJsonSchema, create_model
 
 from app.api.openapi import answers
 from app.api.openapi.answers import says
-from app.api.openapi.calls import SUCCESSES
+from app.api.openapi.calls import CODES, SUCCESSES
 
 # What is always null: an object or null, because some generators of clients know no type that is only null.
 Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
@@ -22,13 +22,19 @@ class Success(BaseModel):
     additional_data: answers.Additions
 
 
+class Problem(BaseModel):
+    """What went wrong, for programs."""
+
+    code: Literal[CODES] = says("A word that stays the same.")  # type: ignore[valid-type]
+
+
 class Failure(BaseModel):
     """Every error: the name of a field, and at least one sentence about it."""
 
     success: Literal[False] = says("False: it did not go well.", False)
     data: Null = says("Null on an error.", None)
     errors: dict[str, Sentences] = says("The name of each field at fault, with sentences about it.", min_length=1)
-    additional_data: Null = says("Null on an error.", None)
+    additional_data: Problem | None = says("Null on a 400; on every other error its code.")
 
 
 def _success(answer: dict[str, Any]) -> type[BaseModel]:

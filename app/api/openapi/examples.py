@@ -54,7 +54,7 @@ _LEFT = {"organization": _acme(10, last_refill=60)}
 
 _BOTH = {"transactions": [_TO_ADA, _TO_GRACE]}
 _PART = {"transactions": [_TO_ADA | _LEFT, _TO_GRACE | _LEFT | {"debited": False}], "amount": 50, "current_balance": 10}
-_NOT_ISSUED = {"issued_at": None, "transactions": None, "amount": None, "current_balance": None}
+_NOT_ISSUED = {"issued_at": None, "counts": None, "transactions": None, "amount": None, "current_balance": None}
 _TOO_LOW = InsufficientBalance(required=100, available=60)
 _SUSPENDED = OrganizationSuspended()
 
@@ -68,8 +68,8 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "issued": (_BOTH, {}),
     "issued_in_part": (_PART, {}),
     "batch_issued": (_BOTH, {}),
-    "batch_queued": ({"status": "queued", **_NOT_ISSUED}, {}),
-    "batch_refused": ({"status": "refused", **_NOT_ISSUED}, {}),
+    "batch_queued": ({"status": "queued", "final": False, **_NOT_ISSUED}, {}),
+    "batch_refused": ({"status": "refused", "refusal": _SUSPENDED.code, **_NOT_ISSUED}, {}),
     "transactions": ({"transactions": [_TO_GRACE, _TO_ADA]}, {}),
     "transaction": (_TO_ADA, {}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),

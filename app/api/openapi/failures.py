@@ -5,13 +5,14 @@ from typing import Any
 from app.api.openapi.calls import REFUSALS
 
 
-def _failure(sentences: dict[str, str]) -> dict[str, Any]:
+def _failure(sentences: dict[str, str], code: str | None) -> dict[str, Any]:
     errors = {field: [sentence] for field, sentence in sentences.items()}
-    return {"success": False, "data": None, "errors": errors, "additional_data": None}
+    additional = None if code is None else {"code": code}
+    return {"success": False, "data": None, "errors": errors, "additional_data": additional}
 
 
 EXAMPLES = {
-    name: _failure(sentences)
+    name: _failure(sentences, refusal.get("codes", (None,))[0])
     for refusal in REFUSALS.values()
     for name, sentences in refusal.get("examples", {}).items()
 }

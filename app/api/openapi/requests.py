@@ -6,16 +6,18 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 
 from app.api.openapi.answers import says
 from app.api.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
 from app.api.schemas import LABEL_LENGTH_MAX
+from app.batches import STATUSES
 from app.pages.filters import LOOKED_AT_MAX
 from app.settings import INT64_MAX, Settings
 
 _TEXT = {"type": "string"}
 _MOMENT = {"type": "string", "format": "date-time", "pattern": FORMS["created_from"]}
+_KEY_FORM = {"pattern": FORMS["idempotency_key"]}
 _ID = {"type": "integer", "format": "int64", "minimum": 1}
 
 
@@ -24,7 +26,7 @@ def _parameter(where: str, name: str, description: str, schema: dict[str, Any], 
     return described | {"schema": schema} | more
 
 
-def _page(email: str, created: str, flag: str) -> list[dict[str, Any]]:
+def _page(email: str, created: str, flag: str, *more: tuple[str, str, dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the parameters of a list, with what they mean in it; `{}` in `flag` is the flag's own name."""
     limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT}
     rows: list[tuple[str, str, dict[str, Any]]] = [
@@ -35,6 +37,7 @@ def _page(email: str, created: str, flag: str) -> list[dict[str, Any]]:
         ("created_from", f"{created} at this time or later. ISO 8601 with a zone.", _MOMENT),
         ("created_to", f"{created} at this time or earlier. ISO 8601 with a zone.", _MOMENT),
         *((name, flag.format(name), {"type": "boolean"}) for name in ("debited", "credited", "allocated")),
+        *more,
     ]
     return [_parameter("query", *row) for row in rows]
 
@@ -47,7 +50,7 @@ _PREFER = "`respond-async`: do not wait for the issue, answer 202 at once."
 
 HEADERS = {
     "X-Request-Id": _parameter("header", "X-Request-Id", _REQUEST_ID, _TEXT),
-    "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | {"pattern": "^[!-~]{1,255}$"}),
+    "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | _KEY_FORM),
     "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT, example="respond-async"),
 }
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
@@ -58,6 +61,9 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
         "With a transaction of this address, so issued.",
         "Accepted",
         "With at least one transaction that has this `{}` and the other flags that are asked for.",
+        ("idempotency_key", "Sent with this `Idempotency-Key`, as long as that is kept.", _TEXT | _KEY_FORM),
+        ("label", "With just this label.", _TEXT | {"minLength": 1, "maxLength": LABEL_LENGTH_MAX}),
+        ("status", "In this state.", _TEXT | {"enum": list(STATUSES)}),
     ),
     "page of transactions": _page("Of this address.", "Issued", "That have this `{}`."),
 }
@@ -65,8 +71,8 @@ PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
 at the end. A page may hold fewer rows, even none, and still have a next one, because it looks at no more than
 {LOOKED_AT_MAX:,} rows. Whatever is issued or claimed between two pages, no row comes twice, and no row that was there
-before the first page is left out. A cursor does not expire. Parameters that are not listed are ignored; the faults of
-all others are named in one 400."""
+before the first page is left out. A cursor does not expire. A parameter that is not
+listed is a fault; all faults are named in one 400."""
 
 
 class Recipient(RootModel[Annotated[str, Field(pattern="@", json_schema_extra={"format": "idn-email"})]]):
@@ -75,6 +81,10 @@ class Recipient(RootModel[Annotated[str, Field(pattern="@", json_schema_extra={"
     not folded."""
 
 
+# What counts as missing.
+_Missing = Annotated[
+    None, WithJsonSchema({"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}})
+]
 _Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern="^[^\\u0000]*$")]
 
 
@@ -83,6 +93,8 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
     once = "" if limits.allow_repeats else " No address twice."
 
     class Issue(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
         amount: Annotated[int, Field(ge=1, le=limits.amount_max, json_schema_extra={"format": "int64"})] = says(
             'Points for **each** recipient. `10.0`, `1e1` and `"10"` are not integers.', 50
         )
@@ -98,6 +110,7 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
             max_length=limits.recipients_max,
             json_schema_extra={"uniqueItems": not limits.allow_repeats},
         )
+        recipient: _Missing = says("Not beside `recipients`.", default=None)
 
     class IssueToOne(Issue):
         """Points for one recipient."""
@@ -105,10 +118,11 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         recipient: Recipient = says(
             "One e-mail address, the same as a list of one. Required unless `recipients` is sent."
         )
+        recipients: _Missing = says("Not beside `recipient`.", default=None)
 
     class IssueRequest(RootModel[IssueToMany | IssueToOne]):
         """Points for some recipients: `recipients` or `recipient`, not both. Null, `""` and `[]` count as if the field
-        were not there. Fields that are not listed are ignored."""
+        were not there. A field that is not listed is a fault."""
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 

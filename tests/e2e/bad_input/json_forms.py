@@ -124,22 +124,44 @@ _WITHOUT_END = _on_body(
 # Good JSON, and nothing that helps: the fields are missing, whatever else is there.
 _EMPTY = [
     body("an empty object", "{}", *MISSING),
-    body("other fields only", f'{{"{CANARY}": 1, "Amount": 1, "recipient ": "{ADDRESS}"}}', *MISSING),
+    body(
+        "other fields only",
+        f'{{"{CANARY}": 1, "Amount": 1, "recipient ": "{ADDRESS}"}}',
+        *MISSING,
+        CANARY,
+        "Amount",
+        "recipient ",
+    ),
     body("every field null", '{"recipient": null, "recipients": null, "amount": null}', *MISSING),
     body("every field empty", '{"recipient": "", "recipients": [], "amount": ""}', *MISSING),
-    body("the interface of an object", '{"__proto__": {"amount": 1}, "__class__": "x"}', *MISSING),
+    body(
+        "the interface of an object",
+        '{"__proto__": {"amount": 1}, "__class__": "x"}',
+        *MISSING,
+        "__proto__",
+        "__class__",
+    ),
+    body("fields nobody knows", f'{{"{CANARY}": [[[{{}}]]], "": null, "🐘": 1e400, {_TEXT[1:]}', CANARY, "body", "🐘"),
     body("a key twice, the last one bad", f'{{"recipient": "{ADDRESS}", "amount": 1, "amount": "1"}}', "amount"),
     body("a key twice, the last one missing", f'{{"recipient": "{ADDRESS}", "amount": 1, "amount": null}}', "amount"),
     body("a key twice, once escaped", f'{{"recipient": "{ADDRESS}", "amount": 1, "\\u0061mount": 0}}', "amount"),
 ]
 
+_HUNDRED = tuple(str(number) for number in range(100))
+
 # Each is near the largest body there may be, of what is dear to take apart.
 _HUGE = [
-    body("a million keys", "{" + ",".join(f'"{number}":1' for number in range(700_000)) + "}", *MISSING),
-    body("a million times one key", "{" + ",".join(['"a":1'] * 1_300_000) + "}", *MISSING),
-    body("a million numbers", '{"x": [' + ",".join(["1.2345678901234567e-300"] * 330_000) + "]}", *MISSING),
-    body("numbers as long as may be", '{"x": [' + ",".join(["9" * 4_000] * 1_990) + "]}", *MISSING),
-    body("a million escapes", '{"x": "' + "\\u00e9" * 1_300_000 + '"}', *MISSING),
+    body(
+        "a million keys",
+        "{" + ",".join(f'"{number}":1' for number in range(700_000)) + "}",
+        *MISSING,
+        "body",
+        *_HUNDRED,
+    ),
+    body("a million times one key", "{" + ",".join(['"a":1'] * 1_300_000) + "}", *MISSING, "a"),
+    body("a million numbers", '{"x": [' + ",".join(["1.2345678901234567e-300"] * 330_000) + "]}", *MISSING, "x"),
+    body("numbers as long as may be", '{"x": [' + ",".join(["9" * 4_000] * 1_990) + "]}", *MISSING, "x"),
+    body("a million escapes", '{"x": "' + "\\u00e9" * 1_300_000 + '"}', *MISSING, "x"),
 ]
 
 CASES = [
@@ -159,5 +181,4 @@ GOOD_CASES = [
     body("a key twice, the last one good", f'{{"recipient": "{ADDRESS}", "amount": "1", "amount": 1}}'),
     body("an escaped key", f'{{"recipient": "{ADDRESS}", "\\u0061mount": 1}}'),
     body("blanks around it", f"\r\n\t {_TEXT} \r\n\t"),
-    body("fields nobody knows", f'{{"{CANARY}": [[[{{}}]]], "": null, "🐘": 1e400, {_TEXT[1:]}'),
 ]

@@ -105,32 +105,17 @@ _METHODS = [
     if method != right
 ]
 
-# Nobody asked for a query: whatever it is, it changes nothing.
+# Nobody asked for a query: one without a parameter changes nothing, and each parameter is a fault.
+_NO_QUERIES = [
+    raw(f"query: {query.decode()}", get(ORGANIZATION + b"?" + query), 200) for query in (b"", b"&&&", b"#fragment")
+]
 _QUERIES = [
-    raw(f"query: {query.decode()}"[:60], get(ORGANIZATION + b"?" + query), 200)
-    for query in (
-        *(
-            b"",
-            b"?",
-            b"&&&",
-            b"=",
-            b"%b=1" % _CANARY,
-            b"limit=abc",
-            b"%00",
-            b"%zz",
-            b"%",
-            b"%ff=%fe",
-            b"a=%0d%0aX-Evil:1",
-        ),
-        *(
-            b"id=1&id=2",
-            b"a[]=1",
-            b"%3Cscript%3E",
-            b"#fragment",
-            b"sandbox=true",
-            b"&".join([b"a=1"] * 900),
-            b"a" * 4_000,
-        ),
+    raw(f"query: {query.decode()}"[:60], get(ORGANIZATION + b"?" + query), 400, name)
+    for query, name in (
+        *((b"?", "?"), (b"=", "query"), (b"%b=1" % _CANARY, CANARY), (b"limit=abc", "limit"), (b"%00", "\0")),
+        *((b"%zz", "%zz"), (b"%", "%"), (b"%ff=%fe", "%FF"), (b"a=%0d%0aX-Evil:1", "a"), (b"id=1&id=2", "id")),
+        *((b"a[]=1", "a[]"), (b"%3Cscript%3E", "<script>"), (b"sandbox=true", "sandbox")),
+        *((b"&".join([b"a=1"] * 900), "a"), (b"a" * 4_000, "a" * 64 + "…")),
     )
 ]
 
@@ -142,5 +127,6 @@ CASES: list[RawCase] = [
     *_NOT_EVEN_A_BATCH,
     *_DIGITS_OF_OTHERS,
     *_METHODS,
+    *_NO_QUERIES,
     *_QUERIES,
 ]

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from tests.e2e.bad_input.cases import ADDRESS, CANARY, RawCase, get, raw
+from tests.e2e.bad_input.cases import ADDRESS, CANARY, ORGANIZATION, RawCase, get, raw
 
 BATCHES, TRANSACTIONS = b"/v1/batches", b"/v1/transactions"
 
@@ -43,6 +43,15 @@ _TWICE = [
 
 _ALL = b"&".join(name.encode() + b"=%3F" for name in _BAD)
 
+_UNKNOWN = [
+    raw(f"unknown: {path.decode()} {query}", get(b"%b?%b=1" % (path, query.encode())), 400, name)
+    for path in (BATCHES, TRANSACTIONS, ORGANIZATION, b"/v1/batches/1")
+    for query, name in (
+        *((CANARY, CANARY), ("%00", "\0"), ("%ff", "%FF"), ("", "query"), ("Limit", "Limit")),
+        *(("limit%5B%5D", "limit[]"), ("organization_id", "organization_id")),
+    )
+]
+
 _STRANGE_AND_RIGHT = [
     raw(f"right: {path.decode()} {query}"[:99], get(b"%b?%b" % (path, query.encode())), 200)
     for path in (BATCHES, TRANSACTIONS)
@@ -50,12 +59,6 @@ _STRANGE_AND_RIGHT = [
         *(
             "",
             "&&&",
-            f"{CANARY}=1",
-            "%00=%00",
-            "%ff=1",
-            "Limit=0",
-            "limit%5B%5D=0",
-            "organization_id=1",
         ),
         *(
             "limit=1",
@@ -73,5 +76,6 @@ CASES: list[RawCase] = [
     *_FAULTS,
     *_TWICE,
     raw("everything at once", get(b"%b?%b" % (BATCHES, _ALL)), 400, *_BAD),
+    *_UNKNOWN,
     *_STRANGE_AND_RIGHT,
 ]

@@ -92,7 +92,9 @@ SCENES: dict[str, Play] = {
     "transactions": lambda scene: _issued(scene, "/v1/transactions"),
     "transaction": lambda scene: _issued(scene, "/v1/transactions/{first}"),
     "sandbox_reset": _sandbox_reset,
-    "bad_query": lambda scene: scene.get("/v1/transactions?limit=0&email=ada&debited=yes", scene.acme().live),
+    "bad_query": lambda scene: scene.get(
+        "/v1/transactions?create_from=x&limit=0&email=ada&debited=yes", scene.acme().live
+    ),
     "live_key": lambda scene: scene.service.call("POST", "/v1/sandbox/reset", key=scene.acme().live),
     "no_transaction": lambda scene: scene.get("/v1/transactions/131072", scene.acme().live),
     "organization": lambda scene: scene.get("/v1/organization", scene.acme().live),
@@ -100,6 +102,8 @@ SCENES: dict[str, Play] = {
     "ready": lambda scene: scene.get("/readyz"),
     "everything_missing": lambda scene: scene.send(scene.acme().live, {}),
     "bad_entries": _bad_entries,
+    "unknown_field": lambda scene: scene.send(scene.acme().live, scene.body("to_one") | {"atomc": True}),
+    "no_query": lambda scene: scene.get("/v1/organization?limit=1", scene.acme().live),
     "no_key": lambda scene: scene.send(None, scene.body("to_two")),
     "suspended": lambda scene: scene.send(_suspended(scene), scene.body("to_two")),
     "no_batch": lambda scene: scene.get("/v1/batches/1", scene.acme().live),
