@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.contract.calls import HELD, PAID, TIMESTAMP, Organization, address, flags, success
-from tests.contract.service import Service, free_port
+from tests.contract.service import Service
+from tests.ports import free_port
 
 
 def test_the_first_start_prints_the_keys_of_a_demo_organization_that_has_issued(service: Service) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.contract.calls import Organization, address, addresses, organization, refusal, success
-from tests.contract.service import Service, free_port
+from tests.contract.service import Service
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="module")
