@@ -16,6 +16,8 @@ from benchmarks.rows import find, named, over, take_turns
 from benchmarks.service import running
 from tests.ports import HOST
 
+pytestmark = pytest.mark.alone
+
 _CALLERS, _SECONDS, _ROUNDS = 32, 1.5, 4
 _LARGE = 10_000
 # The rival loops over the recipients, so fewer of them tell what each takes.
