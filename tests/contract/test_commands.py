@@ -51,10 +51,10 @@ def test_users_are_imported_each_bad_row_is_named_and_held_points_are_credited(
     file = tmp_path / "users.csv"
     file.write_text(
         f"last_name,email,first_name,note\nLovelace,{ann},Ada,x\nNobody,nonsense,No,x\n"
-        f'"Hop\nper",{bob},Grace,x\n,{address()},Cy,x\n'
+        f'"Hop\nper",{bob},Grace,x\nNobody,{address()},,x\n,{address()},Cy,x\n'
     )
     outcome = service.json("users", "import", str(file), status=1)
-    assert outcome.items() >= {"registered": 2, "already_registered": 0, "bad": 2}.items()
+    assert outcome.items() >= {"registered": 3, "already_registered": 0, "bad": 2}.items()
     assert [row["line"] for row in outcome["bad_rows"]] == [3, 6]
     told = service.command("users", "import", str(file), status=1).stderr
     assert all(line in told for line in ("line 3", "line 6"))
