@@ -6,6 +6,7 @@
 import contextlib
 import os
 import pwd
+import secrets
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from tests.deadline import until
 from tests.ports import HOST, free_port
@@ -21,6 +23,7 @@ PROGRAMS = os.environ.get("TEST_POSTGRESQL")
 
 _OPTIONS = ("-c", f"listen_addresses={HOST}", "-c", "unix_socket_directories=")
 _STOPPED_IN_S = 60
+_PASSWORD = secrets.token_hex(16)
 
 
 @contextlib.contextmanager
@@ -29,19 +32,22 @@ def running(programs: str) -> Iterator[str]:
     # Not below pytest's folder: that is closed to the user whom a server of root's runs as.
     with tempfile.TemporaryDirectory(prefix="points-postgresql-") as folder:
         runs_as: dict[str, Any] = {}
+        password = Path(folder) / "password"
+        password.write_text(_PASSWORD)
         if os.geteuid() == 0:  # PostgreSQL never runs as root.
             nobody = pwd.getpwnam("nobody")
-            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+            for path in (folder, password):
+                os.chown(path, nobody.pw_uid, nobody.pw_gid)
             runs_as = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": [], "cwd": folder}
         data, port = Path(folder) / "data", free_port()
-        options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C")
+        options = ("-U", "postgres", "-A", "scram-sha-256", f"--pwfile={password}", "-E", "UTF8", "--locale=C")
         initdb = [f"{programs}/initdb", "-D", str(data), *options]
         subprocess.run(initdb, stdout=subprocess.DEVNULL, check=True, **runs_as)
         command = [f"{programs}/postgres", "-D", str(data), "-p", str(port), *_OPTIONS]
         server = subprocess.Popen(command, stderr=subprocess.DEVNULL, **runs_as)
         try:
             until(lambda: _makes_database(port), what="the server answers")
-            yield f"postgresql://points@{HOST}:{port}/points"
+            yield f"postgresql://points:{_PASSWORD}@{HOST}:{port}/points"
         finally:
             server.terminate()
             server.wait(_STOPPED_IN_S)
@@ -49,8 +55,9 @@ def running(programs: str) -> Iterator[str]:
 
 def _makes_database(port: int) -> bool:
     try:
-        with psycopg.connect(host=HOST, port=port, user="postgres", dbname="postgres", autocommit=True) as connection:
-            connection.execute("CREATE ROLE points LOGIN")
+        superuser = f"postgresql://postgres:{_PASSWORD}@{HOST}:{port}/postgres"
+        with psycopg.connect(superuser, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE ROLE points LOGIN PASSWORD {}").format(_PASSWORD))
             connection.execute("CREATE DATABASE points OWNER points")
     except psycopg.OperationalError:
         return False
