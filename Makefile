@@ -5,13 +5,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test check install install-dev soak mutants bench compare format lock clean
+# Processes of the tests: one for each core. Those marked as `alone` measure, and nothing else runs beside them.
+PROCESSES ?= logical
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+
+.PHONY: run test test-fast check install install-dev soak mutants bench compare format lock clean
 
 run: install  ## The whole service in this terminal, until Ctrl-C.
 	@$(BIN)/points up
 
 test: install-dev  ## Every test, on servers that the tests start themselves.
-	@$(BIN)/python -m pytest
+	@$(PYTEST) $(PARALLEL) -m "not alone"
+	@$(PYTEST) -m alone
+
+test-fast: install-dev  ## Unit and integration tests: what to run after each change.
+	@$(PYTEST) $(PARALLEL) tests/unit tests/integration
 
 check: install-dev  ## Format, lint, types, import direction, known vulnerabilities, tests.
 	$(BIN)/ruff format --check .

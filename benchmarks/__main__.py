@@ -31,7 +31,7 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
 @click.option("--seconds", default=3.0, show_default=True, help="How long callers call at a time.")
 @click.option("--output", default=results.RESULTS, type=click.Path(path_type=Path), help="Where the figures are kept.")
 @click.option("--quick", is_flag=True, help="Leave out 10 million stored transactions.")
-@click.option("--publish", is_flag=True, help="Write the plots and the tables into docs/.")
+@click.option("--publish", is_flag=True, help="Write the plots and the tables into the pages.")
 def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick: bool, publish: bool) -> None:
     """Measure, print the tables and keep the figures. It reports and never fails on a figure."""
     stop_with_us()

@@ -1,4 +1,4 @@
-"""`--publish`: the plots under docs/plots, and the tables between their markers in the documents."""
+"""`--publish`: the plots under docs/plots, and the tables between their markers in three pages."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,22 +15,24 @@ from benchmarks.growth import MILLIONS
 from benchmarks.rows import Row, find, over
 from benchmarks.svg import Bars
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
 
 
-def publish(documents: Mapping[str, Any], sections: Sections, *, docs: Path = DOCS) -> None:
+def publish(documents: Mapping[str, Any], sections: Sections, *, root: Path = ROOT) -> None:
     """Write the plots, and each table in the place of its former one; a section without markers is left out."""
+    docs = root / "docs"
     (docs / "plots").mkdir(exist_ok=True)
     for name, bars in _PLOTS.items():
         (docs / "plots" / f"{name}.svg").write_text(bars(sections).as_svg())
-    inserts = {"aims": tables.of_aims(sections).as_markdown()}
+    inserts: dict[str, str] = {}
     for section, rows in sections.items():
         table = tables.of_section(section, rows).as_markdown()
         inserts[section] = f"{fill(circumstances(documents[section]), 120, break_on_hyphens=False)}\n\n{table}"
     for place, name in _PLOTTED.items():
-        inserts[place] = f"![{_PLOTS[name](sections).title}](plots/{name}.svg)\n\n{inserts.get(place, '')}"
-    _insert(docs / "performance.md", inserts)
-    _insert(docs.parent / "README.md", {"plot": f"![{_busy(sections).title}](docs/plots/busy.svg)\n"})
+        inserts[place] = f"![{_PLOTS[name](sections).title}](../docs/plots/{name}.svg)\n\n{inserts.get(place, '')}"
+    _insert(root / "benchmarks" / "RESULTS.md", inserts)
+    _insert(docs / "performance.md", {"aims": tables.of_aims(sections).as_markdown()})
+    _insert(root / "README.md", {"plot": f"![{_busy(sections).title}](docs/plots/busy.svg)\n"})
 
 
 def _insert(page: Path, inserts: Mapping[str, str]) -> None:
@@ -110,5 +112,5 @@ def _growth(sections: Sections) -> Bars:
 
 
 _PLOTS = {"beside-the-floor": _beside_floor, "busy": _busy, "growth": _growth}
-# Under which marker of docs/performance.md each plot stands.
+# Under which marker of benchmarks/RESULTS.md each plot stands.
 _PLOTTED = {"send": "beside-the-floor", "busy": "busy", "growth": "growth"}

@@ -1,9 +1,11 @@
 """The services that the contract is held against. Nothing here knows what is inside of them."""
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
 
+from tests.contract import postgresql
 from tests.contract.calls import Organization, organizations
 from tests.contract.service import Service
 
@@ -26,17 +28,29 @@ def environment() -> None:
     """Leave the environment as it is, in the place of the fixture of all other tests: each service has its own."""
 
 
+@contextlib.contextmanager
+def _database() -> Iterator[dict[str, str]]:
+    """Give the settings of a service's PostgreSQL: none for the embedded one, which `points up` runs itself."""
+    if postgresql.PROGRAMS is None:
+        yield {}
+        return
+    with postgresql.running(postgresql.PROGRAMS) as url:
+        yield {"DATABASE_URL": url}
+
+
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run a service with the default settings, but for the rate limit: some tests make many calls with one key."""
-    with Service(tmp_path_factory.mktemp("contract"), POINTS_RATE_LIMIT="off").running() as running:
+    folder = tmp_path_factory.mktemp("contract")
+    with _database() as database, Service(folder, POINTS_RATE_LIMIT="off", **database).running() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run a service with settings of its own, that tests may also take to pieces."""
-    with Service(tmp_path_factory.mktemp("narrow"), **_NARROW).running() as running:
+    folder = tmp_path_factory.mktemp("narrow")
+    with _database() as database, Service(folder, **_NARROW, **database).running() as running:
         yield running
 
 

@@ -14,7 +14,9 @@ from benchmarks.load import Plan, answered_s, load, post_send
 from benchmarks.rival import processes
 from benchmarks.rows import find, named, over, take_turns
 from benchmarks.service import running
-from tests.contract.service import HOST
+from tests.ports import HOST
+
+pytestmark = pytest.mark.alone
 
 _CALLERS, _SECONDS, _ROUNDS = 32, 1.5, 4
 _LARGE = 10_000

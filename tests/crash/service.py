@@ -22,6 +22,7 @@ from tests.crash.parts import Part, Supervisor
 from tests.crash.planted import FOLDER, Pauses
 from tests.crash.proxy import Proxy
 from tests.crash.volume import Volume
+from tests.ports import free_port
 
 WAIT_S = 5
 _WORKERS = ("worker1", "worker2")
@@ -50,7 +51,7 @@ class Service:
         self._clock_of_beat = folder / "clock-of-beat"
         self.supervisor = Supervisor()
         self.postgresql, self.valkey = PostgreSQL(self.data), Valkey(self.data)
-        self.web_port = ports.any_free()
+        self.web_port = free_port()
         self.proxies: dict[str, Proxy] = {}
         self.environment: dict[str, str] = {}
         self._engine: Engine | None = None
@@ -90,7 +91,7 @@ class Service:
         for name, url in urls.items():
             target = urlsplit(url).port
             assert target is not None
-            self.proxies[name] = proxy = Proxy(ports.any_free(), target)
+            self.proxies[name] = proxy = Proxy(free_port(), target)
             self.environment[name] = _behind(url, proxy.port)
         self.environment |= _SETTINGS | {FOLDER: str(self.pauses.folder), "PYTHONUNBUFFERED": "1"}
         for name in _WORKERS:

@@ -20,9 +20,9 @@ from app import api_keys, organizations, users
 from app.connections import new_engine
 from app.ledger.claim import register
 from app.ledger.refill import refill
-from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
+from tests.ports import free_port
 
 STARTED_IN_S = 90
 STOPPED_IN_S = 60
@@ -59,7 +59,7 @@ class Service:
             **_ENVIRONMENT,
             **environment,
         }
-        self.port, self.flower_port = ports.any_free(), ports.any_free()
+        self.port, self.flower_port = free_port(), free_port()
         self.output: list[str] = []
         self.process: subprocess.Popen[str] | None = None
 

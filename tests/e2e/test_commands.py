@@ -12,10 +12,10 @@ import redis
 from sqlalchemy import make_url
 
 import migrations
-from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from tests.e2e.conftest import Service
+from tests.ports import free_port
 
 
 def test_organizations_are_made_shown_listed_and_refilled(service: Service) -> None:
@@ -203,9 +203,7 @@ def test_with_a_database_of_its_own_a_command_needs_no_data_directory_and_makes_
 
 @pytest.mark.parametrize("words", ["organizations list", "audit", "migrate", "up"])
 def test_a_database_that_does_not_answer_is_one_sentence(service: Service, tmp_path: Path, words: str) -> None:
-    ports_of_its_own = (
-        ["--port", str(ports.any_free()), "--flower-port", str(ports.any_free())] if words == "up" else []
-    )
+    ports_of_its_own = ["--port", str(free_port()), "--flower-port", str(free_port())] if words == "up" else []
     done = service.run(
         [*words.split(), *ports_of_its_own, "--data-dir", str(tmp_path / "data")],
         DATABASE_URL="postgresql://points:hush@127.0.0.1:1/points",

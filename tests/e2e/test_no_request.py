@@ -19,6 +19,7 @@ from tests.deadline import until
 from tests.e2e.conftest import STARTED_IN_S, STOPPED_IN_S, Service
 from tests.e2e.raw_http import Answer, exchange
 from tests.e2e.test_logs import lines
+from tests.ports import free_port
 
 _NO_REQUEST = "The bytes sent are not a well-formed HTTP request."
 _SEEN_WITHIN_S = 30
@@ -168,7 +169,7 @@ def test_a_caller_that_is_gone_before_it_is_answered_is_no_error(service: Servic
 @pytest.fixture
 def broken(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     """Run a web process whose application fails; give its port, and the file that it logs to."""
-    port, log = ports.any_free(), tmp_path / "log"
+    port, log = free_port(), tmp_path / "log"
     command = [sys.executable, "-m", "gunicorn", "--config", "python:tests.e2e.broken_web"]
     with log.open("wb") as output:
         process = subprocess.Popen([*command, "--bind", f"127.0.0.1:{port}"], stdout=output, stderr=output)

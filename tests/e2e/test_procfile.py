@@ -25,6 +25,7 @@ from app.local.valkey import _binary as valkey_program
 from app.settings import settings
 from tests.conftest import Servers
 from tests.deadline import until
+from tests.ports import free_port
 from tests.unit.deployment.files import SECRETS, SHELL, health_check, image_command, procfile, service
 
 PARTS = ("web", "worker", "beat", "flower")
@@ -101,7 +102,7 @@ def stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> dict[str, int]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(folder=tmp_path, web_port=ports.any_free(), flower_port=ports.any_free())
+    return Place(folder=tmp_path, web_port=free_port(), flower_port=free_port())
 
 
 @pytest.fixture(params=["Procfile", "docker-compose.yml"])
@@ -154,7 +155,7 @@ def test_migrating_brings_an_empty_database_up_to_date(place: Place, source: str
 
 def test_migrating_fails_when_the_database_is_out_of_reach(place: Place, source: str) -> None:
     name = "release" if source == "Procfile" else "migrate"
-    environment = {**place.environment, "DATABASE_URL": f"postgresql://nobody@{ports.HOST}:{ports.any_free()}/none"}
+    environment = {**place.environment, "DATABASE_URL": f"postgresql://nobody@{ports.HOST}:{free_port()}/none"}
     with started(place.command(name, source), environment, place.folder) as process:
         assert process.wait(STARTED_IN_S) != 0
 
@@ -162,7 +163,7 @@ def test_migrating_fails_when_the_database_is_out_of_reach(place: Place, source:
 def test_the_health_check_of_postgresql_tells_whether_it_answers(servers: Servers, place: Place) -> None:
     environment = {**place.environment, "PATH": str(_folder_of_postgresql())}
     reached = {**environment, "PGPORT": str(urlsplit(servers.database_url).port)}
-    missed = {**environment, "PGPORT": str(ports.any_free())}
+    missed = {**environment, "PGPORT": str(free_port())}
     assert subprocess.run(health_check("postgres"), env=reached, check=False).returncode == 0
     assert subprocess.run(health_check("postgres"), env=missed, check=False).returncode != 0
 
@@ -203,7 +204,7 @@ def test_the_health_check_of_redis_tells_whether_it_answers_to_the_password(tmp_
 @contextmanager
 def _redis(folder: Path) -> Iterator[int]:
     """Run the compose file's command of Redis in a folder and yield its port; at its end it stops in good order."""
-    port = ports.any_free()
+    port = free_port()
     program = str(valkey_program())
     _stand_in(folder / "valkey-server", f'{program} --bind {ports.HOST} --port {port} "$@"')
     environment = {"PATH": f"{folder}:{os.environ['PATH']}", **service("redis")["environment"]}

@@ -18,6 +18,7 @@ from app.local import ports
 from tests.deadline import until
 from tests.integration import books
 from tests.operations.deployment import deployment
+from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
@@ -145,7 +146,7 @@ def test_two_hundred_slow_callers_of_each_kind_and_of_all_keep_nobody_waiting_an
     with deployment(tmp_path) as parts, ExitStack() as opened:
         webs = {}
         for name in crowds:
-            port = ports.any_free()
+            port = free_port()
             [process] = psutil.Process(parts.web(port).pid).children()
             webs[name] = Web(port, process)
         callers = [caller for name, web in webs.items() for caller in web.call(opened, crowds[name], key)]
@@ -167,7 +168,7 @@ def test_two_hundred_slow_callers_of_each_kind_and_of_all_keep_nobody_waiting_an
 @pytest.mark.skipif(not hasattr(psutil, "RLIMIT_NOFILE"), reason="only Linux limits the files of another process")
 def test_more_callers_than_a_process_takes_neither_end_it_nor_are_lost(tmp_path: Path) -> None:
     with deployment(tmp_path) as parts, ExitStack() as opened:
-        port = ports.any_free()
+        port = free_port()
         master = psutil.Process(parts.web(port).pid)
         [process] = master.children()
         process.rlimit(psutil.RLIMIT_NOFILE, (1_024, 1_024))  # As many systems admit.

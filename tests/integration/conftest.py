@@ -12,13 +12,13 @@ from celery import Celery
 from sqlalchemy import Engine
 
 from app.connections import LOCK_TIMEOUT_MS, engine, new_engine
-from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 from tests.deadline import until
 from tests.integration import races
+from tests.ports import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def postgresql_proxy(database: None, servers: Servers, monkeypatch: pytest.Monke
 def _behind_a_proxy(setting: str, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     before, _, rest = url.rpartition(":")
     port, _, path = rest.partition("/")
-    proxy = Proxy(ports.any_free(), int(port))
+    proxy = Proxy(free_port(), int(port))
     monkeypatch.setenv(setting, f"{before}:{proxy.port}/{path}")
     forget_everything()
     yield proxy

@@ -17,12 +17,12 @@ from app import connections
 from app.connections import disable_timeouts, new_engine
 from app.database import is_away
 from app.ledger.audit import audit
-from app.local import ports
 from app.local.postgresql import PostgreSQL
 from app.timed_connection import TimedConnection
 from tests.crash.proxy import Proxy
 from tests.deadline import until
 from tests.integration import races
+from tests.ports import free_port
 
 _ANSWER_TIMEOUT_S = 0.4
 
@@ -40,7 +40,7 @@ def impatient(server_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engi
 def proxied(unmigrated: PostgreSQL, server_url: str) -> Iterator[tuple[str, Proxy]]:
     """Give a test an address of the server that leads through a proxy, and the proxy."""
     target = str(server_url).rpartition(":")[2].partition("/")[0]
-    proxy = Proxy(ports.any_free(), int(target))
+    proxy = Proxy(free_port(), int(target))
     yield server_url.replace(f":{target}/", f":{proxy.port}/"), proxy
     proxy.stop()
 

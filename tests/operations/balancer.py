@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 
 from app.local import ports
+from tests.ports import free_port
 
 _CHUNK_BYTES = 65_536
 
@@ -15,7 +16,7 @@ class Balancer:
     """It listens on `port`. What is taken out gets no new connection, and keeps those it has."""
 
     def __init__(self) -> None:
-        self.port = ports.any_free()
+        self.port = free_port()
         self.targets: list[int] = []
         self._turn = itertools.count()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._listen()), daemon=True)

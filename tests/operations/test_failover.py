@@ -14,6 +14,7 @@ from tests.integration import books
 from tests.operations.balancer import balancer
 from tests.operations.deployment import deployment, is_ready
 from tests.operations.server import Server
+from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("broker")
 
@@ -39,7 +40,7 @@ def test_web_and_worker_leave_a_standby_as_soon_as_the_name_leads_to_the_primary
             there, other = _port(primary), _port(standby)
             name.targets = [there]
             with deployment(tmp_path, DATABASE_URL=url.replace(f":{there}/", f":{name.port}/")) as parts:
-                port = ports.any_free()
+                port = free_port()
                 parts.web(port)
                 parts.worker("worker1")
                 assert _send(port, key) == 201

@@ -16,6 +16,7 @@ from app.api.sending.wait_slots import THREADS, WAITING_SENDS_MAX, WAITING_SENDS
 from app.local import ports
 from tests.integration import books
 from tests.operations.deployment import deployment
+from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
@@ -29,7 +30,7 @@ _AT_ONCE_S = 10
 def test_an_organization_whose_sends_nobody_issues_leaves_threads_to_everybody_else(tmp_path: Path) -> None:
     waiting_long = {"POINTS_WAIT_S": "300"}
     with deployment(tmp_path, **waiting_long) as parts, ExitStack() as connections:
-        port = ports.any_free()
+        port = free_port()
         parts.web(port)
         keys = [books.make_live_key(books.make_organization(10**6)) for _ in range(2)]
         of_one = [connections.enter_context(_sent(port, keys[0])) for _ in range(_SENDS)]

@@ -25,6 +25,7 @@ from tests.deadline import comes_true
 from tests.integration import books
 from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
+from tests.ports import free_port
 from tests.unit.deployment.files import ROOT
 
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
@@ -55,7 +56,7 @@ def pooler(servers: Servers, database: None, tmp_path: Path) -> Iterator[Pooler]
     """Run PgBouncer before the real PostgreSQL, with the operator's configuration and the addresses of here."""
     if _PROGRAM is None:
         pytest.skip("PgBouncer is not installed (Debian: apt-get install pgbouncer)")
-    server, port = urlsplit(servers.database_url), ports.any_free()
+    server, port = urlsplit(servers.database_url), free_port()
     users = tmp_path / "userlist.txt"
     users.write_text(f'"{server.username}" "{server.password}"\n')
     configuration = _given()
@@ -104,7 +105,7 @@ def test_sends_go_through_the_pooler_and_share_its_few_connections(pooler: Poole
     with deployment(tmp_path, DATABASE_URL=pooler.url, POINTS_DATABASE_POOLER="true") as parts:
         parts.worker("worker1")
         parts.beat()
-        port = ports.any_free()
+        port = free_port()
         parts.web(port)
         engine().dispose()
         with load(port) as callers:

@@ -16,6 +16,7 @@ from tests.crash.parts import Part
 from tests.deadline import comes_true
 from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
+from tests.ports import free_port
 
 # The program itself: what lies in /usr/sbin changes to a user of its own, and to folders of the system.
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -38,7 +39,7 @@ def rabbitmq(tmp_path: Path) -> Iterator[str]:
         pytest.skip("RabbitMQ is not installed (Debian: apt-get install rabbitmq-server)")
     folder = tmp_path / "rabbitmq"
     folder.mkdir()
-    port, mapper = ports.any_free(), ports.any_free()
+    port, mapper = free_port(), free_port()
     (folder / "rabbitmq.conf").write_text(_CONFIGURATION.format(host=ports.HOST, port=port))
     (folder / "enabled_plugins").write_text("[].\n")
     environment = {
@@ -47,7 +48,7 @@ def rabbitmq(tmp_path: Path) -> Iterator[str]:
         "ERL_EPMD_PORT": str(mapper),
         "ERL_EPMD_ADDRESS": ports.HOST,
         "RABBITMQ_NODENAME": f"points{port}@localhost",
-        "RABBITMQ_DIST_PORT": str(ports.any_free()),
+        "RABBITMQ_DIST_PORT": str(free_port()),
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
@@ -82,7 +83,7 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: s
     with deployment(tmp_path, POINTS_BROKER_URL=rabbitmq) as parts:
         parts.worker("worker1")
         parts.beat()
-        port = ports.any_free()
+        port = free_port()
         parts.web(port)
         with load(port) as callers:
             callers.goes_on(calls=100)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.local import ports
 from tests.operations.balancer import balancer
 from tests.operations.deployment import deployment
 from tests.operations.load import issued_exactly, load
+from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("broker", "database")
 def test_every_process_is_replaced_under_load_and_no_call_fails(tmp_path: Path) -> None:
     with deployment(tmp_path) as parts, balancer() as front:
         workers = {name: parts.worker(name) for name in ("worker1", "worker2")}
-        web = {port: parts.web(port) for port in (ports.any_free(), ports.any_free())}
+        web = {port: parts.web(port) for port in (free_port(), free_port())}
         front.targets = list(web)
         with load(front.port) as callers:
             for name, worker in workers.items():

@@ -19,6 +19,7 @@ from tests.crash.parts import Part
 from tests.deadline import comes_true
 from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
+from tests.ports import free_port
 
 # A master that many processes share a machine with may be quiet for a moment and yet live.
 _DOWN_AFTER_MS = 3_000
@@ -57,12 +58,12 @@ class Watched:
 @pytest.fixture
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     with ExitStack() as stack:
-        first, second = ports.any_free(), ports.any_free()
+        first, second = free_port(), free_port()
         servers = {
             first: stack.enter_context(_valkey(tmp_path, first, _SERVER)),
             second: stack.enter_context(_valkey(tmp_path, second, f"{_SERVER}replicaof {ports.HOST} {first}\n")),
         }
-        sentinels = [ports.any_free() for _ in range(3)]
+        sentinels = [free_port() for _ in range(3)]
         for port in sentinels:
             stack.enter_context(_valkey(tmp_path, port, _SENTINEL, "--sentinel", master=first))
         hosts = ",".join(f"{ports.HOST}:{port}" for port in sentinels)
@@ -116,7 +117,7 @@ def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(watched: 
     with deployment(tmp_path, POINTS_WAIT_S="100", POINTS_RATE_LIMIT="10000/second") as parts:
         parts.worker("worker1")
         parts.beat()
-        port = ports.any_free()
+        port = free_port()
         parts.web(port)
         assert _master() == first
         with load(port) as callers:

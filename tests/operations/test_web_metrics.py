@@ -14,6 +14,7 @@ from app.local import ports
 from app.metrics.page import CACHED_S
 from tests.deadline import until
 from tests.operations.deployment import STARTED_IN_S, deployment, is_ready
+from tests.ports import free_port
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
@@ -28,7 +29,7 @@ def test_no_count_falls_when_a_web_process_dies_and_no_master_shows_what_another
     # As of a master that this one replaces, which may remove it at any moment.
     others = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "none")}
     with deployment(tmp_path, WEB_CONCURRENCY="2", TMPDIR=str(folder), **others) as parts:
-        port = ports.any_free()
+        port = free_port()
         web = parts.web(port)
 
         def shown(name: tuple[str, ...]) -> float:

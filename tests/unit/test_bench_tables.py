@@ -120,13 +120,16 @@ def test_a_table_goes_between_its_own_markers() -> None:
 
 def test_publishing_writes_the_plots_and_the_pages(tmp_path: Path) -> None:
     results.put("send", _SECTIONS["send"], Options(rounds=3, seconds=1), path=tmp_path / "results.json")
-    docs, readme = tmp_path / "docs", tmp_path / "README.md"
-    docs.mkdir()
-    (docs / "performance.md").write_text("<!-- bench: send -->\n<!-- /bench -->\n")
-    readme.write_text("before\n<!-- bench: plot -->\n<!-- /bench -->\nafter\n")
-    publish(results.read(tmp_path / "results.json"), _SECTIONS, docs=docs)
-    page = (docs / "performance.md").read_text()
-    assert "| whole send, 10,000 recipients | 180 (160 – 400) | 40 (30 – 50) | 6 (4 – 8) |" in page
-    assert "](plots/beside-the-floor.svg)" in page
+    aims, results_page, readme = (
+        tmp_path / name for name in ("docs/performance.md", "benchmarks/RESULTS.md", "README.md")
+    )
+    for page, marker in ((aims, "aims"), (results_page, "send"), (readme, "plot")):
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(f"before\n<!-- bench: {marker} -->\n<!-- /bench -->\nafter\n")
+    publish(results.read(tmp_path / "results.json"), _SECTIONS, root=tmp_path)
+    assert "| whole send, 10,000 recipients, against the floor | 6 (4 – 8)× |" in aims.read_text()
+    assert "| whole send, 10,000 recipients | 180 (160 – 400) | 40 (30 – 50) | 6 (4 – 8) |" in results_page.read_text()
+    assert "](../docs/plots/beside-the-floor.svg)" in results_page.read_text()
     assert "](docs/plots/busy.svg)" in readme.read_text()
+    docs = tmp_path / "docs"
     assert sorted(plot.stem for plot in (docs / "plots").iterdir()) == ["beside-the-floor", "busy", "growth"]

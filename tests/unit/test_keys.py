@@ -106,6 +106,10 @@ def test_a_key_of_another_prefix_or_alphabet_is_not_well_formed_though_its_check
     assert not is_well_formed(body + _checksum(body))
 
 
-@pytest.mark.parametrize("text", ["", "pts_live_", "pts_dev_", f" {_LIVE}", f"{_LIVE}\n", _LIVE.upper(), _LIVE * 2])
+@pytest.mark.parametrize(
+    "text",
+    ["", "pts_live_", "pts_dev_", f" {_LIVE}", f"{_LIVE}\n", _LIVE.upper(), _LIVE * 2],
+    ids=["nothing", "prefix alone", "other prefix alone", "blank before", "line end", "upper case", "twice"],
+)
 def test_what_is_only_like_a_key_is_not_well_formed(text: str) -> None:
     assert not is_well_formed(text)

@@ -11,7 +11,8 @@ from app.cli import points
 from app.settings import Settings
 from tests.unit.deployment.files import ROOT
 
-_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "RESULTS.md"]
+_PAGES += sorted((ROOT / "docs").rglob("*.md"))
 _SOURCES = [path for folder in ("app", "worker", "migrations", "tests") for path in (ROOT / folder).rglob("*.py")]
 
 # Of the environment, and not of the settings: of the commands, and of `points send`.
