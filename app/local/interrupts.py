@@ -1,23 +1,23 @@
-"""Interrupts: what must not be cut in two lets them wait."""
+"""Interrupts (SIGINT, SIGTERM, SIGHUP): turned into one request to stop, and delayed where a step must finish."""
 
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# How a person, a scheduler and a terminal that goes away ask a command to end.
+# Sent by Ctrl-C, by a scheduler, and when the terminal closes.
 _INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 
 def end_gently() -> None:
-    """Have every interrupt end this process as Ctrl-C does, but those that it was started to ignore (`nohup`)."""
+    """Make every interrupt end this process as Ctrl-C does. Ignored signals (`nohup`) stay ignored."""
     for interrupt in _heeded():
         signal.signal(interrupt, signal.default_int_handler)
 
 
 def ask_gently(ask_to_stop: Callable[[], None]) -> None:
-    """Have every interrupt call this; but a terminal that goes away only if this process is to end with it (`nohup`).
+    """Call `ask_to_stop` on every interrupt. SIGHUP stays ignored where the process was started with `nohup`.
 
-    A shell has what it starts in the background ignore Ctrl-C, and whoever sends that signal later means it.
+    A shell starts background processes with SIGINT ignored; a SIGINT sent to this process later is meant, and counts.
     """
     for interrupt in {signal.SIGINT, signal.SIGTERM, *_heeded()}:
         signal.signal(interrupt, lambda *_: ask_to_stop())
@@ -25,9 +25,9 @@ def ask_gently(ask_to_stop: Callable[[], None]) -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let whoever interrupts wait for the end of the block; for the main thread, as all handlers are.
+    """Delay interrupts until the end of the block. Main thread only, as for all signal handlers.
 
-    To block the signals would not do: the kernel would give them to another thread, of a progress bar say.
+    Blocking the signals would not help: the kernel would deliver them to another thread, such as a progress bar's.
     """
     came: list[int] = []
     before = {interrupt: signal.signal(interrupt, lambda number, _: came.append(number)) for interrupt in _heeded()}
