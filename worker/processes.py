@@ -1,4 +1,4 @@
-"""What each Celery process does as it starts and ends: its log, its connections."""
+"""What each Celery process does when it starts and ends: its log and its connections."""
 
 import logging
 from typing import Any
@@ -18,12 +18,12 @@ from app import logs
 from app.connections import discard_inherited_connections, require_writable_server
 from app.settings import misspelt_settings, settings
 
-# A line for each task sent, received and done says nothing; the ledger says what was issued.
+# These log a line for each task sent, received and done; the ledger tells what was issued.
 _TALKATIVE = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 
-# How long a worker's child that is asked to end waits, in tenths of a second, until its parent has read what came
-# of its tasks: 300 in billiard. A parent that is asked to end forgets a task that it has just handed over, never
-# reads of it, and would be held up for as long. Its message comes again, to another worker, and finds nothing to do.
+# How long an ending child process waits for its parent to read its last results, in tenths of a second (300 in
+# billiard). A parent that is ending never reads the result of a task that it has just handed over, and would wait
+# the whole time. The broker delivers that message again; another worker then finds nothing to do.
 billiard.pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
 
 
@@ -53,7 +53,7 @@ def _after_fork(**_: Any) -> None:
 
 @task_prerun.connect
 def _name_the_task(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
-    """Let every line of a task carry its id, and the request that asked for it."""
+    """Add the task's id, and that of the request behind it, to every log line of the task."""
     clear_contextvars()
     asked_by = kwargs.get("request_id")
     bind_contextvars(task_id=task_id, **({} if asked_by is None else {"request_id": asked_by}))

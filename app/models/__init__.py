@@ -1,6 +1,6 @@
-"""The tables. Their constraints refuse what the code forbids, each under a name that says what it guards.
+"""The tables. Named constraints refuse what the code forbids; each name says what it guards.
 
-`migrations/versions` makes them; a test holds the two equal.
+`migrations/versions` creates the tables; a test compares the two.
 """
 
 from app.models.base import Base

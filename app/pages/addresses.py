@@ -1,4 +1,4 @@
-"""Where the lists find the rows of one address: in an index of its own, in the order of their ids."""
+"""The rows of one address, for both lists: read from the index of addresses, in the order of their ids."""
 
 from app.models import ADDRESS_HASH, ERA, TRANSACTION_ID
 from app.pages.filters import POSITIONS, Filters, Place
@@ -9,15 +9,15 @@ _HASH_ASKED_FOR = """
                           CAST(:organization_id AS bigint) * 2 + CAST(:sandbox AS boolean)::int) >> 32 AS int)
 """
 
-# The order of the list of an address: that of the ids, of which an era is a part. So the index has it.
+# The order of the ids. The index is sorted by era first; that is the same order, because an era is a range of ids.
 NEWEST_FIRST = "era DESC, transaction_id DESC"
 
 
 def rows_of_address(filters: Filters, place: Place | None) -> str:
     """Return the statement of the address's transactions with their batches, newest first, numbered from 1.
 
-    The index is looked into once for each era. A batch is looked up row by row: PostgreSQL could decide to read
-    the whole table for a join. Another address may have the same hash, so `is_of_address` has to be asked of each row.
+    It reads the index once for each era. Batches are looked up row by row: for a join PostgreSQL might read the whole
+    table. Hashes may collide, so the caller must also apply `is_of_address` to each row.
     """
     conditions = [f"{ERA} = ANY({_eras(filters, place)})", f"{ADDRESS_HASH} = {_HASH_ASKED_FOR}"]
     if place is not None:
@@ -36,7 +36,7 @@ def rows_of_address(filters: Filters, place: Place | None) -> str:
 
 
 def _eras(filters: Filters, place: Place | None) -> str:
-    """Return the eras in which there may be rows; none is later than the newest batch's, whatever a caller asks for."""
+    """Return the SQL array of eras that may have rows, none above the newest batch's, whatever a caller asks for."""
     first, last = "0", "(SELECT coalesce(max(id), 0) FROM batches)"
     if filters.batch_id is not None:
         first = last = f"least(:batch_id, {last})"
@@ -46,5 +46,5 @@ def _eras(filters: Filters, place: Place | None) -> str:
 
 
 def is_of_address(filters: Filters, *, moment: str) -> list[str]:
-    """Return what a row of `rows_of_address` must fulfil; `moment` is the column that the times are about."""
+    """Return the conditions on the rows of `rows_of_address`; `moment` is the column for the time filters."""
     return [*in_reach(filters, moment=moment), "coalesce(email_key, email) = :email_key"]

@@ -1,4 +1,4 @@
-"""The pages of `GET /v1/batches`: newest first by the time they were accepted at, then by id."""
+"""The pages of `GET /v1/batches`: newest first, by the time of acceptance, then by id."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
     """Return the batches of a page.
 
     Args:
-        place: where the page begins: the `next` of the page before; None for the first.
-        limit: how many rows at the most. A page may hold fewer, even none, and yet have a `next`.
+        place: where the page begins, the `next` of the previous page; None for the first page.
+        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
     if filters.contradict_themselves:
         return Page([], None)
@@ -30,7 +30,7 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
     statement = _by_time(filters, place) if by_time else _of_address(filters, place)
     rows: list[BatchRow] = []
     for row in walk(connection, statement, parameters):
-        # The row that is one too many, or the last that was looked at, is where the next page begins.
+        # The next page begins at the first row too many, or at the last row that this page may look at.
         if len(rows) == limit or row.place >= parameters["looked_at_max"]:
             return Page(rows, Place(row.created_at, row.id) if by_time else _place_in_address(row))
         rows.append(BatchRow(*row[: len(BatchRow._fields)]))
@@ -40,8 +40,8 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
 def _by_time(filters: Filters, place: Place | None) -> str:
     """Return the statement of a page of an organization's batches.
 
-    A batch counts as one row that is looked at, or as all of its transactions when these are asked
-    about their credits, because then they may all have to be read.
+    A batch counts as one row looked at. With a filter on credits it counts as all its transactions, because all of
+    them may have to be read.
     """
     batches = in_reach(filters, moment="created_at")
     if place is not None:
@@ -62,15 +62,14 @@ def _by_time(filters: Filters, place: Place | None) -> str:
 
 
 def _flags(filters: Filters) -> str:
-    """Return what a batch must fulfil: at least one of its transactions has all the flags asked for.
+    """Return the condition on a batch: at least one of its transactions has all the flags asked for.
 
-    The balance pays the first `debited_count` recipients of a batch. Whether they were credited only
-    their rows can tell, since held points are claimed later; the LIMIT keeps PostgreSQL from reading
-    the whole table to know it of every batch at once.
+    The balance pays the first `debited_count` recipients of a batch. Only the rows tell whether they were credited,
+    since held points are claimed later. The LIMIT keeps PostgreSQL from reading the whole table at once for this.
     """
     if filters.credit is None:
         return {None: "true", True: "debited_count > 0", False: "debited_count < recipient_count"}[filters.debited]
-    if filters.debited is False:  # What is not debited is never credited.
+    if filters.debited is False:  # An undebited transaction is never credited.
         return "debited_count < recipient_count"
     among_debited = "position < looked_at.debited_count"
     found = f"""
@@ -83,10 +82,9 @@ def _flags(filters: Filters) -> str:
 
 
 def _of_address(filters: Filters, place: Place | None) -> str:
-    """Return the statement of a page of the batches in which an address has a transaction.
+    """Return the statement of a page of the batches that have a transaction of the address.
 
-    An address may come several times in a batch, if a setting allows repeats: only its first row that is
-    let through counts.
+    Where repeats are allowed, a batch may have several such rows: only the first that matches counts.
     """
     conditions = [*is_of_address(filters, moment="created_at"), *with_flags(filters)]
     lines = [
@@ -101,7 +99,7 @@ def _of_address(filters: Filters, place: Place | None) -> str:
 
 
 def _place_in_address(row: Any) -> Place:
-    """Return where to go on; below the row's batch, if that is on this page already."""
+    """Return the position of the next page: below this row's batch, if the page already shows that batch."""
     if row.above == row.id:
         return Place(None, row.id * POSITIONS - 1)
     return Place(None, row.transaction_id)

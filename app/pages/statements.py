@@ -1,4 +1,4 @@
-"""What the statements of all pages have in common: how they are run, and the columns that they hand on."""
+"""The parts of SQL that the lists share, and how a page's statement is run."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +8,8 @@ from sqlalchemy import Connection, CursorResult, text
 from app.batches import BatchRow
 from app.pages.filters import Filters
 
-# PostgreSQL plans from what it guesses of the tables, and where it expects few rows it gathers and sorts them
-# all. For a page that must not be left to guesses: it walks an index in order, and stops when it is full.
+# Where PostgreSQL expects few rows, it collects and sorts them all. A page must not depend on such guesses: with
+# these settings it reads an index in order and stops when the page is full.
 _WALK = text("""
     SELECT set_config(name, 'off', true)
     FROM unnest(ARRAY['enable_bitmapscan', 'enable_seqscan', 'enable_sort', 'jit']) AS name
@@ -17,23 +17,23 @@ _WALK = text("""
 
 
 def walk(connection: Connection, statement: str, parameters: Mapping[str, Any]) -> CursorResult[Any]:
-    """Run the one statement of a page, in a transaction that does nothing else."""
+    """Run a page's statement, in a transaction that does nothing else."""
     connection.execute(_WALK)
     return connection.execute(text(statement), parameters)
 
 
-# Its last field is the time the organization was created at, which stands on no batch.
+# Without the last field, the organization's `created_at`, which is no column of a batch.
 BATCH = ", ".join(BatchRow._fields[:-1])
 ORGANIZATION_CREATED_AT = (
     "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at"
 )
 
-# What the rows of a transaction are chosen by and made of.
+# The columns that filter and fill a transaction.
 TRANSACTION = "position, email, email_key, balance, debited, credited, claimed_at, user_id"
 
 
 def in_reach(filters: Filters, *, moment: str) -> list[str]:
-    """Return the conditions on whose rows are asked for and from when; `moment` is the column of the times."""
+    """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
     conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
     if filters.created_from is not None:
         conditions.append(f"{moment} >= :created_from")
@@ -43,15 +43,15 @@ def in_reach(filters: Filters, *, moment: str) -> list[str]:
 
 
 def in_order(filters: Filters, order: str) -> str:
-    """Return how the batches of a page are put in order, and how many there are at the most.
+    """Return the ORDER BY and LIMIT for the batches of a page.
 
-    Where one batch is asked for there is nothing to order. PostgreSQL, told to, would walk through all to find it.
+    A single batch needs no order: with one, PostgreSQL would read through all of them to find it.
     """
     return f"ORDER BY {order} LIMIT :looked_at_max" if filters.batch_id is None else "LIMIT 1"
 
 
 def with_flags(filters: Filters) -> list[str]:
-    """Return the conditions that the flags put on a transaction's row."""
+    """Return the conditions on a transaction's flags."""
     conditions = []
     if filters.debited is not None:
         conditions.append("debited = :debited")

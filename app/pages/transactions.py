@@ -1,4 +1,4 @@
-"""The pages of `GET /v1/transactions`: newest first by the time they were issued at, then by id."""
+"""The pages of `GET /v1/transactions`: newest first, by the time of issue, then by id."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
     """Return the transactions of a page, each with its batch.
 
     Args:
-        place: where the page begins: the `next` of the page before; None for the first.
-        limit: how many rows at the most. A page may hold fewer, even none, and yet have a `next`.
+        place: where the page begins, the `next` of the previous page; None for the first page.
+        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
     if filters.contradict_themselves:
         return Page([], None)
@@ -34,7 +34,7 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
         }
     rows: list[Row] = []
     for row in walk(connection, _statement(filters, place), parameters):
-        # The row that is one too many, or the last that was looked at, is where the next page begins.
+        # The next page begins at the first row too many, or at the last row that this page may look at.
         if len(rows) == limit or row.place == parameters["looked_at_max"]:
             moment = None if filters.email_key is not None else row.issued_at
             return Page(rows, Place(moment, row.transaction_id))
@@ -43,7 +43,7 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
 
 
 def find(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row | None:
-    """Return one transaction of an organization and mode; another's is None, like one that does not exist."""
+    """Return one transaction; None if the organization and mode have none with this id."""
     batch_id, position = divmod(transaction_id, POSITIONS)
     parameters = {"organization_id": organization_id, "sandbox": sandbox, "batch_id": batch_id, "position": position}
     row = connection.execute(_FIND, parameters).one_or_none()
@@ -56,10 +56,10 @@ def _row(row: Any) -> Row:
 
 
 def _statement(filters: Filters, place: Place | None) -> str:
-    """Return the statement of a page: a source in the list's order, the rows let through, and their users.
+    """Return the statement of a page: the source in the list's order, filtered, with users.
 
-    The source is read only as far as the page needs. Its last row is returned whatever it is: the page
-    has looked at as much as it may, and the next one begins there.
+    The source is read only as far as the page needs. Its last row is returned even if it does not match: the next
+    page begins there.
     """
     if filters.email_key is None:
         source, order, conditions = _rows_of_batches(filters, place), _NEWEST_FIRST, ["position IS NOT NULL"]
@@ -81,9 +81,8 @@ def _statement(filters: Filters, place: Place | None) -> str:
 def _rows_of_batches(filters: Filters, place: Place | None) -> str:
     """Return the statement of an organization's transactions, batch by batch, newest first, numbered from 1.
 
-    The balance pays the first `debited_count` recipients of a batch, so either value of `debited` is a
-    range of its positions. A batch that has nothing there gives one row without a position: looking at
-    it counts as well.
+    The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
+    A batch without a row in that range gives one row without a position: it counts as looked at, too.
     """
     batches = [*in_reach(filters, moment="issued_at"), "issued_at IS NOT NULL"]
     rows = ["batch_id = b.id"]
@@ -98,7 +97,7 @@ def _rows_of_batches(filters: Filters, place: Place | None) -> str:
         rows.append("position >= b.debited_count")
     elif filters.debited or filters.credit:
         rows.append("position < b.debited_count")
-    # All that is found of a batch is read before it is put in order, so no more is found than a page can need.
+    # PostgreSQL reads all rows found of a batch before it sorts them, so the limit here is what the page can need.
     at_most = ":rows" if filters.credit is None else ":looked_at_max"
     lines = [
         f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS place",
