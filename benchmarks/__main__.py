@@ -33,7 +33,7 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
 @click.option("--quick", is_flag=True, help="Leave out 10 million stored transactions.")
 @click.option("--publish", is_flag=True, help="Write the plots and the tables into docs/.")
 def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick: bool, publish: bool) -> None:
-    """Measure, print the tables and keep the figures. It reports and never fails on a figure."""
+    """Measure, print the tables and store the figures. No figure makes it fail."""
     stop_with_us()
     options = Options(rounds=rounds, seconds=seconds, quick=quick)
     failed: list[str] = []

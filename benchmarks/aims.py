@@ -1,4 +1,4 @@
-"""The figures that speed is judged by: how each is made of measured rows, and what it should reach."""
+"""The aims: the figures that speed is judged by, how each follows from measured rows, and its target values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from benchmarks.rows import Row, find, joined, likely, over
 
 Sections = Mapping[str, Sequence[Row]]
 
-# An aim is surely reached where so certainly the median of all rounds there might have been has reached it.
+# How certain it must be that the true median reaches an aim.
 _CERTAINTY = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """A figure with its first and its final aim; `of` makes it of the sections, None when they were not measured."""
+    """A figure with its first and final aim; `of` makes the figure of the sections (None: not measured)."""
 
     name: str
     of: Callable[[Sections], Row | None]
@@ -27,7 +27,7 @@ class Aim:
         return value <= aim if self.at_most else value >= aim
 
     def verdict(self, row: Row | None) -> str:
-        """Say in a few words what the median has reached, and whether another run may well say otherwise."""
+        """Return which aim the median has reached, and whether that may be noise."""
         if row is None:
             return "not measured"
         for aim, words in ((self.final, "reached"), (self.first, "first aim reached")):
@@ -77,7 +77,7 @@ def _busy_tail(sections: Sections) -> Row | None:
 
 
 def _idle(sections: Sections) -> Row | None:
-    """Compare with the quicker of the two round trips."""
+    """Compare with the faster of the two round trips."""
     rows = sections.get("idle", ())
     tasks = [find(rows, f"empty task, {way}", "p50_s") for way in ("list", "result")]
     return over(find(rows, "send of one", "p50_s"), joined(min, *tasks))

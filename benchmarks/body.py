@@ -1,4 +1,4 @@
-"""Section `body`: the worker's body, which drains one queued batch, beside the floor of the same size."""
+"""Section `body`: the drain of one queued batch, beside the floor of the same size."""
 
 import time
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from benchmarks.service import Sender, Service
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure each size for recipients who all have accounts, half of them, and none of them."""
+    """Measure each size: all recipients with accounts, half of them, none."""
     with floor.beside() as (service, connection):
         looks: dict[Named, Look] = {}
         for size in floor.SIZES:
@@ -46,7 +46,7 @@ def _drain_one(sender: Sender, emails: Sequence[str]) -> dict[str, float]:
 
 
 def accept_and_drain(sender: Sender, emails: Sequence[str]) -> tuple[float, float]:
-    """Accept a batch as the front end does, then drain it as the worker's task does; return the seconds of each."""
+    """Accept a batch as the front end does, drain it as the worker does; return the seconds of each."""
     request = IssueRequest(emails=emails, email_keys=emails, amount=1, atomic=False, label=None)
     send = Send(hash_key(sender.key), request, None)
     started = time.perf_counter()

@@ -1,6 +1,6 @@
-"""Section `cpu`: the CPU time of one call by who spends it, for an empty view and for sends of one recipient.
+"""Section `cpu`: the CPU time of one call by part, for an empty view and for sends of one recipient.
 
-It hardly depends on what else the machine does, unlike rates and latencies.
+Unlike rates and latencies, it hardly depends on other load on the machine.
 """
 
 from functools import partial
@@ -26,10 +26,9 @@ def measure(options: Options) -> list[Row]:
 
 
 def look(service: Service, *plans: Plan, seconds: float) -> dict[str, float]:
-    """Return the CPU milliseconds of a call by part, together, and the rate and p50 beside them.
+    """Return the CPU milliseconds of a call by part and in all, with the rate and p50.
 
-    The parts are read before and after the whole load, so the warm-up's calls are in both the time and
-    the count: the count is what was answered in all.
+    CPU time is read before and after the whole load, so both the time and the count include the warm-up.
 
     Raises:
         NotMeasured: no call ended in the counted seconds.

@@ -1,7 +1,7 @@
-"""Section `growth`: the worker's body and reads of lists at 0, 1 million and 10 million stored transactions.
+"""Section `growth`: the drain and the lists at 0, 1 million and 10 million stored transactions.
 
-A service for each, all running, so that the looks can take turns. The stored rows are those of the
-organization that is measured.
+There is one service for each, all running, so that measurements can take turns. The stored rows belong to the
+measured organization.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _LISTS = ("/v1/batches?limit=100", "/v1/transactions?limit=100", "/v1/transactio
 
 
 def measure(options: Options) -> list[Row]:
-    """Store the rows, and measure each service in turn; `quick` leaves out the largest."""
+    """Store the rows, and measure the services in turn; `quick` leaves out the largest."""
     looks: dict[Named, Look] = {}
     services: list[Service] = []
     with contextlib.ExitStack() as stack:
@@ -51,7 +51,7 @@ def _wait_until_folded(services: Sequence[Service]) -> None:
 
 
 def _store_millions(service: Service, sender: Sender, millions: int) -> None:
-    """Store rows, and bring the database to rest as time would: vacuumed, and its pages on disk."""
+    """Store rows, vacuum, and write the pages to disk, as time would."""
     with service.connect() as connection:
         for _ in range(millions * 1_000_000 // (_BATCHES_A_STEP * RECIPIENTS)):
             store(connection, sender.organization_id, batches=_BATCHES_A_STEP)

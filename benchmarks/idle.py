@@ -1,7 +1,7 @@
-"""Section `idle`: a one-recipient send by one caller who is alone, against an empty Celery task's round trip.
+"""Section `idle`: a one-recipient send by a single caller, beside an empty Celery task's round trip.
 
-The task goes over the same broker, to a worker started as ours is; its answer comes back the quickest
-way there is, a list that the caller blocks on, and the usual way, a result that Celery keeps.
+The task uses the same broker and a worker started as ours is. Its answer comes back in two ways: the fastest, a
+list that the caller blocks on, and the usual one, Celery's result.
 """
 
 import time
@@ -48,7 +48,7 @@ def _by_result() -> None:
 
 
 def _repeat(call: Callable[[], None], seconds: float) -> dict[str, float]:
-    """Call one after the other for so long."""
+    """Call repeatedly for some seconds."""
     until = time.perf_counter() + seconds
     latencies_s = []
     while (started := time.perf_counter()) < until:

@@ -1,4 +1,4 @@
-"""Section `rival`: a whole send of 10,000, and 32 callers of one-recipient sends, beside `benchmarks.rival`."""
+"""Section `rival`: sends of 10,000, and 32 callers of one-recipient sends, beside `benchmarks.rival`."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ LARGE = 10_000
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure ours and the rival in turn, on the same servers, with the floor beside them."""
+    """Measure ours and the rival in turn on the same servers, beside the floor."""
     with floor.beside() as (service, connection):
         emails = service.accounts("rival", LARGE)
         with processes.running(emails) as rival:

@@ -1,7 +1,7 @@
-"""Section `send`: a whole send, HTTP in and 201 out, beside the floor, and its parts.
+"""Section `send`: a whole send, from HTTP request to 201, beside the floor, and its parts.
 
-The parts are measured one by one, in this process or over HTTP, right after the whole; what the whole
-takes beyond them is the queue: the task's way to a worker, the hint's way back, and waking up.
+The parts are measured one by one right after the whole, in this process or over HTTP. The remaining time is the
+queue: the message to a worker, the hint back, and waking up.
 """
 
 import time
@@ -23,7 +23,7 @@ from benchmarks.service import Service
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure each size, all recipients with accounts."""
+    """Measure each size; all recipients have accounts."""
     with floor.beside() as (service, connection):
         looks: dict[Named, Look] = {}
         for size in floor.SIZES:
@@ -34,7 +34,7 @@ def measure(options: Options) -> list[Row]:
 
 
 class _Send:
-    """Sends of one size by one caller, to recipients who all have accounts."""
+    """One caller's sends of one size; all recipients have accounts."""
 
     def __init__(self, service: Service, connection: floor.Connection, size: int) -> None:
         self._port = service.port
@@ -45,8 +45,8 @@ class _Send:
         self._body = self._request.partition(b"\r\n\r\n")[2]
 
     def look(self) -> dict[str, float]:
-        """Measure the whole, and then each part of it."""
-        # A connection of its own: a kept one would be closed by the server between two rounds.
+        """Measure the whole, then each part."""
+        # A new connection: the server would close a kept one between two rounds.
         caller = Caller(HOST, self._port, [get("/healthz")], 0)
         caller.exchange(get("/healthz"))
         key, organization_id = self._sender.key, self._sender.organization_id

@@ -1,4 +1,4 @@
-"""What an earlier run of a list has written down, so that the next one pays nobody twice."""
+"""Checks the results of earlier runs of a list, so that nobody is paid twice."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,18 +7,18 @@ from app.cli.send.result_rows import address_of, text_of, word
 from app.cli.send.run import Run
 from app.errors import Refused
 
-# The service keeps an idempotency key for 30 days at least. After that it no longer knows what it has paid.
+# The service keeps an idempotency key for 30 days at least; after that it may pay again.
 _REMEMBERED = timedelta(days=30)
 
 
 def require_no_second_payment(run: Run) -> None:
-    """Stop a run that would pay somebody twice without the service being able to notice; note whom it has sent to.
+    """Refuse a run that would pay a recipient twice unnoticed by the service; count the recipients sent before.
 
-    Of another campaign with this amount and label everybody counts, also whom the balance did not pay then: they may
-    have been paid since, from the list of those. A deliberate repetition is like others of its name only.
+    Another campaign with this amount and label counts whole, also the recipients that its balance did not pay: they
+    may have been paid since, from the list of unpaid. With --again, only campaigns of the same name count.
 
     Raises:
-        Refused: the list was changed since it was sent, or sent too long ago; or the result cannot be relied on.
+        Refused: the list has changed since it was sent, or was sent too long ago; or the result file is unreliable.
     """
     payer = (str(run.organization["id"]), word(run.choices.sandbox))
     payment, again = (*payer, str(run.amount), text_of(run.choices.label or "")), run.choices.again

@@ -1,4 +1,4 @@
-"""Sending a list part by part: each on the disk before it goes, and its result before the next but one."""
+"""Sending a list part by part: each request is on the disk before it is sent, and its rows soon after the answer."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,7 +20,7 @@ _CARRY_ON = "give the same command again to carry on: nothing is paid twice."
 
 
 def send(run: Run) -> None:
-    """Send the parts in order; whatever ends it, the result file says how far it came."""
+    """Send the parts in order. However it ends, the result file tells how far it came."""
     try:
         if run.results.unanswered:
             _ask_what_became(run)
@@ -40,14 +40,14 @@ def send(run: Run) -> None:
         run.stopped = f"{error.sentence} Later, {_CARRY_ON}"
     except PointsError as error:
         run.stopped = error.sentence
-        with suppress(PointsError, OSError):  # Another part may have been under way beside the one that was refused.
+        with suppress(PointsError, OSError):  # Another part may have been on its way.
             _ask_what_became(run)
     except OSError as error:
         run.stopped = f"{run.results.path} cannot be written: {error.strerror}. Make room, and {_CARRY_ON}"
 
 
 def _send_parts(run: Run) -> None:
-    # One after the other where the balance does not pay them all: the first lines come first.
+    # One at a time if the balance cannot pay them all: the first lines come first.
     at_most = _AT_ONCE if run.cost <= run.organization["balance"] else 1
     with progress_bar("Sending", total=run.recipients.count) as advance_to:
         for request, outcome in in_order(_announced(run), at_most=at_most):
@@ -63,7 +63,7 @@ def _send_parts(run: Run) -> None:
 
 
 def _announced(run: Run) -> Iterator[tuple[Request, Callable[[], Issued]]]:
-    """Yield what sends each part, once it stands on the disk that it will be sent."""
+    """Yield each part's request and call; the request is announced on the disk first."""
     for request in map(run.request, run.recipients.parts(run.size)):
         with undisturbed():
             run.results.announce(request)
@@ -71,7 +71,7 @@ def _announced(run: Run) -> Iterator[tuple[Request, Callable[[], Issued]]]:
 
 
 def _ask_what_became(run: Run) -> None:
-    """Send the requests that were not answered once more, under their keys."""
+    """Send the unanswered requests again, under their keys."""
     for request in list(run.results.unanswered):
         _write(run, request, run.service.send(request.body, request.key))
 
