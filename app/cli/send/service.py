@@ -52,7 +52,7 @@ class Transaction(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Issued:
-    """An issued batch, its transactions in the order of the recipients; `replayed`: it was issued by an earlier call."""
+    """An issued batch, its transactions in the order of the recipients; `replayed` if an earlier call issued it."""
 
     batch_id: int
     transactions: Sequence[Transaction]
