@@ -35,7 +35,7 @@ _THIS, _OTHER = "this", "other"
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path))
 @click.option("--only", multiple=True, metavar="WORDS", help="Only calls with these in their name; may be given again.")
-@click.option("--rounds", default=15, show_default=True, type=click.IntRange(1), help="Looks at each call.")
+@click.option("--rounds", default=15, show_default=True, type=click.IntRange(1), help="Measurements of each call.")
 @click.option("--seconds", default=2.0, show_default=True, help="How long callers call at a time.")
 def main(folder: Path, only: Sequence[str], rounds: int, seconds: float) -> None:
     """Compare this checkout with another one, in FOLDER, whose database has the same tables."""

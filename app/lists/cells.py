@@ -53,9 +53,9 @@ def address_in(cell: str, *, is_unicode: bool = True) -> Address:
     for mark in _NOT_WITHIN:
         doubtful = mark if mark in text else doubtful
     if doubtful:
-        raise InvalidAddress(f"must be an e-mail address: “{doubtful}” may be no part of it.")
+        raise InvalidAddress(f"must be an e-mail address: “{doubtful}” may not belong to it.")
     if not (is_unicode or text.isascii()):
-        raise InvalidAddress("cannot be read for sure: save the list as CSV in UTF-8.")
+        raise InvalidAddress("may be read wrongly: save the list as CSV in UTF-8.")
     return address
 
 

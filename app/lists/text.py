@@ -20,11 +20,11 @@ def open_text(raw: BinaryIO, name: str) -> io.TextIOWrapper:
         Refused: it is not text, is in none of these encodings, or can be read only once.
     """
     if not raw.seekable():
-        raise Refused(f"{name} can be read only once, and must be read twice: save it as a file first.")
+        raise Refused(f"{name} can be read only once, but is read twice: save it as a file first.")
     raw.seek(0)
     start = raw.read(4)
     if start.startswith(_WORKBOOKS):
-        raise Refused(f"{name} is a workbook and no CSV file: save it as “CSV UTF-8”.")
+        raise Refused(f"{name} is a workbook, not a CSV file: save it as “CSV UTF-8”.")
     marked = next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), None)
     for encoding in (marked,) if marked else _UNMARKED:
         if _is_in(raw, encoding, name):
@@ -42,9 +42,7 @@ def _is_in(raw: BinaryIO, encoding: str, name: str) -> bool:
     try:
         while block := raw.read(_BLOCK_BYTES):
             if "\0" in decoder.decode(block):
-                raise Refused(
-                    f"{name} holds NUL characters, so it is no CSV file, or in another encoding than it seems."
-                )
+                raise Refused(f"{name} holds NUL characters: it is not a CSV file, or its encoding is not recognized.")
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False

@@ -82,7 +82,7 @@ class Terminal:
             while not self._unwritten:
                 self._changed.wait()
             if self._dropped:
-                self._unwritten.append(f"… and {self._dropped:,} lines more, which nobody has read in time.")
+                self._unwritten.append(f"… and {self._dropped:,} more lines, not read in time.")
             texts, self._unwritten = self._unwritten, deque()
             self._lines = self._dropped = 0
             self._is_writing = True

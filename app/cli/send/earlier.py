@@ -35,7 +35,7 @@ def require_no_second_payment(run: Run) -> None:
             raise Refused(
                 f"A run of {request.announced_at[:10]} with a key of organization {request.organization_id}"
                 f"{' for the sandbox' if request.sandbox else ''} was cut off. Give it again with that key, within 30"
-                f" days; else look up what became of it, then remove {run.results.path_of(request).name}."
+                f"days. If you cannot, find out what became of it, then remove {run.results.path_of(request).name}."
             )
     way_out = f"name a new campaign with {'' if again is None else 'another '}--again NAME"
     if _is_old(sent_at):

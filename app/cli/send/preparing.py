@@ -122,7 +122,7 @@ def _amount(choices: Choices, file: ListFile) -> int:
         return choices.amount
     if found := file.places(AMOUNT):
         raise click.UsageError(
-            f"{file.name} has the column {file.title(found[0])}, but amounts of their own cannot be sent yet: give one"
+            f"{file.name} has the column {file.title(found[0])}, but amounts for each line cannot be sent yet: give one"
             " amount for all lines with --amount."
         )
     raise click.UsageError("Missing option '--amount'.")
@@ -135,4 +135,4 @@ def _lock(raw: BinaryIO, name: str) -> None:
     except BlockingIOError:
         raise Refused("Another run sends this file at this moment; wait until it has ended.") from None
     except OSError as error:
-        raise Refused(f"{name} cannot be locked where it is ({error.strerror}): copy it to a local folder.") from None
+        raise Refused(f"{name} cannot be locked in its folder ({error.strerror}): copy it to a local folder.") from None

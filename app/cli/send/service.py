@@ -76,7 +76,7 @@ class Service:
             self._client = httpx.Client(base_url=self._url, headers=headers, timeout=timeout, trust_env=is_outside)
         except (ImportError, httpx.InvalidURL, ValueError):  # ImportError: a SOCKS proxy.
             raise Refused(
-                "The URL cannot be read, or that of a proxy that the environment names: it must not be a SOCKS proxy."
+                "The URL is not valid, or that of a proxy in the environment is not (a SOCKS proxy cannot be used)."
             ) from None
         if self._client.base_url.scheme not in ("http", "https") or not self._client.base_url.host:
             raise Refused(f"The URL {self._url} must begin with http:// or https:// and name a host.")
@@ -145,7 +145,7 @@ class Service:
             wait_s = wait_s or _WAITS_S[min(failures, len(_WAITS_S) - 1)]
             failures += 1
             if time.monotonic() + wait_s > failing_since + self._patience_s:
-                raise NoAnswer(f"{trouble}, and would have to be asked again in {wait_s:.0f} s.")
+                raise NoAnswer(f"{trouble}; the next try would be in {wait_s:.0f} s, later than --patience allows.")
             self._say(f"{trouble}; asking again in {wait_s:.0f} s")
             time.sleep(wait_s)
         try:

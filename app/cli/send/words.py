@@ -45,7 +45,7 @@ def plan(run: Run) -> None:
         "First": ", ".join(recipients.first),
         "Last": ", ".join(recipients.last) if recipients.count > len(recipients.first) else None,
         "Sent before": f"{points(run.before)}; they are not paid again" if run.before else None,
-        "Not answered": f"{points(run.unanswered)} of a run that was cut off; they are asked about first"
+        "Not answered": f"{points(run.unanswered)} of a run that was cut off; they are checked first"
         if run.unanswered
         else None,
         "Label": run.choices.label,
@@ -89,7 +89,9 @@ def _outcome(run: Run) -> None:
         if run.undebited
         else None,
         "Left out": _left_out(run),
-        "Not answered": f"{points(run.unanswered)}: they may be paid, or may be yet" if run.unanswered else None,
+        "Not answered": f"{points(run.unanswered)}: they may have been paid, or may still be"
+        if run.unanswered
+        else None,
         "Not sent": points(unsent) if unsent > 0 else None,
         # A replay shows the balance that its batch left then.
         "Left after" if is_news else "Balance then": points(run.balance),
