@@ -6,12 +6,12 @@
 from app.models.base import Base
 from app.models.batch import Batch, UnfoldedBatch
 from app.models.organization import ApiKey, Organization, Refill
-from app.models.transaction import ADDRESS_HASH, ERA, TRANSACTION_ID, Transaction
+from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
 from app.models.user import User
 
 __all__ = [
     "ADDRESS_HASH",
-    "ERA",
+    "ID_RANGE",
     "TRANSACTION_ID",
     "ApiKey",
     "Base",

@@ -7,9 +7,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.models.base import Base, moment_column, points_column
 
-# An era is a range of 16,384 batch ids. A batch draws one more id for each 16 recipients (`app.acceptance`), so an
-# era holds about 262,144 transactions.
-ERA = "((batch_id >> 14)::int)"
+# A range of 16,384 batch ids. A batch draws one more id for each 16 recipients (`app.acceptance`), so a range holds
+# about 262,144 transactions.
+ID_RANGE = "((batch_id >> 14)::int)"
 
 # A hash of organization, mode and address. Hashes may collide, so queries compare the address as well.
 ADDRESS_HASH = "((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int)"
@@ -47,8 +47,8 @@ class Transaction(Base):
             postgresql_where=text("debited AND NOT credited AND NOT sandbox"),
         ),
         # The lists of one address (app/pages/addresses.py): 16 bytes a row, however long the address. It is ordered by
-        # era first: 10,000 hashes would otherwise touch as many pages of an index that never stops growing.
-        Index("ix_transactions_address", text(ERA), text(ADDRESS_HASH), text(TRANSACTION_ID)),
+        # id range first: 10,000 hashes would otherwise touch as many pages of an index that never stops growing.
+        Index("ix_transactions_address", text(ID_RANGE), text(ADDRESS_HASH), text(TRANSACTION_ID)),
     )
 
     # Wide columns first: without padding, a row is a tenth smaller.

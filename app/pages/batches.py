@@ -5,9 +5,16 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.batches import BatchRow
-from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
+from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, in_order, in_reach, walk, with_flags
+from app.pages.statements import (
+    BATCH,
+    ORGANIZATION_CREATED_AT,
+    flag_conditions,
+    order_and_limit,
+    read_page,
+    scope_conditions,
+)
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
@@ -19,44 +26,39 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
         place: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
-    if filters.contradict_themselves:
-        return Page([], None)
     by_time = filters.email_key is None
-    parameters = filters.parameters() | {"rows": limit + 1}
-    if place is not None and by_time:
-        parameters |= {"place_moment": place.moment, "place_batch_id": place.id}
-    elif place is not None:
-        parameters |= {"place_id": place.id}
-    statement = _by_time(filters, place) if by_time else _of_address(filters, place)
-    rows: list[BatchRow] = []
-    for row in walk(connection, statement, parameters):
-        # The next page begins at the first row too many, or at the last row that this page may look at.
-        if len(rows) == limit or row.place >= parameters["looked_at_max"]:
-            return Page(rows, Place(row.created_at, row.id) if by_time else _place_in_address(row))
-        rows.append(BatchRow(*row[: len(BatchRow._fields)]))
-    return Page(rows, None)
+    statement = _statement_by_time(filters, place) if by_time else _statement_of_address(filters, place)
+
+    def next_place(row: Any) -> Place:
+        return Place(row.created_at, row.id) if by_time else _place_in_address(row)
+
+    return read_page(connection, statement, filters, place, limit=limit, to_row=_row, next_place=next_place)
 
 
-def _by_time(filters: Filters, place: Place | None) -> str:
+def _row(row: Any) -> BatchRow:
+    return BatchRow(*row[: len(BatchRow._fields)])
+
+
+def _statement_by_time(filters: Filters, place: Place | None) -> str:
     """Return the statement of a page of an organization's batches.
 
     A batch counts as one row looked at. With a filter on credits it counts as all its transactions, because all of
     them may have to be read.
     """
-    batches = in_reach(filters, moment="created_at")
+    batches = scope_conditions(filters, moment="created_at")
     if place is not None:
-        batches.append("(created_at, id) <= (:place_moment, :place_batch_id)")
+        batches.append("(created_at, id) <= (:place_moment, :place_id)")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")
     if filters.debited is False:
         batches.append("debited_count < recipient_count")
     weight = "1" if filters.credit is None else "recipient_count"
     lines = [
-        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, place FROM (",
-        f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS place",
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, rows_read FROM (",
+        f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read",
         f"FROM (SELECT {BATCH}, recipient_count FROM batches WHERE {' AND '.join(batches)}",
-        f"      {in_order(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
-        f") looked_at WHERE place >= :looked_at_max OR ({_flags(filters)}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
+        f"      {order_and_limit(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
+        f") looked_at WHERE rows_read >= :looked_at_max OR ({_flags(filters)}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
     ]
     return "\n".join(lines)
 
@@ -81,18 +83,18 @@ def _flags(filters: Filters) -> str:
     return f"(debited_count < recipient_count OR {found})"
 
 
-def _of_address(filters: Filters, place: Place | None) -> str:
+def _statement_of_address(filters: Filters, place: Place | None) -> str:
     """Return the statement of a page of the batches that have a transaction of the address.
 
     Where repeats are allowed, a batch may have several such rows: only the first that matches counts.
     """
-    conditions = [*is_of_address(filters, moment="created_at"), *with_flags(filters)]
+    conditions = [*address_conditions(filters, moment="created_at"), *flag_conditions(filters)]
     lines = [
-        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, place, above FROM (",
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, rows_read, above FROM (",
         f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",
         rows_of_address(filters, place),
-        f") looked_at WHERE place = :looked_at_max OR ({' AND '.join(conditions)})",
-        ") found WHERE place = :looked_at_max OR above IS DISTINCT FROM id",
+        f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
+        ") found WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id",
         f"ORDER BY {NEWEST_FIRST} LIMIT :rows",
     ]
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from app.pages.filters import Filters, Place
 
-_FORM = struct.Struct(">qq12s")  # Microseconds since 1970, an id, a digest.
+_FORMAT = struct.Struct(">qq12s")  # Microseconds since 1970, an id, a digest.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_MOMENT = -(2**63)
 
@@ -21,7 +21,7 @@ def encode(kind: str, filters: Filters, place: Place) -> str:
     """Return the cursor of a position in a list (`kind` is `batches` or `transactions`) with these filters."""
     moment = _NO_MOMENT if place.moment is None else (place.moment - _EPOCH) // timedelta(microseconds=1)
     digest = _digest(kind, filters, moment, place.id)
-    return _written(_FORM.pack(moment, place.id, digest))
+    return _to_text(_FORMAT.pack(moment, place.id, digest))
 
 
 def has_the_form(cursor: str) -> bool:
@@ -46,14 +46,14 @@ def decode(kind: str, filters: Filters, cursor: str) -> Place | None:
 def _unpack(cursor: str) -> tuple[int, int, bytes] | None:
     try:
         content = base64.b64decode(cursor.encode("ascii") + b"==", altchars=b"-_", validate=True)
-        moment, row_id, digest = _FORM.unpack(content)
+        moment, row_id, digest = _FORMAT.unpack(content)
     except (UnicodeEncodeError, binascii.Error, struct.error):
         return None
     # The last character has unused bits: of the texts that differ only there, one is the cursor.
-    return (moment, row_id, digest) if _written(content) == cursor else None
+    return (moment, row_id, digest) if _to_text(content) == cursor else None
 
 
-def _written(content: bytes) -> str:
+def _to_text(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 

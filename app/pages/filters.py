@@ -70,6 +70,16 @@ class Place:
     moment: datetime | None
     id: int
 
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the pages' statements; of a transaction's id also its batch and position."""
+        batch_id, position = divmod(self.id, POSITIONS)
+        return {
+            "place_moment": self.moment,
+            "place_id": self.id,
+            "place_batch_id": batch_id,
+            "place_position": position,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):

@@ -1,25 +1,46 @@
 """The parts of SQL that the lists share, and how a page's statement is run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, text
+from sqlalchemy import Connection, text
 
 from app.batches import BatchRow
-from app.pages.filters import Filters
+from app.pages.filters import Filters, Page, Place, Row
 
 # Where PostgreSQL expects few rows, it collects and sorts them all. A page must not depend on such guesses: with
 # these settings it reads an index in order and stops when the page is full.
-_WALK = text("""
+_INDEX_ORDER_ONLY = text("""
     SELECT set_config(name, 'off', true)
     FROM unnest(ARRAY['enable_bitmapscan', 'enable_seqscan', 'enable_sort', 'jit']) AS name
 """)
 
 
-def walk(connection: Connection, statement: str, parameters: Mapping[str, Any]) -> CursorResult[Any]:
-    """Run a page's statement, in a transaction that does nothing else."""
-    connection.execute(_WALK)
-    return connection.execute(text(statement), parameters)
+def read_page(
+    connection: Connection,
+    statement: str,
+    filters: Filters,
+    place: Place | None,
+    *,
+    limit: int,
+    to_row: Callable[[Any], Row],
+    next_place: Callable[[Any], Place],
+) -> Page[Row]:
+    """Run a page's statement, in a transaction that does nothing else, and return the page.
+
+    The statement's rows are in order, each with its number `rows_read`, counted from 1.
+    """
+    if filters.contradict_themselves:
+        return Page([], None)
+    parameters = filters.parameters() | {"rows": limit + 1} | ({} if place is None else place.parameters())
+    connection.execute(_INDEX_ORDER_ONLY)
+    rows: list[Row] = []
+    for row in connection.execute(text(statement), parameters):
+        # The next page begins at the first row too many, or at the last row that this page may look at.
+        if len(rows) == limit or row.rows_read >= parameters["looked_at_max"]:
+            return Page(rows, next_place(row))
+        rows.append(to_row(row))
+    return Page(rows, None)
 
 
 # Without the last field, the organization's `created_at`, which is no column of a batch.
@@ -32,7 +53,7 @@ ORGANIZATION_CREATED_AT = (
 TRANSACTION = "position, email, email_key, balance, debited, credited, claimed_at, user_id"
 
 
-def in_reach(filters: Filters, *, moment: str) -> list[str]:
+def scope_conditions(filters: Filters, *, moment: str) -> list[str]:
     """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
     conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
     if filters.created_from is not None:
@@ -42,7 +63,7 @@ def in_reach(filters: Filters, *, moment: str) -> list[str]:
     return conditions
 
 
-def in_order(filters: Filters, order: str) -> str:
+def order_and_limit(filters: Filters, order: str) -> str:
     """Return the ORDER BY and LIMIT for the batches of a page.
 
     A single batch needs no order: with one, PostgreSQL would read through all of them to find it.
@@ -50,7 +71,7 @@ def in_order(filters: Filters, order: str) -> str:
     return f"ORDER BY {order} LIMIT :looked_at_max" if filters.batch_id is None else "LIMIT 1"
 
 
-def with_flags(filters: Filters) -> list[str]:
+def flag_conditions(filters: Filters) -> list[str]:
     """Return the conditions on a transaction's flags."""
     conditions = []
     if filters.debited is not None:
