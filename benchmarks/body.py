@@ -11,21 +11,21 @@ from app.keys import hash_key
 from app.ledger.drain import drain
 from benchmarks import floor
 from benchmarks.options import NotMeasured, Options
-from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, repeated, take_turns
 from benchmarks.service import Sender, Service
 
 
 def measure(options: Options) -> list[Row]:
     """Measure each size: all recipients with accounts, half of them, none."""
     with floor.beside() as (service, connection):
-        looks: dict[Named, Look] = {}
+        measures: dict[Name, Measurement] = {}
         for size in floor.SIZES:
-            looks[named("floor", recipients=size)] = floor.look(connection, size)
-            looks |= _looks(service, size)
-        return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
+            measures[named("floor", recipients=size)] = floor.measurement(connection, size)
+            measures |= _measures(service, size)
+        return take_turns(measures, rounds=options.rounds, wait_idle=service.wait_until_folded)
 
 
-def _looks(service: Service, size: int) -> dict[Named, Look]:
+def _measures(service: Service, size: int) -> dict[Name, Measurement]:
     sender = service.sender()
     strangers = [f"{place}.stranger.{size}@example.com" for place in range(size)]
     accounts = service.accounts(f"body.{size}", size)

@@ -10,7 +10,7 @@ from functools import partial
 from benchmarks import pgbench
 from benchmarks.load import Plan, get, load, post_send
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, take_turns
 from benchmarks.service import Service, running
 from benchmarks.waits import waits
 
@@ -23,24 +23,24 @@ def measure(options: Options) -> list[Row]:
     rows = []
     for events in ("off", "on"):
         with running(worker_events=events == "on") as service:
-            looks = _looks(service, events, options.seconds)
+            measures = _measures(service, events, options.seconds)
             if events == "off":
-                looks |= _looks_of_pgbench(service, options.seconds)
-            rows += take_turns(looks, rounds=options.rounds)
+                measures |= _measures_of_pgbench(service, options.seconds)
+            rows += take_turns(measures, rounds=options.rounds)
     return rows
 
 
-def _looks(service: Service, events: str, seconds: float) -> dict[Named, Look]:
+def _measures(service: Service, events: str, seconds: float) -> dict[Name, Measurement]:
     emails = service.accounts("busy", ACCOUNTS)
-    looks: dict[Named, Look] = {}
+    measures: dict[Name, Measurement] = {}
     for callers in CALLERS:
         view, send = views(service, callers=callers), sends_of_one(service, emails, callers=callers)
-        looks[named("/healthz", callers=callers, events=events)] = partial(_call, view, seconds)
-        looks[named("send of one", callers=callers, events=events)] = partial(_send, service, send, seconds)
-    return looks
+        measures[named("/healthz", callers=callers, events=events)] = partial(_call, view, seconds)
+        measures[named("send of one", callers=callers, events=events)] = partial(_send, service, send, seconds)
+    return measures
 
 
-def _looks_of_pgbench(service: Service, seconds: float) -> dict[Named, Look]:
+def _measures_of_pgbench(service: Service, seconds: float) -> dict[Name, Measurement]:
     with service.connect() as connection:
         pgbench.prepare(connection)
     scripts = {"pgbench, UPDATE of one row": pgbench.UPDATE_OF_ONE_ROW}

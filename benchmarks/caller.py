@@ -96,7 +96,7 @@ class _Callers:
         self._poll.register(number, select.POLLIN)
         caller.send()
 
-    def look(self, seconds: float) -> None:
+    def run_for(self, seconds: float) -> None:
         """Wait up to `seconds` for answers; each caller with a complete answer sends its next request."""
         for number, _ in self._poll.poll(max(1, int(seconds * 1e3))):
             caller = self._by_number[number]
@@ -136,10 +136,10 @@ def run(plan: dict[str, Any]) -> dict[str, Any]:
     until = counted_from + plan["seconds"]
     callers = _Callers(connected, expect=plan["expect"], counted_from=counted_from)
     while (now := time.perf_counter()) < counted_from:
-        callers.look(counted_from - now)
+        callers.run_for(counted_from - now)
     cpu_from_s = time.process_time()
     while (now := time.perf_counter()) < until:
-        callers.look(until - now)
+        callers.run_for(until - now)
     return {
         "latencies_s": callers.latencies_s,
         "failures": callers.failures,

@@ -18,7 +18,7 @@ from benchmarks import cpu
 from benchmarks.busy import ACCOUNTS, CALLERS, sends_of_one, views
 from benchmarks.load import Plan, post_send
 from benchmarks.options import NotMeasured
-from benchmarks.rows import Row, likely, named, over, take_turns
+from benchmarks.rows import Row, divided, median_interval, named, take_turns
 from benchmarks.service import Service, running, stop_with_us
 from benchmarks.several import LARGE, sends_of_all
 from benchmarks.tables import Table, heading, shown
@@ -48,12 +48,12 @@ def main(folder: Path, only: Sequence[str], rounds: int, seconds: float) -> None
     with ExitStack() as both:
         services = {_THIS: both.enter_context(running()), _OTHER: both.enter_context(running(checkout=folder))}
         plans = {whose: _planned(service, names) for whose, service in services.items()}
-        looks = {}
+        measures = {}
         for name in names:
             sides = [(whose, service, plans[whose][name]) for whose, service in services.items()]
             turns = cycle([sides, sides[::-1]])  # So that neither is always measured after the other.
-            looks[named(name)] = partial(_look_at_both, turns, seconds, folds=name == _MANY)
-        rows = take_turns(looks, rounds=rounds)
+            measures[named(name)] = partial(_measure_both, turns, seconds, folds=name == _MANY)
+        rows = take_turns(measures, rounds=rounds)
     table(rows).print()
 
 
@@ -91,13 +91,13 @@ _CALLS: dict[str, Callable[[Service, Sequence[str]], list[Plan]]] = {
 }
 
 
-def _look_at_both(
+def _measure_both(
     turns: Iterator[Sequence[tuple[str, Service, list[Plan]]]], seconds: float, *, folds: bool
 ) -> dict[str, float]:
     """Measure the same call on both services, one after the other; `folds` waits until all credits are folded."""
     figures = {}
     for whose, service, plans in next(turns):
-        for figure, value in cpu.look(service, *plans, seconds=seconds).items():
+        for figure, value in cpu.measure_calls(service, *plans, seconds=seconds).items():
             figures[f"{whose} {figure}"] = value
         if folds:
             service.wait_until_folded()
@@ -114,12 +114,12 @@ def table(rows: Sequence[Row]) -> Table:
             this, other = (named_rows[name, f"{whose} {figure}"] for whose in (_THIS, _OTHER))
             if figure.endswith("cpu_ms") and max(this.median, other.median) < _SHOWN_FROM * all_parts_ms:
                 continue
-            ratio = over(this, other)
+            ratio = divided(this, other)
             assert ratio is not None, "both are there"
             ratios = [value for value in ratio.values if math.isfinite(value)]
             if not ratios:
                 continue
-            least, greatest = likely(ratios, certainty=_CERTAINTY)
+            least, greatest = median_interval(ratios, certainty=_CERTAINTY)
             medians = [shown(figure, row.median) for row in (other, this)]
             words = f"× {statistics.median(ratios):.3f} ({least:.3f} – {greatest:.3f})"
             lines.append([name if figure == _FIGURES[0] else "", heading(figure), *medians, words])

@@ -10,7 +10,7 @@ import psycopg
 
 from benchmarks.in_process import in_this_process
 from benchmarks.options import Options
-from benchmarks.rows import Look, Row, named, repeated, take_turns
+from benchmarks.rows import Measurement, Row, named, repeated, take_turns
 from benchmarks.service import Service, running
 
 SIZES = (1, 10, 100, 1_000, 10_000)
@@ -35,8 +35,8 @@ Connection = psycopg.Connection[tuple[object, ...]]
 def measure(options: Options) -> list[Row]:
     """Measure the floor alone; other sections measure it again beside their figures."""
     with beside() as (_, connection):
-        looks = {named("floor", recipients=size): look(connection, size) for size in SIZES}
-        return take_turns(looks, rounds=options.rounds)
+        measures = {named("floor", recipients=size): measurement(connection, size) for size in SIZES}
+        return take_turns(measures, rounds=options.rounds)
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def beside() -> Iterator[tuple[Service, Connection]]:
         yield service, connection
 
 
-def look(connection: Connection, size: int) -> Look:
+def measurement(connection: Connection, size: int) -> Measurement:
     """Return the measurement of the floor for a batch of this size."""
     emails = [f"{place}.floor@example.com" for place in range(size)]
     return repeated(partial(_copy_rows, connection, emails), times=repeats(size))

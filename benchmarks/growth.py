@@ -14,21 +14,21 @@ from benchmarks.caller import Caller
 from benchmarks.in_process import in_this_process
 from benchmarks.load import answered_s, get
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, repeated, take_turns
 from benchmarks.service import Sender, Service, running
 from benchmarks.stored import store
 
 MILLIONS = (0, 1, 10)
 RECIPIENTS = 10_000
 _BATCHES_A_STEP = 100
-_BODIES_A_LOOK = 3
+_DRAINS_A_MEASUREMENT = 3
 _READS_A_LOOK = 20
 _LISTS = ("/v1/batches?limit=100", "/v1/transactions?limit=100", "/v1/transactions?email=growth.7@example.com")
 
 
 def measure(options: Options) -> list[Row]:
     """Store the rows, and measure the services in turn; `quick` leaves out the largest."""
-    looks: dict[Named, Look] = {}
+    measures: dict[Name, Measurement] = {}
     services: list[Service] = []
     with contextlib.ExitStack() as stack:
         for millions in MILLIONS[:-1] if options.quick else MILLIONS:
@@ -37,12 +37,12 @@ def measure(options: Options) -> list[Row]:
             emails = service.accounts("growth", RECIPIENTS)
             sender = service.sender()
             _store_millions(service, sender, millions)
-            looks[named("worker body", millions=millions)] = partial(_body, service, sender, emails)
+            measures[named("worker body", millions=millions)] = partial(_body, service, sender, emails)
             for path in _LISTS:
-                looks[named(f"GET {path}", millions=millions)] = repeated(
+                measures[named(f"GET {path}", millions=millions)] = repeated(
                     partial(_read, service, sender, path), times=_READS_A_LOOK
                 )
-        return take_turns(looks, rounds=options.rounds, rest=partial(_wait_until_folded, services))
+        return take_turns(measures, rounds=options.rounds, wait_idle=partial(_wait_until_folded, services))
 
 
 def _wait_until_folded(services: Sequence[Service]) -> None:
@@ -61,8 +61,8 @@ def _store_millions(service: Service, sender: Sender, millions: int) -> None:
 
 def _body(service: Service, sender: Sender, emails: list[str]) -> dict[str, float]:
     with in_this_process(service):
-        look = repeated(partial(_drain, sender, emails), times=_BODIES_A_LOOK)
-        return dict(look())
+        measurement = repeated(partial(_drain, sender, emails), times=_DRAINS_A_MEASUREMENT)
+        return dict(measurement())
 
 
 def _drain(sender: Sender, emails: list[str]) -> dict[str, float]:

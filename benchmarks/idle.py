@@ -14,7 +14,7 @@ from benchmarks import empty_task, floor
 from benchmarks.busy import ACCOUNTS, sends_of_one
 from benchmarks.load import Plan, load
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, percentile, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, percentile, take_turns
 
 _TIMEOUT_S = 60
 
@@ -23,13 +23,13 @@ def measure(options: Options) -> list[Row]:
     """Measure the send, both round trips and the floor in turn."""
     with floor.beside() as (service, connection), empty_task.worker(), Redis.from_url(service.redis_url) as redis:
         send = sends_of_one(service, service.accounts("idle", ACCOUNTS), callers=1)
-        looks: dict[Named, Look] = {
-            named("floor", recipients=1): floor.look(connection, 1),
+        measures: dict[Name, Measurement] = {
+            named("floor", recipients=1): floor.measurement(connection, 1),
             named("send of one"): partial(_send, send, options.seconds),
             named("empty task, list"): partial(_repeat, partial(_by_list, redis), options.seconds),
             named("empty task, result"): partial(_repeat, _by_result, options.seconds),
         }
-        return take_turns(looks, rounds=options.rounds)
+        return take_turns(measures, rounds=options.rounds)
 
 
 def _send(plan: Plan, seconds: float) -> dict[str, float]:

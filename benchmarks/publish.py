@@ -12,7 +12,7 @@ from benchmarks.aims import Sections
 from benchmarks.busy import CALLERS
 from benchmarks.floor import SIZES
 from benchmarks.growth import MILLIONS
-from benchmarks.rows import Row, find, over
+from benchmarks.rows import Row, divided, find
 from benchmarks.svg import Bars
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -59,7 +59,7 @@ def _beside_floor(sections: Sections) -> Bars:
     def times(section: str, what: str, **of: int | str) -> Sequence[Row | None]:
         rows = sections.get(section, ())
         return [
-            over(
+            divided(
                 find(rows, what, "time_s", recipients=size, **of),
                 find(rows, "floor", "time_s", recipients=size),
             )

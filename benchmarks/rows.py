@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import Any
 
 # The name of a measurement: what it measures, and its variant.
-Named = tuple[str, tuple[tuple[str, int | str], ...]]
+Name = tuple[str, tuple[tuple[str, int | str], ...]]
 # One measurement; it returns its figures by name.
-Look = Callable[[], Mapping[str, float]]
+Measurement = Callable[[], Mapping[str, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,34 +33,36 @@ class Row:
         return asdict(self)
 
 
-def take_turns(looks: Mapping[Named, Look], *, rounds: int, rest: Callable[[], object] = lambda: None) -> list[Row]:
+def take_turns(
+    measures: Mapping[Name, Measurement], *, rounds: int, wait_idle: Callable[[], object] = lambda: None
+) -> list[Row]:
     """Make each measurement once a round, in turn, so that changes of the machine's speed affect all alike.
 
     A first round warms up and is not counted. `rest` runs after each measurement: it waits until work left behind is
     done, so that the next measurement does not pay for it.
     """
-    values: dict[tuple[Named, str], list[float]] = {}
+    values: dict[tuple[Name, str], list[float]] = {}
     for turn in range(rounds + 1):
-        for name, look in looks.items():
-            seen = look()
-            rest()
+        for name, measurement in measures.items():
+            seen = measurement()
+            wait_idle()
             if turn > 0:
                 for figure, value in seen.items():
                     values.setdefault((name, figure), []).append(value)
     return [Row(what=what, of=dict(of), figure=figure, values=seen) for ((what, of), figure), seen in values.items()]
 
 
-def repeated(look: Look, *, times: int) -> Look:
+def repeated(measurement: Measurement, *, times: int) -> Measurement:
     """Return a measurement that repeats another and takes each figure's median."""
 
     def several() -> dict[str, float]:
-        seen = [look() for _ in range(times)]
+        seen = [measurement() for _ in range(times)]
         return {figure: statistics.median(one[figure] for one in seen) for figure in seen[0]}
 
     return several
 
 
-def named(what: str, **of: int | str) -> Named:
+def named(what: str, **of: int | str) -> Name:
     """Return the name of a measurement for `take_turns`."""
     return what, tuple(of.items())
 
@@ -73,7 +75,7 @@ def find(rows: Sequence[Row], what: str, figure: str, **of: int | str) -> Row | 
     return None
 
 
-def joined(make: Callable[..., float], *rows: Row | None) -> Row | None:
+def combined(make: Callable[..., float], *rows: Row | None) -> Row | None:
     """Combine rows round by round; None if one is missing."""
     there = [row for row in rows if row is not None]
     if len(there) < len(rows):
@@ -82,13 +84,13 @@ def joined(make: Callable[..., float], *rows: Row | None) -> Row | None:
     return replace(there[0], values=values)
 
 
-def over(row: Row | None, ground: Row | None) -> Row | None:
+def divided(row: Row | None, divisor: Row | None) -> Row | None:
     """Divide a row by another, round by round; a division by zero gives infinity."""
-    ratio = joined(lambda value, beside: value / beside if beside else math.inf, row, ground)
+    ratio = combined(lambda value, beside: value / beside if beside else math.inf, row, divisor)
     return None if ratio is None else replace(ratio, figure="ratio")
 
 
-def likely(values: Sequence[float], *, certainty: float) -> tuple[float, float]:
+def median_interval(values: Sequence[float], *, certainty: float) -> tuple[float, float]:
     """Return the two values between which the true median lies with this certainty.
 
     Each value is equally likely above or below the true median, whatever the distribution. The result is the innermost

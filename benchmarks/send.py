@@ -18,19 +18,19 @@ from benchmarks.body import accept_and_drain
 from benchmarks.caller import Caller
 from benchmarks.load import answered_s, get, post_send
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, repeated, take_turns
 from benchmarks.service import Service
 
 
 def measure(options: Options) -> list[Row]:
     """Measure each size; all recipients have accounts."""
     with floor.beside() as (service, connection):
-        looks: dict[Named, Look] = {}
+        measures: dict[Name, Measurement] = {}
         for size in floor.SIZES:
-            looks[named("floor", recipients=size)] = floor.look(connection, size)
+            measures[named("floor", recipients=size)] = floor.measurement(connection, size)
             send = _Send(service, connection, size)
-            looks[named("whole send", recipients=size)] = repeated(send.look, times=floor.repeats(size))
-        return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
+            measures[named("whole send", recipients=size)] = repeated(send.measure, times=floor.repeats(size))
+        return take_turns(measures, rounds=options.rounds, wait_idle=service.wait_until_folded)
 
 
 class _Send:
@@ -44,7 +44,7 @@ class _Send:
         self._request = post_send(self._sender.key, self._emails)
         self._body = self._request.partition(b"\r\n\r\n")[2]
 
-    def look(self) -> dict[str, float]:
+    def measure(self) -> dict[str, float]:
         """Measure the whole, then each part."""
         # A new connection: the server would close a kept one between two rounds.
         caller = Caller(HOST, self._port, [get("/healthz")], 0)

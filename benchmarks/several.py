@@ -6,7 +6,7 @@ from functools import partial
 from benchmarks.busy import ACCOUNTS, sends_of_one
 from benchmarks.load import Plan, load, post_send, together
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, take_turns
 from benchmarks.service import Service, running
 
 ORGANIZATIONS = (1, 2, 4)
@@ -21,7 +21,7 @@ def measure(options: Options) -> list[Row]:
     """
     with running() as service:
         emails = service.accounts("several", ACCOUNTS)
-        together: dict[Named, Look] = {}
+        together: dict[Name, Measurement] = {}
         for callers in CALLERS_EACH:
             plans = [sends_of_one(service, emails, callers=callers) for _ in range(max(ORGANIZATIONS))]
             for count in ORGANIZATIONS:
@@ -33,8 +33,9 @@ def measure(options: Options) -> list[Row]:
             named("small organization, alone"): partial(_small, [small], options.seconds),
             named("small organization, beside 10,000"): partial(_small, [small, large], options.seconds),
         }
-        rest = service.wait_until_folded
-        return [row for looks in (together, beside) for row in take_turns(looks, rounds=options.rounds, rest=rest)]
+        wait_idle = service.wait_until_folded
+        sections = [take_turns(measures, rounds=options.rounds, wait_idle=wait_idle) for measures in (together, beside)]
+        return [row for rows in sections for row in rows]
 
 
 def sends_of_all(service: Service, emails: Sequence[str]) -> Plan:

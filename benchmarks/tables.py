@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from benchmarks.aims import AIMS, Sections
-from benchmarks.rows import Row, find, over
+from benchmarks.rows import Row, divided, find
 
 _WIDTH = 180
 _COLUMNS_MAX = 8
@@ -63,7 +63,7 @@ def _beside_floor(rows: Sequence[Row]) -> list[Row]:
     measures, beside = [row for row in rows if row.what != "floor"], []
     for row in measures:
         if row.figure == "time_s" and (floor := find(rows, "floor", "time_s", recipients=row.of.get("recipients", 1))):
-            multiple = over(row, floor)
+            multiple = divided(row, floor)
             assert multiple is not None, "both are there"
             beside += [replace(floor, what=row.what, of=row.of, figure="floor_s"), replace(multiple, figure="× floor")]
     return [*measures, *beside] if beside else list(rows)

@@ -26,7 +26,7 @@ def run() -> None:
     engine = new_engine(context.config.attributes.get("url") or settings().database_url, pool_size=1)
     try:
         with engine.connect() as connection:
-            _wait_for_our_turn(connection)
+            _wait_for_lock(connection)
             require_fit(connection)
             # Do not wait long for a table lock, since every later query would wait behind it: fail, and run again.
             connection.execute(text("SET lock_timeout = '5s'"))
@@ -39,7 +39,7 @@ def run() -> None:
         engine.dispose()  # Closing the connection releases the advisory lock.
 
 
-def _wait_for_our_turn(connection: Connection) -> None:
+def _wait_for_lock(connection: Connection) -> None:
     """Wait until no other deployment migrates, however long that takes.
 
     It polls: a session that waits for a lock keeps its snapshot, and CREATE INDEX CONCURRENTLY in the other deployment

@@ -19,7 +19,7 @@ from app.connections import discard_inherited_connections, require_writable_serv
 from app.settings import misspelt_settings, settings
 
 # These log a line for each task sent, received and done; the ledger tells what was issued.
-_TALKATIVE = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+_VERBOSE_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 
 # How long an ending child process waits for its parent to read its last results, in tenths of a second (300 in
 # billiard). A parent that is ending never reads the result of a task that it has just handed over, and would wait
@@ -30,12 +30,12 @@ billiard.pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
 @setup_logging.connect
 def _log(**_: Any) -> None:
     logs.configure("worker", log_format=settings().log_format)
-    for name in _TALKATIVE:
+    for name in _VERBOSE_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
 @worker_ready.connect
-def _tell_misspelt_settings(**_: Any) -> None:
+def _warn_of_unknown_settings(**_: Any) -> None:
     for name, meant in misspelt_settings():
         logs.logger().warning("setting_not_known", name=name, meant=meant)
 
@@ -52,7 +52,7 @@ def _after_fork(**_: Any) -> None:
 
 
 @task_prerun.connect
-def _name_the_task(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
+def _bind_log_context(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
     """Add the task's id, and that of the request behind it, to every log line of the task."""
     clear_contextvars()
     asked_by = kwargs.get("request_id")
@@ -60,5 +60,5 @@ def _name_the_task(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
 
 
 @task_postrun.connect
-def _forget_the_task(**_: Any) -> None:
+def _clear_log_context(**_: Any) -> None:
     clear_contextvars()

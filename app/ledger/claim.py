@@ -65,13 +65,13 @@ def claim_crossed(connection: Connection, *, registered_within_s: float | None) 
     kind runs, this one does nothing.
     """
     lock = _CROSSED_LOCK | int(registered_within_s or 0)
-    if not connection.execute(_OWN_LOOK, {"lock": lock}).scalar_one():
+    if not connection.execute(_TRY_LOCK, {"lock": lock}).scalar_one():
         return 0
     user_ids = users_with_held(connection, registered_within_s=registered_within_s, limit=CLAIM_STEP)
     return claim(connection, user_ids) if user_ids else 0
 
 
-_OWN_LOOK = text("SELECT pg_try_advisory_xact_lock(:lock)")
+_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
 
 def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = CLAIM_STEP) -> list[int]:

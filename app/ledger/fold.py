@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 BATCHES_MAX = 500
 RECIPIENTS_MAX = 50_000
 
-_FOLD_LOCK = 0x5054_464F << 32
+_LOCK = 0x5054_464F << 32
 
 
 def fold(connection: Connection) -> int:
@@ -17,7 +17,7 @@ def fold(connection: Connection) -> int:
     is always counted once.
     """
     # If another fold runs, leave the work to it.
-    if not connection.execute(_OWN_FOLD, {"lock": _FOLD_LOCK}).scalar_one():
+    if not connection.execute(_TRY_LOCK, {"lock": _LOCK}).scalar_one():
         return 0
     batch_ids = list(
         connection.execute(_TAKE, {"batches_max": BATCHES_MAX, "recipients_max": RECIPIENTS_MAX}).scalars()
@@ -29,7 +29,7 @@ def fold(connection: Connection) -> int:
     return len(batch_ids)
 
 
-_OWN_FOLD = text("SELECT pg_try_advisory_xact_lock(:lock)")
+_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
 # At least one batch; more only within the limits.
 _TAKE = text("""

@@ -7,26 +7,26 @@ from app.errors import InvalidAddress
 
 # Zero-width characters and direction marks, often copied along with an address.
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
-_AROUND = re.compile(rf"^[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+$")
-_APART = re.compile(rf"[\s_\-\u2010-\u2015{_INVISIBLE}]+")
+_EDGES = re.compile(rf"^[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+$")
+_SEPARATORS = re.compile(rf"[\s_\-\u2010-\u2015{_INVISIBLE}]+")
 _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
 
 # An address may legally begin with other marks or contain these. In a list, such a mark is nearly always debris: of
 # a formula, an apostrophe for text, a bullet, a comment, a delimiter, a lost letter. Whether the mark belongs to the
 # address is unknown, so a list cannot pay it.
 _MAY_BEGIN = "_+"
-_NOT_WITHIN = ("|", "=", "\ufffd")
+_MUST_NOT_CONTAIN = ("|", "=", "\ufffd")
 
 EMAIL = frozenset({"email", "mail", "emailaddress", "mailaddress", "emailadresse", "mailadresse"})
 
 
 def heading_name(cell: str) -> str:
     """Return the form in which headings are compared: without case, blanks, hyphens and underscores."""
-    return _APART.sub("", cell).casefold()
+    return _SEPARATORS.sub("", cell).casefold()
 
 
 def is_blank(cell: str) -> bool:
-    return not _AROUND.sub("", cell)
+    return not _EDGES.sub("", cell)
 
 
 def is_like_an_address(cell: str) -> bool:
@@ -47,10 +47,10 @@ def address_in(cell: str, *, is_unicode: bool = True) -> Address:
     except InvalidAddress:
         if cell.count("@") > 1:
             raise InvalidAddress("must be one e-mail address: it holds several.") from None
-        address = parse(_AROUND.sub("", cell))
+        address = parse(_EDGES.sub("", cell))
     text = address.text
     doubtful = "" if text[0].isalnum() or text[0] in _MAY_BEGIN else text[0]
-    for mark in _NOT_WITHIN:
+    for mark in _MUST_NOT_CONTAIN:
         doubtful = mark if mark in text else doubtful
     if doubtful:
         raise InvalidAddress(f"must be an e-mail address: “{doubtful}” may not belong to it.")

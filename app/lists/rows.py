@@ -43,7 +43,7 @@ def rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
     """
     text.seek(0)
     lines: list[str] = []  # The raw lines of the current row.
-    reader = csv.reader(_noted(text, lines), delimiter=delimiter, skipinitialspace=True, strict=True)
+    reader = csv.reader(_recorded(text, lines), delimiter=delimiter, skipinitialspace=True, strict=True)
     while True:
         line = reader.line_num + 1
         lines.clear()
@@ -52,23 +52,23 @@ def rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield from _faulty(line, lines, delimiter, name, str(error))
+            yield from _after_csv_error(line, lines, delimiter, name, str(error))
             continue
         if len(lines) > 1 and any(is_like_an_address(cell) and len(cell.splitlines()) > 1 for cell in cells):
-            yield from _swallowed(line, lines)
+            yield from _multi_line(line, lines)
         elif line == 1 and SEPARATOR_LINE.fullmatch(lines[0].rstrip("\r\n")):
             continue
         elif "@" in lines[0] or not all(map(is_blank, cells)):
             yield Row(line, cells)
 
 
-def _noted(text: IO[str], lines: list[str]) -> Iterator[str]:
+def _recorded(text: IO[str], lines: list[str]) -> Iterator[str]:
     for line in text:
         lines.append(line)
         yield line
 
 
-def _faulty(line: int, lines: list[str], delimiter: str, name: str, error: str) -> Iterator[Row]:
+def _after_csv_error(line: int, lines: list[str], delimiter: str, name: str, error: str) -> Iterator[Row]:
     if "field limit" in error:
         most = csv.field_size_limit()
         raise Unreadable(
@@ -77,14 +77,14 @@ def _faulty(line: int, lines: list[str], delimiter: str, name: str, error: str) 
     if len(lines) > 1:
         if "end of data" in error:
             raise Unreadable(name, line, "a quote is opened and never closed")
-        yield from _swallowed(line, lines)
+        yield from _multi_line(line, lines)
     elif (cells := _with_blanks_after_quotes(lines[0], delimiter)) is not None:
         yield Row(line, cells)
     else:
         yield Row(line, [lines[0].strip()], "has a quote that is not closed, or closed inside its cell.")
 
 
-def _swallowed(line: int, lines: list[str]) -> Iterator[Row]:
+def _multi_line(line: int, lines: list[str]) -> Iterator[Row]:
     """Report each line with an address in a row of several lines: a stray quote may have swallowed whole rows."""
     found = [Row(line + place, [text.strip()]) for place, text in enumerate(lines) if is_like_an_address(text)]
     for row in found or [Row(line, [lines[0].strip()])]:

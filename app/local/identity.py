@@ -7,7 +7,7 @@ import psutil
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-def moment_of_birth(process: psutil.Process) -> str:
+def process_identity(process: psutil.Process) -> str:
     """Return a text that no other process with the same id ever has on this machine.
 
     It is the boot id and the seconds from boot to the start of the process: the clock may be set, these stay.

@@ -10,7 +10,7 @@ _INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 def end_gently() -> None:
     """Make every interrupt end this process as Ctrl-C does. Ignored signals (`nohup`) stay ignored."""
-    for interrupt in _heeded():
+    for interrupt in _not_ignored():
         signal.signal(interrupt, signal.default_int_handler)
 
 
@@ -19,18 +19,18 @@ def ask_gently(ask_to_stop: Callable[[], None]) -> None:
 
     A shell starts background processes with SIGINT ignored; a SIGINT sent to this process later is meant, and counts.
     """
-    for interrupt in {signal.SIGINT, signal.SIGTERM, *_heeded()}:
+    for interrupt in {signal.SIGINT, signal.SIGTERM, *_not_ignored()}:
         signal.signal(interrupt, lambda *_: ask_to_stop())
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def interrupts_delayed() -> Iterator[None]:
     """Delay interrupts until the end of the block. Main thread only, as for all signal handlers.
 
     Blocking the signals would not help: the kernel would deliver them to another thread, such as a progress bar's.
     """
     came: list[int] = []
-    before = {interrupt: signal.signal(interrupt, lambda number, _: came.append(number)) for interrupt in _heeded()}
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _not_ignored()}
     try:
         yield
     finally:
@@ -40,6 +40,6 @@ def undisturbed() -> Iterator[None]:
             signal.raise_signal(came[0])
 
 
-def _heeded() -> list[signal.Signals]:
+def _not_ignored() -> list[signal.Signals]:
     """Return the interrupts that this process does not ignore."""
     return [interrupt for interrupt in _INTERRUPTS if signal.getsignal(interrupt) is not signal.SIG_IGN]

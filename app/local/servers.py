@@ -7,30 +7,30 @@ from contextlib import contextmanager
 from typing import IO
 
 from app.local.datadir import DataDir
-from app.local.identity import moment_of_birth
-from app.local.interrupts import undisturbed
+from app.local.identity import process_identity
+from app.local.interrupts import interrupts_delayed
 from app.local.postgresql import PostgreSQL
-from app.local.supervisor import keeps
+from app.local.supervisor import is_kept_running
 from app.local.valkey import Valkey
 
 # Notes the PostgreSQL that a command has started.
 _STARTED_FILE = "started.json"
 # How long a new server may take until `PostgreSQL.process` finds it.
-_APPEARS_WITHIN_S = 5.0
+_PID_FILE_TIMEOUT_S = 5.0
 # How long `points up` may take to restart a server that died.
-_COMES_BACK_WITHIN_S = 30.0
+_RESTART_TIMEOUT_S = 30.0
 
 
 def name_servers(datadir: DataDir) -> None:
     """Set the URLs of the embedded servers in the environment, where it has none."""
     if "DATABASE_URL" not in os.environ:
-        _forget_other_servers()
+        _remove_libpq_variables()
         os.environ["DATABASE_URL"] = PostgreSQL(datadir).url()
     if "REDIS_URL" not in os.environ:
         os.environ["REDIS_URL"] = Valkey(datadir).url()
 
 
-def _forget_other_servers() -> None:
+def _remove_libpq_variables() -> None:
     """Remove libpq's variables from the environment: they are meant for other servers.
 
     PGSSLMODE=require, for example, would make the embedded server unreachable.
@@ -50,7 +50,7 @@ def database(datadir: DataDir) -> Iterator[bool]:
     if "DATABASE_URL" in os.environ:
         yield False
         return
-    _forget_other_servers()
+    _remove_libpq_variables()
     datadir.create()
     server = PostgreSQL(datadir)
     with datadir.locked("start.lock"):
@@ -75,14 +75,14 @@ def _start(datadir: DataDir, server: PostgreSQL) -> None:
 
     If it died under `points up`, that restarts it: a second server here would hold the data folder instead.
     """
-    deadline = time.monotonic() + _COMES_BACK_WITHIN_S
-    while server.process() is None and keeps(datadir, "postgresql") and time.monotonic() < deadline:
+    deadline = time.monotonic() + _RESTART_TIMEOUT_S
+    while server.process() is None and is_kept_running(datadir, "postgresql") and time.monotonic() < deadline:
         time.sleep(0.05)
-    if server.process() is None and not keeps(datadir, "postgresql"):
+    if server.process() is None and not is_kept_running(datadir, "postgresql"):
         server.prepare()
-        with undisturbed():  # Else an interrupt could leave a server that no command stops.
+        with interrupts_delayed():  # Else an interrupt could leave a server that no command stops.
             server.start_detached()
-            datadir.update(_STARTED_FILE, postgresql=_identity(server, within_s=_APPEARS_WITHIN_S))
+            datadir.update(_STARTED_FILE, postgresql=_identity(server, within_s=_PID_FILE_TIMEOUT_S))
     server.wait_until_ready()
 
 
@@ -100,4 +100,4 @@ def _identity(server: PostgreSQL, *, within_s: float = 0.0) -> list[int | str] |
     deadline = time.monotonic() + within_s
     while (process := server.process()) is None and time.monotonic() < deadline:
         time.sleep(0.01)
-    return None if process is None else [process.pid, moment_of_birth(process)]
+    return None if process is None else [process.pid, process_identity(process)]

@@ -13,15 +13,15 @@ import psutil
 
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import moment_of_birth
+from app.local.identity import process_identity
 from app.local.part import Part, kill_group
 
-_LOOK_EVERY_S = 0.2
+_CHECK_EVERY_S = 0.2
 # The delay doubles with each death in a row: 0.5 s, 1 s, 2 s … up to 10 s.
 _RESTART_DELAY_S = 0.5
 _RESTART_DELAY_MAX_S = 10.0
 # After a run of this length, the next death counts as the first.
-_WELL_AFTER_S = 30.0
+_STABLE_AFTER_S = 30.0
 
 # A part left by a killed supervisor gets less time to end: nobody waits for its answers.
 _LEFTOVER_TIMEOUT_S = 10.0
@@ -55,7 +55,7 @@ class Supervisor:
         for name, known in reversed(parts.items()):
             try:
                 process = psutil.Process(known["pid"])
-                if moment_of_birth(process) != known["created"]:
+                if process_identity(process) != known["created"]:
                     continue  # Another process has this number by now.
                 process.send_signal(known["stop_signal"])
                 with contextlib.suppress(psutil.TimeoutExpired):
@@ -79,8 +79,8 @@ class Supervisor:
         """Restart parts that die, until `until()` is true or a stop is asked for."""
         while not self.is_stopping and not until():
             for part in self._parts:
-                self._look_after(part)
-            time.sleep(_LOOK_EVERY_S)
+                self._check(part)
+            time.sleep(_CHECK_EVERY_S)
 
     def ask_to_stop(self) -> None:
         """Make `watch` return. Safe in a signal handler; setting an Event is not, since `watch` may hold its lock."""
@@ -138,7 +138,7 @@ class Supervisor:
         if shown:
             self.say(part.name, *shown)
 
-    def _look_after(self, part: Part) -> None:
+    def _check(self, part: Part) -> None:
         now = time.monotonic()
         if part.process is None:
             if now >= part.start_at:
@@ -150,7 +150,7 @@ class Supervisor:
         status = part.process.poll()
         if status is None:
             return
-        if now - part.started_at > _WELL_AFTER_S:
+        if now - part.started_at > _STABLE_AFTER_S:
             part.deaths = 0
         self._note_death(part, f"died ({f'signal {-status}' if status < 0 else f'exit status {status}'})")
         kill_group(part.process.pid)
@@ -178,18 +178,18 @@ class Supervisor:
         parts = {}
         for part in self._parts:
             if part.process is not None and part.process.poll() is None:
-                created = moment_of_birth(psutil.Process(part.process.pid))
+                created = process_identity(psutil.Process(part.process.pid))
                 parts[part.name] = {"pid": part.process.pid, "created": created, "stop_signal": part.stop_signal}
-        created = moment_of_birth(psutil.Process())
+        created = process_identity(psutil.Process())
         kept = [part.name for part in self._parts]
         self._datadir.update(RUNNING_FILE, pid=os.getpid(), created=created, kept=kept, parts=parts)
 
 
-def keeps(datadir: DataDir, name: str) -> bool:
+def is_kept_running(datadir: DataDir, name: str) -> bool:
     """Tell whether a supervisor of this folder is running and restarts this part when it dies."""
     running = datadir.read(RUNNING_FILE)
     try:
-        is_at_work = moment_of_birth(psutil.Process(running["pid"])) == running["created"]
+        is_at_work = process_identity(psutil.Process(running["pid"])) == running["created"]
     except (KeyError, psutil.Error):
         return False
     return is_at_work and name in running["kept"]

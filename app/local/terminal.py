@@ -13,7 +13,7 @@ import click
 # Lines kept for a slow reader; further lines are dropped.
 _LINES_MAX = 10_000
 # How long the end waits for unwritten lines.
-_LAST_WORDS_WITHIN_S = 2.0
+_FINAL_WRITE_TIMEOUT_S = 2.0
 
 
 class Terminal:
@@ -41,7 +41,7 @@ class Terminal:
 
     def __exit__(self, *_: object) -> None:
         """Wait a moment for unwritten lines."""
-        deadline = time.monotonic() + _LAST_WORDS_WITHIN_S
+        deadline = time.monotonic() + _FINAL_WRITE_TIMEOUT_S
         with self._changed:
             while (self._unwritten or self._is_writing) and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)

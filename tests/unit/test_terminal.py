@@ -41,7 +41,7 @@ def test_where_nobody_reads_nobody_waits_and_what_was_dropped_is_counted(
     pipe: Pipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_LINES_MAX", 1_000)
-    monkeypatch.setattr(module, "_LAST_WORDS_WITHIN_S", 0.05)
+    monkeypatch.setattr(module, "_FINAL_WRITE_TIMEOUT_S", 0.05)
     with Terminal(pipe.output) as terminal:
         for _ in range(3_000):
             terminal.log(LINE)

@@ -26,7 +26,7 @@ def require_no_second_payment(run: Run) -> None:
     for row in run.results.rows():
         if (row["organization_id"], row["sandbox"], row["amount"], row["label"]) != payment:
             continue
-        if run.is_ours(row["idempotency_key"]):
+        if run.is_of_this_campaign(row["idempotency_key"]):
             run.before, sent_at = run.before + 1, min(sent_at, row["created_at"])
         elif again is None or row["again"] == text_of(again):
             others += run.recipients.holds(parse(address_of(row)).key)

@@ -21,7 +21,7 @@ from app.cli.send.service import FaultyBody, Service
 from app.errors import Refused
 from app.lists import ListFile
 
-_AT_ONCE = 2
+_CONCURRENT_CALLS = 2
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def _verify(run: Run, parts: Iterator[Part]) -> None:
     """
     calls = ((part, partial(run.service.verify, run.body(part))) for part in parts)
     try:
-        for part, outcome in in_order(calls, at_most=_AT_ONCE):
+        for part, outcome in in_order(calls, at_most=_CONCURRENT_CALLS):
             _require_verified(part, outcome)
     except FaultyBody as error:
         smaller = error.limit if error.limit and error.limit < run.size else run.size // 2
@@ -99,11 +99,11 @@ def ask(run: Run) -> None:
         raise Refused(
             "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."
         )
-    if not (run.choices.yes or _agrees(err=run.choices.as_json)):
+    if not (run.choices.yes or _confirms(err=run.choices.as_json)):
         raise Refused("Nothing was sent.")
 
 
-def _agrees(*, err: bool) -> bool:
+def _confirms(*, err: bool) -> bool:
     """Ask on the terminal, or read the answer from standard input."""
     if sys.stdin is not None:  # None if it was closed.
         click.echo(err=err)

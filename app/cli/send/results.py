@@ -51,7 +51,7 @@ class ResultFile:
         self._find_unanswered(checks)
         # Only a killed run may leave an incomplete part at the end; `write` checks and completes it.
         if self.path.exists() and not self.unanswered and self.path.stat().st_size != (self._end or -1):
-            raise self._not_ours()
+            raise self._changed_by_others()
 
     def announce(self, request: Request) -> None:
         """Write a request to the disk before it is sent."""
@@ -124,7 +124,7 @@ class ResultFile:
             if re.fullmatch(rf"{re.escape(self.path.name + _SENDING)}[0-9a-f]+", path.name):
                 document = orjson.loads(path.read_bytes())
                 if document.pop("after") not in checks:
-                    raise self._not_ours()
+                    raise self._changed_by_others()
                 request = Request(**document | {"bad": [BadLine(*bad) for bad in document["bad"]]})
                 self.unanswered.append(request)
                 if request.identity in self._answered:
@@ -135,7 +135,7 @@ class ResultFile:
         with self.path.open("r+b" if self.path.exists() else "x+b") as file:
             file.seek(self._end)
             if not rows.startswith(begun := file.read(len(rows) + 1)):
-                raise self._not_ours()
+                raise self._changed_by_others()
             file.write(rows[len(begun) :])
             _sync(file)
         if not self._end:
@@ -146,7 +146,7 @@ class ResultFile:
         name = hashlib.sha256(request.identity.encode()).hexdigest()[:16]
         return self.path.with_name(f"{self.path.name}{_SENDING}{name}")
 
-    def _not_ours(self) -> Refused:
+    def _changed_by_others(self) -> Refused:
         return Refused(
             f"{self.path} is not as `points send` has written it, so it cannot tell who was paid: another program may"
             " have saved it. Restore it; or, if nobody in the list was paid before, move it away."

@@ -110,6 +110,6 @@ class Run:
             points=sum(transaction.amount for transaction in debited),
         )
 
-    def is_ours(self, key: str) -> bool:
+    def is_of_this_campaign(self, key: str) -> bool:
         """Tell whether an idempotency key belongs to this campaign."""
         return f"-{self.campaign}-" in key

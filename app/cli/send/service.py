@@ -14,12 +14,12 @@ import orjson
 from app.errors import PointsError, Refused
 
 # Statuses worth a retry: the batch is queued, or something is busy. A 500 too: the idempotency key makes that safe.
-_PASSING = frozenset((202, 429, 500, 502, 503, 504))
+_TEMPORARY = frozenset((202, 429, 500, 502, 503, 504))
 # The first: this try was not accepted. The second: no try with this key was, since the key is looked up first.
-_SAY_NO = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 413, 415, 422, 429))
-_SAY_NEVER = frozenset((403, 422))
-_WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
+_NOT_ACCEPTED = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 413, 415, 422, 429))
+_NEVER_ACCEPTED = frozenset((403, 422))
+_RETRY_WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 class NoAnswer(PointsError):
@@ -71,7 +71,7 @@ class Service:
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "User-Agent": "points-send"}
         try:
             # No proxy of the environment for a service on this machine.
-            is_outside = urlsplit(self._url).hostname not in _THIS_MACHINE
+            is_outside = urlsplit(self._url).hostname not in _LOCAL_HOSTS
             timeout = httpx.Timeout(60.0, connect=10.0)
             self._client = httpx.Client(base_url=self._url, headers=headers, timeout=timeout, trust_env=is_outside)
         except (ImportError, httpx.InvalidURL, ValueError):  # ImportError: a SOCKS proxy.
@@ -138,11 +138,11 @@ class Service:
                 trouble, wait_s, is_unsure = "The service cannot be reached", None, True
             else:
                 self._was_reached, status = True, response.status_code
-                if status not in _PASSING:
+                if status not in _TEMPORARY:
                     break
                 trouble = "The batch is queued" if status == 202 else f"The service answers {status}"
-                wait_s, is_unsure = _retry_after_s(response), is_unsure or status not in _SAY_NO
-            wait_s = wait_s or _WAITS_S[min(failures, len(_WAITS_S) - 1)]
+                wait_s, is_unsure = _retry_after_s(response), is_unsure or status not in _NOT_ACCEPTED
+            wait_s = wait_s or _RETRY_WAITS_S[min(failures, len(_RETRY_WAITS_S) - 1)]
             failures += 1
             if time.monotonic() + wait_s > failing_since + self._patience_s:
                 raise NoAnswer(f"{trouble}; the next try would be in {wait_s:.0f} s, later than --patience allows.")
@@ -152,7 +152,7 @@ class Service:
             replayed = response.headers.get("Idempotency-Replayed") == "true" and not is_unsure
             return self._document(response), replayed
         except PointsError as error:
-            if key is not None and status not in _SAY_NEVER and (is_unsure or status not in _SAY_NO):
+            if key is not None and status not in _NEVER_ACCEPTED and (is_unsure or status not in _NOT_ACCEPTED):
                 raise NoAnswer(error.sentence) from None
             raise
 
