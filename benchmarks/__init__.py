@@ -1,4 +1,4 @@
-"""`make bench`: what a send costs, beside floors and rivals measured in the same run. `__main__` has the options.
+"""`make bench` measures sends beside floors and a rival in one run; `__main__` has its options.
 
-`make compare`: what a change does to that, this checkout beside another in one run; `compare` has its options.
+`make compare` measures this checkout beside another in one run; `compare` has its options.
 """

@@ -27,13 +27,13 @@ SECTIONS: dict[str, Callable[[Options], list[Row]]] = {
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice(list(SECTIONS)), help="A section; may be given again.")
-@click.option("--rounds", default=7, show_default=True, type=click.IntRange(1), help="Looks at each figure.")
+@click.option("--rounds", default=7, show_default=True, type=click.IntRange(1), help="Measurements of each figure.")
 @click.option("--seconds", default=3.0, show_default=True, help="How long callers call at a time.")
 @click.option("--output", default=results.RESULTS, type=click.Path(path_type=Path), help="Where the figures are kept.")
 @click.option("--quick", is_flag=True, help="Leave out 10 million stored transactions.")
 @click.option("--publish", is_flag=True, help="Write the plots and the tables into the pages.")
 def main(only: tuple[str, ...], rounds: int, seconds: float, output: Path, quick: bool, publish: bool) -> None:
-    """Measure, print the tables and keep the figures. It reports and never fails on a figure."""
+    """Measure, print the tables and store the figures. No figure makes it fail."""
     stop_with_us()
     options = Options(rounds=rounds, seconds=seconds, quick=quick)
     failed: list[str] = []

@@ -1,19 +1,19 @@
-"""The figures that speed is judged by: how each is made of measured rows, and what it should reach."""
+"""The aims: the figures that speed is judged by, how each follows from measured rows, and its target values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.rows import Row, find, joined, likely, over
+from benchmarks.rows import Row, combined, divided, find, median_interval
 
 Sections = Mapping[str, Sequence[Row]]
 
-# An aim is surely reached where so certainly the median of all rounds there might have been has reached it.
+# How certain it must be that the true median reaches an aim.
 _CERTAINTY = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """A figure with its first and its final aim; `of` makes it of the sections, None when they were not measured."""
+    """A figure with its first and final aim; `of` makes the figure of the sections (None: not measured)."""
 
     name: str
     of: Callable[[Sections], Row | None]
@@ -27,12 +27,12 @@ class Aim:
         return value <= aim if self.at_most else value >= aim
 
     def verdict(self, row: Row | None) -> str:
-        """Say in a few words what the median has reached, and whether another run may well say otherwise."""
+        """Return which aim the median has reached, and whether that may be noise."""
         if row is None:
             return "not measured"
         for aim, words in ((self.final, "reached"), (self.first, "first aim reached")):
             if self.reached(row.median, aim):
-                is_sure = all(self.reached(value, aim) for value in likely(row.values, certainty=_CERTAINTY))
+                is_sure = all(self.reached(value, aim) for value in median_interval(row.values, certainty=_CERTAINTY))
                 return words if is_sure else f"{words}, within the noise"
         return "not reached"
 
@@ -40,7 +40,7 @@ class Aim:
 def _beside_floor(section: str, what: str, **of: int | str) -> Callable[[Sections], Row | None]:
     def of_sections(sections: Sections) -> Row | None:
         rows = sections.get(section, ())
-        return over(
+        return divided(
             find(rows, what, "time_s", recipients=10_000, **of), find(rows, "floor", "time_s", recipients=10_000)
         )
 
@@ -50,12 +50,12 @@ def _beside_floor(section: str, what: str, **of: int | str) -> Callable[[Section
 def _rival_time(sections: Sections) -> Row | None:
     rows = sections.get("rival", ())
     times = [find(rows, f"{who}, whole send", "time_s", recipients=10_000) for who in ("rival", "ours")]
-    return over(*times)
+    return divided(*times)
 
 
 def _rival_rate(sections: Sections) -> Row | None:
     rows = sections.get("rival", ())
-    return over(*(find(rows, f"{who}, send of one", "rate_per_s", callers=32) for who in ("ours", "rival")))
+    return divided(*(find(rows, f"{who}, send of one", "rate_per_s", callers=32) for who in ("ours", "rival")))
 
 
 def _busy(sections: Sections, figure: str, callers: int, what: str = "send of one") -> Row | None:
@@ -63,34 +63,36 @@ def _busy(sections: Sections, figure: str, callers: int, what: str = "send of on
 
 
 def _busy_beside_view(sections: Sections) -> Row | None:
-    share = over(_busy(sections, "rate_per_s", 32), _busy(sections, "rate_per_s", 32, "/healthz"))
-    return joined(lambda value: 100 * value, share)
+    share = divided(_busy(sections, "rate_per_s", 32), _busy(sections, "rate_per_s", 32, "/healthz"))
+    return combined(lambda value: 100 * value, share)
 
 
 def _busy_never_lower(sections: Sections) -> Row | None:
     most = _busy(sections, "rate_per_s", 32)
-    return joined(min, over(most, _busy(sections, "rate_per_s", 8)), over(most, _busy(sections, "rate_per_s", 1)))
+    return combined(
+        min, divided(most, _busy(sections, "rate_per_s", 8)), divided(most, _busy(sections, "rate_per_s", 1))
+    )
 
 
 def _busy_tail(sections: Sections) -> Row | None:
-    return over(_busy(sections, "p99_s", 32), _busy(sections, "p50_s", 32))
+    return divided(_busy(sections, "p99_s", 32), _busy(sections, "p50_s", 32))
 
 
 def _idle(sections: Sections) -> Row | None:
-    """Compare with the quicker of the two round trips."""
+    """Compare with the faster of the two round trips."""
     rows = sections.get("idle", ())
     tasks = [find(rows, f"empty task, {way}", "p50_s") for way in ("list", "result")]
-    return over(find(rows, "send of one", "p50_s"), joined(min, *tasks))
+    return divided(find(rows, "send of one", "p50_s"), combined(min, *tasks))
 
 
 def _small(sections: Sections) -> Row | None:
     rows = sections.get("several", ())
-    return over(*(find(rows, f"small organization, {how}", "p99_s") for how in ("beside 10,000", "alone")))
+    return divided(*(find(rows, f"small organization, {how}", "p99_s") for how in ("beside 10,000", "alone")))
 
 
 def _two(sections: Sections) -> Row | None:
     rows = sections.get("several", ())
-    return over(*(find(rows, "busy at once", "rate_per_s", organizations=count, callers=8) for count in (2, 1)))
+    return divided(*(find(rows, "busy at once", "rate_per_s", organizations=count, callers=8) for count in (2, 1)))
 
 
 def _disk(sections: Sections) -> Row | None:
@@ -101,8 +103,8 @@ def _disk(sections: Sections) -> Row | None:
 
 def _growth(sections: Sections) -> Row | None:
     rows = sections.get("growth", ())
-    slower = over(*(find(rows, "worker body", "time_s", millions=millions) for millions in (10, 0)))
-    return joined(lambda value: 100 * (value - 1), slower)
+    slower = divided(*(find(rows, "worker body", "time_s", millions=millions) for millions in (10, 0)))
+    return combined(lambda value: 100 * (value - 1), slower)
 
 
 AIMS = (

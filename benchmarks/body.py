@@ -1,4 +1,4 @@
-"""Section `body`: the worker's body, which drains one queued batch, beside the floor of the same size."""
+"""Section `body`: the drain of one queued batch, beside the floor of the same size."""
 
 import time
 from collections.abc import Sequence
@@ -11,21 +11,21 @@ from app.keys import hash_key
 from app.ledger.drain import drain
 from benchmarks import floor
 from benchmarks.options import NotMeasured, Options
-from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, repeated, take_turns
 from benchmarks.service import Sender, Service
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure each size for recipients who all have accounts, half of them, and none of them."""
+    """Measure each size: all recipients with accounts, half of them, none."""
     with floor.beside() as (service, connection):
-        looks: dict[Named, Look] = {}
+        measures: dict[Name, Measurement] = {}
         for size in floor.SIZES:
-            looks[named("floor", recipients=size)] = floor.look(connection, size)
-            looks |= _looks(service, size)
-        return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
+            measures[named("floor", recipients=size)] = floor.measurement(connection, size)
+            measures |= _measures(service, size)
+        return take_turns(measures, rounds=options.rounds, wait_idle=service.wait_until_folded)
 
 
-def _looks(service: Service, size: int) -> dict[Named, Look]:
+def _measures(service: Service, size: int) -> dict[Name, Measurement]:
     sender = service.sender()
     strangers = [f"{place}.stranger.{size}@example.com" for place in range(size)]
     accounts = service.accounts(f"body.{size}", size)
@@ -46,7 +46,7 @@ def _drain_one(sender: Sender, emails: Sequence[str]) -> dict[str, float]:
 
 
 def accept_and_drain(sender: Sender, emails: Sequence[str]) -> tuple[float, float]:
-    """Accept a batch as the front end does, then drain it as the worker's task does; return the seconds of each."""
+    """Accept a batch as the front end does, drain it as the worker does; return the seconds of each."""
     request = IssueRequest(emails=emails, email_keys=emails, amount=1, atomic=False, label=None)
     send = Send(hash_key(sender.key), request, None)
     started = time.perf_counter()

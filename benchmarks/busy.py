@@ -1,8 +1,7 @@
-"""Section `busy`: one organization, 1 to 32 callers of one-recipient sends, beside what bounds them.
+"""Section `busy`: one organization, 1 to 32 callers of one-recipient sends, beside upper bounds.
 
-Beside it, in each round: an empty view of the same server under the same callers, and pgbench with as
-many clients: one UPDATE of one row, and the plainest transaction per send. Once with worker events off,
-the fast lane, and once with them on, for people who watch.
+Measured beside it in each round: an empty view under the same callers, and pgbench with as many clients (an UPDATE
+of one row; the smallest transaction of a send). Once with worker events off (the default), once with them on.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from functools import partial
 from benchmarks import pgbench
 from benchmarks.load import Plan, get, load, post_send
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, take_turns
 from benchmarks.service import Service, running
 from benchmarks.waits import waits
 
@@ -20,28 +19,28 @@ ACCOUNTS = 1_000
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure with worker events off, beside all that bounds it; then the same service with them on."""
+    """Measure with worker events off, beside the bounds; then the same service with events on."""
     rows = []
     for events in ("off", "on"):
         with running(worker_events=events == "on") as service:
-            looks = _looks(service, events, options.seconds)
+            measures = _measures(service, events, options.seconds)
             if events == "off":
-                looks |= _looks_of_pgbench(service, options.seconds)
-            rows += take_turns(looks, rounds=options.rounds)
+                measures |= _measures_of_pgbench(service, options.seconds)
+            rows += take_turns(measures, rounds=options.rounds)
     return rows
 
 
-def _looks(service: Service, events: str, seconds: float) -> dict[Named, Look]:
+def _measures(service: Service, events: str, seconds: float) -> dict[Name, Measurement]:
     emails = service.accounts("busy", ACCOUNTS)
-    looks: dict[Named, Look] = {}
+    measures: dict[Name, Measurement] = {}
     for callers in CALLERS:
         view, send = views(service, callers=callers), sends_of_one(service, emails, callers=callers)
-        looks[named("/healthz", callers=callers, events=events)] = partial(_call, view, seconds)
-        looks[named("send of one", callers=callers, events=events)] = partial(_send, service, send, seconds)
-    return looks
+        measures[named("/healthz", callers=callers, events=events)] = partial(_call, view, seconds)
+        measures[named("send of one", callers=callers, events=events)] = partial(_send, service, send, seconds)
+    return measures
 
 
-def _looks_of_pgbench(service: Service, seconds: float) -> dict[Named, Look]:
+def _measures_of_pgbench(service: Service, seconds: float) -> dict[Name, Measurement]:
     with service.connect() as connection:
         pgbench.prepare(connection)
     scripts = {"pgbench, UPDATE of one row": pgbench.UPDATE_OF_ONE_ROW}
@@ -56,12 +55,12 @@ def _looks_of_pgbench(service: Service, seconds: float) -> dict[Named, Look]:
 
 
 def views(service: Service, *, callers: int) -> Plan:
-    """Plan callers of the view that does nothing."""
+    """Plan callers of an empty view."""
     return Plan(port=service.port, requests=[get("/healthz")], callers=callers, expect=200)
 
 
 def sends_of_one(service: Service, emails: Sequence[str], *, callers: int) -> Plan:
-    """Plan callers of an organization of its own, each of whose sends goes to one of these addresses."""
+    """Plan callers of a new organization; each send goes to one of these addresses."""
     key = service.sender().key
     return Plan(port=service.port, requests=[post_send(key, [email]) for email in emails], callers=callers)
 
@@ -72,7 +71,7 @@ def _call(plan: Plan, seconds: float) -> dict[str, float]:
 
 
 def _send(service: Service, plan: Plan, seconds: float) -> dict[str, float]:
-    """Send, and beside it see what PostgreSQL's sessions wait for, as their time per send."""
+    """Send; meanwhile sample what PostgreSQL's sessions wait for, as seconds per send."""
     with waits(service.database_url) as waited:
         figures = _call(plan, seconds)
     sends = figures["rate_per_s"] * waited.seconds

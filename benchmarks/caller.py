@@ -1,7 +1,7 @@
-"""The load generator's own process: callers on raw sockets, so cheap that the cores stay with what is measured.
+"""The load generator's process: callers on raw sockets, cheap enough to leave the cores to the service.
 
-It reads its plan as JSON from standard input and writes what it saw to standard output. It imports
-nothing but the standard library, and tells what it cost itself.
+It reads its plan as JSON from standard input and writes its figures, its own CPU time included, to standard output.
+It imports only the standard library.
 """
 
 import json
@@ -12,12 +12,12 @@ import time
 from typing import Any
 
 _PIECE_BYTES = 1 << 20
-# Far above any answer's time, the rival's of 10,000 on a loaded machine included.
+# Far longer than any answer takes, even the rival's 10,000 on a loaded machine.
 _TIMEOUT_S = 600
 
 
 class Caller:
-    """One caller on one kept connection: it sends its requests in turn, the next when the last is answered."""
+    """One caller on one kept connection: it sends its requests in turn, each after the last answer."""
 
     def __init__(self, host: str, port: int, requests: list[bytes], first: int) -> None:
         self._address = (host, port)
@@ -30,13 +30,13 @@ class Caller:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self) -> None:
-        """Send the next of the requests."""
+        """Send the next request."""
         request = self._requests[self._next]
         self._next = (self._next + 1) % len(self._requests)
         self._send(request)
 
     def exchange(self, request: bytes) -> tuple[int, float]:
-        """Send this request and wait for its answer; return its status and the seconds it took."""
+        """Send a request and wait for its answer; return its status and the seconds it took."""
         self._send(request)
         while (status := self.receive()) == 0:
             pass
@@ -53,7 +53,7 @@ class Caller:
         self.socket.sendall(request)
 
     def receive(self) -> int:
-        """Take what has come; return the answer's status once it is whole, 0 before.
+        """Read available data; return the answer's status once it is complete, before that 0.
 
         Raises:
             ConnectionError: the server closed the connection.
@@ -72,12 +72,12 @@ class Caller:
         if self._missing is not None:
             self._missing -= len(piece)
             return self._status if self._missing <= 0 else 0
-        self._tail = (self._tail + piece)[-7:]  # No length: it comes in chunks, and the last one is empty.
+        self._tail = (self._tail + piece)[-7:]  # No length: the answer is chunked, and ends with an empty chunk.
         return self._status if self._tail == b"\r\n0\r\n\r\n" else 0
 
 
 class _Callers:
-    """All callers of a process, and what they saw: latencies of what ended after `counted_from`, and failures."""
+    """All callers of a process, the latencies of calls that ended after `counted_from`, and the failures."""
 
     def __init__(self, callers: list[Caller], *, expect: int, counted_from: float) -> None:
         self._expect = expect
@@ -96,8 +96,8 @@ class _Callers:
         self._poll.register(number, select.POLLIN)
         caller.send()
 
-    def look(self, seconds: float) -> None:
-        """Wait for answers for so long at the most, and send the next request for each that is whole."""
+    def run_for(self, seconds: float) -> None:
+        """Wait up to `seconds` for answers; each caller with a complete answer sends its next request."""
         for number, _ in self._poll.poll(max(1, int(seconds * 1e3))):
             caller = self._by_number[number]
             try:
@@ -127,7 +127,7 @@ class _Callers:
 
 
 def run(plan: dict[str, Any]) -> dict[str, Any]:
-    """Call from `start_at` for `warm_up_s` and then `seconds`; only what ended in the latter is counted."""
+    """Call from `start_at` for `warm_up_s` and then `seconds`; count only the calls that end in the latter."""
     requests = [request.encode("latin-1") for request in plan["requests"]]
     step = max(1, len(requests) // plan["callers"])
     connected = [Caller(plan["host"], plan["port"], requests, place * step) for place in range(plan["callers"])]
@@ -136,10 +136,10 @@ def run(plan: dict[str, Any]) -> dict[str, Any]:
     until = counted_from + plan["seconds"]
     callers = _Callers(connected, expect=plan["expect"], counted_from=counted_from)
     while (now := time.perf_counter()) < counted_from:
-        callers.look(counted_from - now)
+        callers.run_for(counted_from - now)
     cpu_from_s = time.process_time()
     while (now := time.perf_counter()) < until:
-        callers.look(until - now)
+        callers.run_for(until - now)
     return {
         "latencies_s": callers.latencies_s,
         "failures": callers.failures,

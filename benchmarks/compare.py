@@ -1,8 +1,7 @@
 """The command: `python -m benchmarks.compare FOLDER [--only WORDS …] [--rounds N] [--seconds S]`.
 
-This checkout's service beside that of another checkout, round by round: what a change is judged by. Rates
-and latencies move by a third with the hour, more than most changes do; the ratio of two services that take
-turns does not.
+It measures this checkout's service beside another checkout's, in alternating rounds. Rates and latencies change by
+a third within hours, more than most code changes cause; the ratio of two services that take turns does not.
 """
 
 import math
@@ -19,28 +18,28 @@ from benchmarks import cpu
 from benchmarks.busy import ACCOUNTS, CALLERS, sends_of_one, views
 from benchmarks.load import Plan, post_send
 from benchmarks.options import NotMeasured
-from benchmarks.rows import Row, likely, named, over, take_turns
+from benchmarks.rows import Row, divided, median_interval, named, take_turns
 from benchmarks.service import Service, running, stop_with_us
 from benchmarks.several import LARGE, sends_of_all
 from benchmarks.tables import Table, heading, shown
 
-# The service's other parts hardly differ.
+# The other parts hardly differ.
 _FIGURES = ("rate_per_s", "p50_s", *(f"{part} cpu_ms" for part in ("all parts", "web", "worker1", "postgresql")))
 _CERTAINTY = 0.9
-# A part that uses less than this of what all parts do is not shown: it is a tick or two of the kernel's clock.
+# A part with a smaller share of the CPU time is not shown: it is only a tick or two of the kernel's clock.
 _SHOWN_FROM = 0.01
-# Whose figure it is stands before its name.
+# The prefixes of the figures' names.
 _THIS, _OTHER = "this", "other"
 
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path))
 @click.option("--only", multiple=True, metavar="WORDS", help="Only calls with these in their name; may be given again.")
-@click.option("--rounds", default=15, show_default=True, type=click.IntRange(1), help="Looks at each call.")
+@click.option("--rounds", default=15, show_default=True, type=click.IntRange(1), help="Measurements of each call.")
 @click.option("--seconds", default=2.0, show_default=True, help="How long callers call at a time.")
 def main(folder: Path, only: Sequence[str], rounds: int, seconds: float) -> None:
     """Compare this checkout with another one, in FOLDER, whose database has the same tables."""
-    if not (folder / "app").is_dir():  # Python would find this checkout's own.
+    if not (folder / "app").is_dir():  # Else Python would import this checkout's app.
         raise click.BadParameter(f"{folder} is no checkout of this project.", param_hint="FOLDER")
     names = [name for name in _CALLS if not only or any(words in name for words in only)]
     if not names:
@@ -49,12 +48,12 @@ def main(folder: Path, only: Sequence[str], rounds: int, seconds: float) -> None
     with ExitStack() as both:
         services = {_THIS: both.enter_context(running()), _OTHER: both.enter_context(running(checkout=folder))}
         plans = {whose: _planned(service, names) for whose, service in services.items()}
-        looks = {}
+        measures = {}
         for name in names:
             sides = [(whose, service, plans[whose][name]) for whose, service in services.items()]
-            turns = cycle([sides, sides[::-1]])  # Neither shall always pay for the other.
-            looks[named(name)] = partial(_look_at_both, turns, seconds, folds=name == _MANY)
-        rows = take_turns(looks, rounds=rounds)
+            turns = cycle([sides, sides[::-1]])  # So that neither is always measured after the other.
+            measures[named(name)] = partial(_measure_both, turns, seconds, folds=name == _MANY)
+        rows = take_turns(measures, rounds=rounds)
     table(rows).print()
 
 
@@ -68,7 +67,7 @@ def _of_one(service: Service, emails: Sequence[str], *, callers: int, organizati
 
 
 def _of_sixteen_organizations(service: Service, emails: Sequence[str]) -> list[Plan]:
-    """Plan sixteen callers, each of whom sends for all of the organizations in turn."""
+    """Plan sixteen callers, each sending for all organizations in turn."""
     requests = [post_send(service.sender().key, [email]) for email in emails[:16]]
     return [Plan(port=service.port, requests=requests, callers=16)]
 
@@ -82,7 +81,7 @@ def _views(service: Service, _emails: Sequence[str]) -> list[Plan]:
 
 
 _MANY = f"send of {LARGE:,}, callers 1"
-# What is called, by its name; the plans of a call go at the same time.
+# The plans of each call run at the same time.
 _CALLS: dict[str, Callable[[Service, Sequence[str]], list[Plan]]] = {
     **{f"send of one, callers {callers}": partial(_of_one, callers=callers) for callers in CALLERS},
     "send of one, two organizations": partial(_of_one, callers=8, organizations=2),
@@ -92,13 +91,13 @@ _CALLS: dict[str, Callable[[Service, Sequence[str]], list[Plan]]] = {
 }
 
 
-def _look_at_both(
+def _measure_both(
     turns: Iterator[Sequence[tuple[str, Service, list[Plan]]]], seconds: float, *, folds: bool
 ) -> dict[str, float]:
-    """Look at the same call of both services, one after the other; `folds` waits until its credits are folded."""
+    """Measure the same call on both services, one after the other; `folds` waits until all credits are folded."""
     figures = {}
     for whose, service, plans in next(turns):
-        for figure, value in cpu.look(service, *plans, seconds=seconds).items():
+        for figure, value in cpu.measure_calls(service, *plans, seconds=seconds).items():
             figures[f"{whose} {figure}"] = value
         if folds:
             service.wait_until_folded()
@@ -106,7 +105,7 @@ def _look_at_both(
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """Put the medians of both beside each other, and the median of what was this over the other in each round."""
+    """Return a table of both medians, and of the median ratio (this over other, round by round)."""
     named_rows = {(row.what, row.figure): row for row in rows}
     lines = []
     for name in dict.fromkeys(row.what for row in rows):
@@ -115,12 +114,12 @@ def table(rows: Sequence[Row]) -> Table:
             this, other = (named_rows[name, f"{whose} {figure}"] for whose in (_THIS, _OTHER))
             if figure.endswith("cpu_ms") and max(this.median, other.median) < _SHOWN_FROM * all_parts_ms:
                 continue
-            ratio = over(this, other)
+            ratio = divided(this, other)
             assert ratio is not None, "both are there"
             ratios = [value for value in ratio.values if math.isfinite(value)]
             if not ratios:
                 continue
-            least, greatest = likely(ratios, certainty=_CERTAINTY)
+            least, greatest = median_interval(ratios, certainty=_CERTAINTY)
             medians = [shown(figure, row.median) for row in (other, this)]
             words = f"× {statistics.median(ratios):.3f} ({least:.3f} – {greatest:.3f})"
             lines.append([name if figure == _FIGURES[0] else "", heading(figure), *medians, words])

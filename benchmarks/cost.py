@@ -1,6 +1,6 @@
-"""Section `cost`: what sends leave on disk and in memory, what they write to the log, and the CPU time they take.
+"""Section `cost`: the disk, memory, log and CPU time that sends take.
 
-Disk and log are counted until the users' balances are folded too; the CPU time up to the last answer.
+Disk and log are counted until all credits are folded; CPU time until the last answer.
 """
 
 import contextlib
@@ -18,12 +18,12 @@ from benchmarks.usage import cpu_s, resident_bytes
 
 _SMALL_SENDS = 1_000
 _LARGE = 10_000
-# PostgreSQL's processes pass on what they counted after at most ten idle seconds.
+# PostgreSQL's processes report their counts after at most ten idle seconds.
 _COUNTED_AFTER_S = 11.0
 
 
 def measure(options: Options) -> list[Row]:
-    """Send 10,000 a few times and one a thousand times, on a service of its own each."""
+    """Send to 10,000 a few times and to one a thousand times, each on a new service."""
     rows = []
     for size, sends in ((_LARGE, options.rounds), (1, _SMALL_SENDS)):
         with running() as service, service.connect() as connection:
@@ -53,7 +53,7 @@ def _measure(service: Service, connection: Connection, *, size: int, sends: int)
         "log flushes per recipient": (after["flushes"] - before["flushes"]) / count,
     }
     for part, used_s in cpu_after.items():
-        # What the part does without any send, such as the sweeps, is taken off.
+        # Subtract what the part uses without sends, such as for the sweeps.
         idle_s = (cpu_before[part] - idle_cpu_s[part]) / rest_s * sending_s
         figures[f"{part} per recipient cpu_ms"] = max(0.0, used_s - cpu_before[part] - idle_s) * 1e3 / count
     for part in ("web", "worker1"):
@@ -64,7 +64,7 @@ def _measure(service: Service, connection: Connection, *, size: int, sends: int)
 
 
 def _rest(service: Service) -> float:
-    """Wait until every credit is folded, and PostgreSQL's processes have passed on their counts; return the seconds."""
+    """Wait until all credits are folded and PostgreSQL has reported its counts; return the seconds."""
     started = time.monotonic()
     service.wait_until_folded()
     time.sleep(_COUNTED_AFTER_S)

@@ -1,6 +1,6 @@
-"""Section `cpu`: the CPU time of one call by who spends it, for an empty view and for sends of one recipient.
+"""Section `cpu`: the CPU time of one call by part, for an empty view and for sends of one recipient.
 
-It hardly depends on what else the machine does, unlike rates and latencies.
+Unlike rates and latencies, it hardly depends on other load on the machine.
 """
 
 from functools import partial
@@ -8,7 +8,7 @@ from functools import partial
 from benchmarks.busy import ACCOUNTS, CALLERS, sends_of_one, views
 from benchmarks.load import Plan, load, together
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, take_turns
 from benchmarks.service import Service, running
 from benchmarks.usage import cpu_s
 
@@ -17,19 +17,22 @@ def measure(options: Options) -> list[Row]:
     """Measure both calls under 1, 8 and 32 callers, in turn."""
     with running() as service:
         emails = service.accounts("cpu", ACCOUNTS)
-        looks: dict[Named, Look] = {}
+        measures: dict[Name, Measurement] = {}
         for callers in CALLERS:
-            empty, send = views(service, callers=callers), sends_of_one(service, emails, callers=callers)
-            looks[named("/healthz", callers=callers)] = partial(look, service, empty, seconds=options.seconds)
-            looks[named("send of one", callers=callers)] = partial(look, service, send, seconds=options.seconds)
-        return take_turns(looks, rounds=options.rounds)
+            plans = {
+                "/healthz": views(service, callers=callers),
+                "send of one": sends_of_one(service, emails, callers=callers),
+            }
+            for what, plan in plans.items():
+                name = named(what, callers=callers)
+                measures[name] = partial(measure_calls, service, plan, seconds=options.seconds)
+        return take_turns(measures, rounds=options.rounds)
 
 
-def look(service: Service, *plans: Plan, seconds: float) -> dict[str, float]:
-    """Return the CPU milliseconds of a call by part, together, and the rate and p50 beside them.
+def measure_calls(service: Service, *plans: Plan, seconds: float) -> dict[str, float]:
+    """Return the CPU milliseconds of a call by part and in all, with the rate and p50.
 
-    The parts are read before and after the whole load, so the warm-up's calls are in both the time and
-    the count: the count is what was answered in all.
+    CPU time is read before and after the whole load, so both the time and the count include the warm-up.
 
     Raises:
         NotMeasured: no call ended in the counted seconds.

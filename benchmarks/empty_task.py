@@ -1,4 +1,4 @@
-"""An empty Celery task on the broker of the service under test, and its worker, started as ours is."""
+"""An empty Celery task on the broker of the service under test, and a worker for it, started as ours is."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ def _configuration() -> dict[str, Any]:
 warnings.simplefilter("ignore", SecurityWarning)
 
 celery = Celery("bench")
-celery.add_defaults(_configuration)  # Read when first needed: the address is known only once the service runs.
+celery.add_defaults(_configuration)  # Read at first use: the service must run before its URL is known.
 
 
 @lru_cache(maxsize=1)
@@ -43,12 +43,12 @@ def _redis() -> Redis:
 
 @celery.task(name="bench.with_result")  # type: ignore[untyped-decorator]  # Celery ships no types.
 def with_result() -> None:
-    """Do nothing; Celery keeps that as the result."""
+    """Do nothing; Celery stores the result."""
 
 
 @celery.task(name="bench.with_reply", ignore_result=True)  # type: ignore[untyped-decorator]  # As above.
 def with_reply() -> None:
-    """Do nothing, and push a reply to the list that the caller blocks on."""
+    """Do nothing; push a reply to the list that the caller blocks on."""
     _redis().lpush(REPLIES, "")
 
 

@@ -1,4 +1,4 @@
-"""Section `floor`: what PostgreSQL needs to COPY the rows of one batch into a fixed table of the bench's own."""
+"""Section `floor`: the time PostgreSQL needs to COPY one batch's rows into a fixed table of the benchmark."""
 
 import contextlib
 import time
@@ -10,12 +10,12 @@ import psycopg
 
 from benchmarks.in_process import in_this_process
 from benchmarks.options import Options
-from benchmarks.rows import Look, Row, named, repeated, take_turns
+from benchmarks.rows import Measurement, Row, named, repeated, take_turns
 from benchmarks.service import Service, running
 
 SIZES = (1, 10, 100, 1_000, 10_000)
 
-# They do not move when ours do.
+# It stays the same when our tables change.
 _TABLE = """
     CREATE TABLE IF NOT EXISTS bench_floor (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -33,15 +33,15 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure the floor alone; the other sections measure it again, beside what they compare with it."""
+    """Measure the floor alone; other sections measure it again beside their figures."""
     with beside() as (_, connection):
-        looks = {named("floor", recipients=size): look(connection, size) for size in SIZES}
-        return take_turns(looks, rounds=options.rounds)
+        measures = {named("floor", recipients=size): measurement(connection, size) for size in SIZES}
+        return take_turns(measures, rounds=options.rounds)
 
 
 @contextlib.contextmanager
 def beside() -> Iterator[tuple[Service, Connection]]:
-    """Start a service whose functions can be called in this process, and lay the floor in its database."""
+    """Start a service whose functions this process can call, and make the floor's table in its database."""
     with running() as service, in_this_process(service), service.connect() as connection:
         for statement in _TABLE.split(";"):
             if statement.strip():
@@ -49,14 +49,14 @@ def beside() -> Iterator[tuple[Service, Connection]]:
         yield service, connection
 
 
-def look(connection: Connection, size: int) -> Look:
-    """Return a look at the floor for a batch of this size."""
+def measurement(connection: Connection, size: int) -> Measurement:
+    """Return the measurement of the floor for a batch of this size."""
     emails = [f"{place}.floor@example.com" for place in range(size)]
     return repeated(partial(_copy_rows, connection, emails), times=repeats(size))
 
 
 def repeats(size: int) -> int:
-    """Return how often a look goes through a batch of this size: small ones are over too soon to be timed once."""
+    """Return how often one measurement repeats a batch of this size: small ones are too short to time once."""
     return max(1, min(20, 2_000 // size))
 
 

@@ -1,7 +1,7 @@
-"""Section `growth`: the worker's body and reads of lists at 0, 1 million and 10 million stored transactions.
+"""Section `growth`: the drain and the lists at 0, 1 million and 10 million stored transactions.
 
-A service for each, all running, so that the looks can take turns. The stored rows are those of the
-organization that is measured.
+There is one service for each, all running, so that measurements can take turns. The stored rows belong to the
+measured organization.
 """
 
 import contextlib
@@ -14,21 +14,21 @@ from benchmarks.caller import Caller
 from benchmarks.in_process import in_this_process
 from benchmarks.load import answered_s, get
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, repeated, take_turns
 from benchmarks.service import Sender, Service, running
 from benchmarks.stored import store
 
 MILLIONS = (0, 1, 10)
 RECIPIENTS = 10_000
 _BATCHES_A_STEP = 100
-_BODIES_A_LOOK = 3
+_DRAINS_A_MEASUREMENT = 3
 _READS_A_LOOK = 20
 _LISTS = ("/v1/batches?limit=100", "/v1/transactions?limit=100", "/v1/transactions?email=growth.7@example.com")
 
 
 def measure(options: Options) -> list[Row]:
-    """Store the rows, and measure each service in turn; `quick` leaves out the largest."""
-    looks: dict[Named, Look] = {}
+    """Store the rows, and measure the services in turn; `quick` leaves out the largest."""
+    measures: dict[Name, Measurement] = {}
     services: list[Service] = []
     with contextlib.ExitStack() as stack:
         for millions in MILLIONS[:-1] if options.quick else MILLIONS:
@@ -37,12 +37,12 @@ def measure(options: Options) -> list[Row]:
             emails = service.accounts("growth", RECIPIENTS)
             sender = service.sender()
             _store_millions(service, sender, millions)
-            looks[named("worker body", millions=millions)] = partial(_body, service, sender, emails)
+            measures[named("worker body", millions=millions)] = partial(_body, service, sender, emails)
             for path in _LISTS:
-                looks[named(f"GET {path}", millions=millions)] = repeated(
+                measures[named(f"GET {path}", millions=millions)] = repeated(
                     partial(_read, service, sender, path), times=_READS_A_LOOK
                 )
-        return take_turns(looks, rounds=options.rounds, rest=partial(_wait_until_folded, services))
+        return take_turns(measures, rounds=options.rounds, wait_idle=partial(_wait_until_folded, services))
 
 
 def _wait_until_folded(services: Sequence[Service]) -> None:
@@ -51,7 +51,7 @@ def _wait_until_folded(services: Sequence[Service]) -> None:
 
 
 def _store_millions(service: Service, sender: Sender, millions: int) -> None:
-    """Store rows, and bring the database to rest as time would: vacuumed, and its pages on disk."""
+    """Store rows, vacuum, and write the pages to disk, as time would."""
     with service.connect() as connection:
         for _ in range(millions * 1_000_000 // (_BATCHES_A_STEP * RECIPIENTS)):
             store(connection, sender.organization_id, batches=_BATCHES_A_STEP)
@@ -61,8 +61,8 @@ def _store_millions(service: Service, sender: Sender, millions: int) -> None:
 
 def _body(service: Service, sender: Sender, emails: list[str]) -> dict[str, float]:
     with in_this_process(service):
-        look = repeated(partial(_drain, sender, emails), times=_BODIES_A_LOOK)
-        return dict(look())
+        measurement = repeated(partial(_drain, sender, emails), times=_DRAINS_A_MEASUREMENT)
+        return dict(measurement())
 
 
 def _drain(sender: Sender, emails: list[str]) -> dict[str, float]:

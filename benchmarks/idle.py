@@ -1,7 +1,7 @@
-"""Section `idle`: a one-recipient send by one caller who is alone, against an empty Celery task's round trip.
+"""Section `idle`: a one-recipient send by a single caller, beside an empty Celery task's round trip.
 
-The task goes over the same broker, to a worker started as ours is; its answer comes back the quickest
-way there is, a list that the caller blocks on, and the usual way, a result that Celery keeps.
+The task uses the same broker and a worker started as ours is. Its answer comes back in two ways: the fastest, a
+list that the caller blocks on, and the usual one, Celery's result.
 """
 
 import time
@@ -14,7 +14,7 @@ from benchmarks import empty_task, floor
 from benchmarks.busy import ACCOUNTS, sends_of_one
 from benchmarks.load import Plan, load
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, percentile, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, percentile, take_turns
 
 _TIMEOUT_S = 60
 
@@ -23,13 +23,13 @@ def measure(options: Options) -> list[Row]:
     """Measure the send, both round trips and the floor in turn."""
     with floor.beside() as (service, connection), empty_task.worker(), Redis.from_url(service.redis_url) as redis:
         send = sends_of_one(service, service.accounts("idle", ACCOUNTS), callers=1)
-        looks: dict[Named, Look] = {
-            named("floor", recipients=1): floor.look(connection, 1),
+        measures: dict[Name, Measurement] = {
+            named("floor", recipients=1): floor.measurement(connection, 1),
             named("send of one"): partial(_send, send, options.seconds),
             named("empty task, list"): partial(_repeat, partial(_by_list, redis), options.seconds),
             named("empty task, result"): partial(_repeat, _by_result, options.seconds),
         }
-        return take_turns(looks, rounds=options.rounds)
+        return take_turns(measures, rounds=options.rounds)
 
 
 def _send(plan: Plan, seconds: float) -> dict[str, float]:
@@ -48,7 +48,7 @@ def _by_result() -> None:
 
 
 def _repeat(call: Callable[[], None], seconds: float) -> dict[str, float]:
-    """Call one after the other for so long."""
+    """Call repeatedly for some seconds."""
     until = time.perf_counter() + seconds
     latencies_s = []
     while (started := time.perf_counter()) < until:

@@ -1,4 +1,4 @@
-"""Calling the application's own functions in this process, against the servers of a service."""
+"""Calling the application's functions in this process, against the servers of a running service."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from benchmarks.service import Service
 
 @contextlib.contextmanager
 def in_this_process(service: Service) -> Iterator[None]:
-    """Let the application's own functions, called in this process, find the servers of a service."""
+    """Point the application's functions in this process to the servers of a service."""
     addresses = {"DATABASE_URL": service.database_url, "REDIS_URL": service.redis_url}
     former = {name: os.environ.get(name) for name in addresses}
     os.environ.update(addresses)
@@ -31,9 +31,9 @@ def in_this_process(service: Service) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _no_log() -> Iterator[None]:
-    """Send to nowhere what the functions log: it is written, as in a worker, and not among the tables."""
+    """Discard the log lines of the functions: writing them costs the same, but they stay out of the tables."""
     kept = os.dup(2)
-    with open(os.devnull, "wb") as nowhere:  # It is no path of ours.
+    with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
     try:
         yield

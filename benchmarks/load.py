@@ -1,4 +1,4 @@
-"""Making load: what callers send, starting their processes (`benchmarks.caller`), and what they saw."""
+"""Making load: plans of callers, their processes (`benchmarks.caller`), and the results."""
 
 import json
 import subprocess
@@ -14,13 +14,13 @@ from benchmarks.options import NotMeasured
 from benchmarks.rows import percentile
 
 WARM_UP_S = 0.3
-# What a process of callers needs to start and to connect before all begin together.
+# Time for a process of callers to start and connect, before all begin together.
 _START_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """So many callers that send these requests in turn to a server on this machine, each expecting one status."""
+    """`callers` that send these requests in turn to a port of this machine, expecting one status."""
 
     port: int
     requests: Sequence[bytes]
@@ -30,9 +30,9 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What the callers of one plan saw in the counted seconds, and the CPU time they used in them.
+    """The latencies of one plan's callers in the counted seconds, and their CPU time meanwhile.
 
-    `calls_in_all` counts the calls of the warm-up too.
+    `calls_in_all` includes the warm-up.
     """
 
     seconds: float
@@ -45,7 +45,7 @@ class Seen:
         return len(self.latencies_s)
 
     def figures(self) -> dict[str, float]:
-        """Return the rate and the latencies that half and 99 of 100 calls stay below.
+        """Return the rate, and the latencies p50 and p99.
 
         Raises:
             NotMeasured: no call ended in the counted seconds.
@@ -60,7 +60,7 @@ class Seen:
 
 
 def together(seen: Sequence[Seen]) -> Seen:
-    """Put what the callers of several plans saw at the same time together."""
+    """Merge the results of plans that ran at the same time."""
     return Seen(
         seconds=seen[0].seconds,
         latencies_s=sorted(latency for one in seen for latency in one.latencies_s),
@@ -70,10 +70,10 @@ def together(seen: Sequence[Seen]) -> Seen:
 
 
 def load(*plans: Plan, seconds: float) -> list[Seen]:
-    """Run the plans at the same time, a process each.
+    """Run the plans at the same time, each in a process.
 
     Raises:
-        NotMeasured: a call was answered with another status, or not at all. Such a run measures nothing.
+        NotMeasured: a call got another status, or no answer.
     """
     start_at = time.time() + _START_S
     processes = [_start(plan, start_at=start_at, seconds=seconds) for plan in plans]
@@ -102,7 +102,7 @@ def _start(plan: Plan, *, start_at: float, seconds: float) -> subprocess.Popen[s
         "warm_up_s": WARM_UP_S,
         "seconds": seconds,
     }
-    # Without -m, so that it starts with the standard library alone.
+    # Run as a file, not with -m: it then imports only the standard library.
     program = str(Path(__file__).with_name("caller.py"))
     process = subprocess.Popen(
         [sys.executable, "-S", "-E", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -118,7 +118,7 @@ def answered_s(caller: Caller, request: bytes, *, expect: int) -> float:
     """Make one call and return the seconds it took.
 
     Raises:
-        NotMeasured: it was answered with another status than expected.
+        NotMeasured: the answer has another status than expected.
     """
     status, seconds = caller.exchange(request)
     if status != expect:
@@ -127,13 +127,13 @@ def answered_s(caller: Caller, request: bytes, *, expect: int) -> float:
 
 
 def get(path: str, *, key: str | None = None) -> bytes:
-    """Return a GET request as its bytes."""
+    """Return the bytes of a GET request."""
     authorization = "" if key is None else f"Authorization: Bearer {key}\r\n"
     return f"GET {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n{authorization}\r\n".encode()
 
 
 def post_send(key: str, emails: Sequence[str], *, path: str = "/v1/points/send") -> bytes:
-    """Return a send of one point to each address as its bytes."""
+    """Return the bytes of a send of one point to each address."""
     body = json.dumps({"recipients": list(emails), "amount": 1}).encode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n"

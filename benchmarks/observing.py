@@ -1,4 +1,4 @@
-"""What the counts, the record and the log line of a request cost it: `python -m benchmarks.observing`."""
+"""The CPU time of a request's metrics, record and log line: `python -m benchmarks.observing`."""
 
 import os
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _ROUNDS = 15
 
 
 def _microseconds(work: Callable[[], object]) -> float:
-    """Return the CPU time of one call: the least of the rounds, because other work on the machine only adds to it."""
+    """Return the CPU time of one call: the least of all rounds, because other load only adds to it."""
     rounds = []
     for _ in range(_ROUNDS):
         began = process_time()

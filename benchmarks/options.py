@@ -1,11 +1,11 @@
-"""What a run is asked for, and what it says when it has nothing to say."""
+"""The options of a run, and the error of a section that could not be measured."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """`rounds` looks at each figure; callers call for `seconds` at a time; `quick` leaves out 10 million rows."""
+    """`rounds` a figure; callers call for `seconds` at a time; `quick` leaves out 10 million rows."""
 
     rounds: int
     seconds: float

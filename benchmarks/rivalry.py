@@ -1,4 +1,4 @@
-"""Section `rival`: a whole send of 10,000, and 32 callers of one-recipient sends, beside `benchmarks.rival`."""
+"""Section `rival`: sends of 10,000, and 32 callers of one-recipient sends, beside `benchmarks.rival`."""
 
 from functools import partial
 
@@ -9,18 +9,18 @@ from benchmarks.caller import Caller
 from benchmarks.load import Plan, answered_s, load, post_send
 from benchmarks.options import Options
 from benchmarks.rival import processes
-from benchmarks.rows import Look, Named, Row, named, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, take_turns
 
 CALLERS = 32
 LARGE = 10_000
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure ours and the rival in turn, on the same servers, with the floor beside them."""
+    """Measure ours and the rival in turn on the same servers, beside the floor."""
     with floor.beside() as (service, connection):
         emails = service.accounts("rival", LARGE)
         with processes.running(emails) as rival:
-            looks: dict[Named, Look] = {named("floor", recipients=LARGE): floor.look(connection, LARGE)}
+            measures: dict[Name, Measurement] = {named("floor", recipients=LARGE): floor.measurement(connection, LARGE)}
             key = service.sender().key
             for who, port, path, its_key in (
                 ("ours", service.port, "/v1/points/send", key),
@@ -28,10 +28,10 @@ def measure(options: Options) -> list[Row]:
             ):
                 large = post_send(its_key, emails, path=path)
                 ones = [post_send(its_key, [email], path=path) for email in emails[:ACCOUNTS]]
-                looks[named(f"{who}, whole send", recipients=LARGE)] = partial(_once, port, large)
+                measures[named(f"{who}, whole send", recipients=LARGE)] = partial(_once, port, large)
                 plan = Plan(port=port, requests=ones, callers=CALLERS)
-                looks[named(f"{who}, send of one", callers=CALLERS)] = partial(_many, plan, options.seconds)
-            return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
+                measures[named(f"{who}, send of one", callers=CALLERS)] = partial(_many, plan, options.seconds)
+            return take_turns(measures, rounds=options.rounds, wait_idle=service.wait_until_folded)
 
 
 def _once(port: int, request: bytes) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""Section `send`: a whole send, HTTP in and 201 out, beside the floor, and its parts.
+"""Section `send`: a whole send, from HTTP request to 201, beside the floor, and its parts.
 
-The parts are measured one by one, in this process or over HTTP, right after the whole; what the whole
-takes beyond them is the queue: the task's way to a worker, the hint's way back, and waking up.
+The parts are measured one by one right after the whole, in this process or over HTTP. The remaining time is the
+queue: the message to a worker, the hint back, and waking up.
 """
 
 import time
@@ -18,23 +18,23 @@ from benchmarks.body import accept_and_drain
 from benchmarks.caller import Caller
 from benchmarks.load import answered_s, get, post_send
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, repeated, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, repeated, take_turns
 from benchmarks.service import Service
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure each size, all recipients with accounts."""
+    """Measure each size; all recipients have accounts."""
     with floor.beside() as (service, connection):
-        looks: dict[Named, Look] = {}
+        measures: dict[Name, Measurement] = {}
         for size in floor.SIZES:
-            looks[named("floor", recipients=size)] = floor.look(connection, size)
+            measures[named("floor", recipients=size)] = floor.measurement(connection, size)
             send = _Send(service, connection, size)
-            looks[named("whole send", recipients=size)] = repeated(send.look, times=floor.repeats(size))
-        return take_turns(looks, rounds=options.rounds, rest=service.wait_until_folded)
+            measures[named("whole send", recipients=size)] = repeated(send.measure, times=floor.repeats(size))
+        return take_turns(measures, rounds=options.rounds, wait_idle=service.wait_until_folded)
 
 
 class _Send:
-    """Sends of one size by one caller, to recipients who all have accounts."""
+    """One caller's sends of one size; all recipients have accounts."""
 
     def __init__(self, service: Service, connection: floor.Connection, size: int) -> None:
         self._port = service.port
@@ -44,9 +44,9 @@ class _Send:
         self._request = post_send(self._sender.key, self._emails)
         self._body = self._request.partition(b"\r\n\r\n")[2]
 
-    def look(self) -> dict[str, float]:
-        """Measure the whole, and then each part of it."""
-        # A connection of its own: a kept one would be closed by the server between two rounds.
+    def measure(self) -> dict[str, float]:
+        """Measure the whole, then each part."""
+        # A new connection: the server would close a kept one between two rounds.
         caller = Caller(HOST, self._port, [get("/healthz")], 0)
         caller.exchange(get("/healthz"))
         key, organization_id = self._sender.key, self._sender.organization_id

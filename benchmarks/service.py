@@ -1,4 +1,4 @@
-"""The service under test: `points up` on embedded servers of its own, without a rate limit."""
+"""The service under test: `points up` with new embedded servers and no rate limit."""
 
 import contextlib
 import os
@@ -29,14 +29,14 @@ _STARTED_IN_S = 180.0
 _FOLDED_IN_S = 120.0
 _BALANCE = 10**15
 _PARTS = {"web", "worker1", "postgresql", "valkey", "beat", "flower"}
-# The servers are the bench's own. Settings are passed on, to be tried, but for where other servers are.
+# Settings are passed on, so that they can be tried; the addresses of other servers are not.
 _NOT_PASSED_ON = ("DATABASE_URL", "REDIS_URL", "POINTS_")
 _ELSEWHERE = ("_URL", "_DIR", "_POOLER")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sender:
-    """An organization with points enough for every run, and its live key."""
+    """An organization with enough points for every run, and its live key."""
 
     organization_id: int
     key: str
@@ -52,10 +52,10 @@ class Service:
         self.redis_url = Valkey(self._datadir).url()
 
     def parts(self) -> dict[str, int]:
-        """Return the process id of each part by its name.
+        """Return the process id of each part by name.
 
         Raises:
-            NotMeasured: one of them is not running.
+            NotMeasured: a part is not running.
         """
         running = {name: int(part["pid"]) for name, part in self._datadir.read(RUNNING_FILE)["parts"].items()}
         if missing := _PARTS - running.keys():
@@ -66,14 +66,14 @@ class Service:
         return psycopg.connect(self.database_url, autocommit=True)
 
     def checkpoint(self) -> None:
-        """Put every changed page on disk, so that what was stored before does not disturb what is measured next."""
+        """Write all changed pages to disk, so that earlier writes do not disturb the next measurement."""
         with psycopg.connect(
             self.database_url, user="postgres", password=self._datadir.password("postgresql_superuser"), autocommit=True
         ) as connection:
             connection.execute("CHECKPOINT")
 
     def wait_until_folded(self) -> None:
-        """Wait until every credit is folded: 10,000 of a send are work for the worker after it was answered."""
+        """Wait until all credits are folded: the worker does that after the answer."""
         deadline = time.monotonic() + _FOLDED_IN_S
         with self.connect() as connection:
             while connection.execute("SELECT FROM unfolded_batches LIMIT 1").fetchone() is not None:
@@ -82,7 +82,7 @@ class Service:
                 time.sleep(0.2)
 
     def sender(self) -> Sender:
-        """Make an organization of its own for a measure."""
+        """Make a new organization."""
         with self._begin() as connection:
             organization_id = organizations.create(connection, "Bench", sandbox_start_balance=0)
             refill(connection, organization_id, _BALANCE)
@@ -108,13 +108,13 @@ class Service:
 
 
 def given_settings() -> dict[str, str]:
-    """Return the settings that the bench was given, and that the service under test gets."""
+    """Return the settings that were given to the benchmark and are passed to the service under test."""
     given = {name: value for name, value in sorted(os.environ.items()) if name.startswith("POINTS_")}
     return {name: value for name, value in given.items() if not name.endswith(_ELSEWHERE)}
 
 
 def stop_with_us() -> None:
-    """Let a SIGTERM end this program as Ctrl-C does, so that the service under test is stopped too."""
+    """Make SIGTERM end this program as Ctrl-C does, so that the service under test stops too."""
 
     def stop(*_: object) -> None:
         raise SystemExit("Stopped before the end.")
@@ -124,9 +124,9 @@ def stop_with_us() -> None:
 
 @contextlib.contextmanager
 def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[Service]:
-    """Start a service in a folder of its own; stop it, and leave nothing behind.
+    """Start a service in a temporary folder; stop it and remove everything at the end.
 
-    It is the service of a checkout, in the environment that `make install` has made there, or else in this one.
+    It runs a checkout's code, in the environment that `make install` made there, or else in this one.
     """
     python = checkout / ".venv/bin/python"
     with tempfile.TemporaryDirectory(prefix="points-bench-") as name:
@@ -136,7 +136,7 @@ def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[S
         environment |= given_settings() | {
             "POINTS_RATE_LIMIT": "off",
             "POINTS_WORKER_EVENTS": str(worker_events).lower(),
-            # In whichever environment it runs, all of its parts shall be this checkout's.
+            # All parts must import this checkout's code, whatever the environment.
             "PYTHONPATH": str(checkout),
         }
         with (folder / "output").open("wb") as output:
@@ -149,11 +149,11 @@ def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[S
                     *options,
                 ],
                 env=environment,
-                cwd=folder,  # Python looks there first, and shall find nothing.
+                cwd=folder,  # Python looks there first; it must find nothing.
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # Ctrl-C reaches the bench, which then stops the service.
+                start_new_session=True,  # Ctrl-C reaches the benchmark alone, which stops the service.
             )
         try:
             _wait_until_it_runs(process, folder / "output")
@@ -166,7 +166,7 @@ def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[S
 
 
 def _require_durability(service: Service) -> None:
-    """See that a commit is on disk when it returns: without that, every figure would be a lie."""
+    """Require that a commit is on disk when it returns; otherwise every figure would be false."""
     with service.connect() as connection:
         for name in ("fsync", "synchronous_commit", "full_page_writes"):
             row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()

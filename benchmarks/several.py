@@ -1,4 +1,4 @@
-"""Section `several`: organizations that are busy at once, and a small one beside one that sends 10,000 at a time."""
+"""Section `several`: several busy organizations, and a small one beside one that sends to 10,000 at a time."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from benchmarks.busy import ACCOUNTS, sends_of_one
 from benchmarks.load import Plan, load, post_send, together
 from benchmarks.options import Options
-from benchmarks.rows import Look, Named, Row, named, take_turns
+from benchmarks.rows import Measurement, Name, Row, named, take_turns
 from benchmarks.service import Service, running
 
 ORGANIZATIONS = (1, 2, 4)
@@ -15,13 +15,13 @@ LARGE = 10_000
 
 
 def measure(options: Options) -> list[Row]:
-    """Measure 1, 2 and 4 organizations with the same number of callers each, in turn; then the small one.
+    """Measure 1, 2 and 4 organizations with as many callers each, in turn; then the small one.
 
-    The disk is slow for a while after many sends of 10,000, so these come last, by themselves.
+    The small one comes last: many sends of 10,000 make the disk slow for a while.
     """
     with running() as service:
         emails = service.accounts("several", ACCOUNTS)
-        together: dict[Named, Look] = {}
+        together: dict[Name, Measurement] = {}
         for callers in CALLERS_EACH:
             plans = [sends_of_one(service, emails, callers=callers) for _ in range(max(ORGANIZATIONS))]
             for count in ORGANIZATIONS:
@@ -33,21 +33,22 @@ def measure(options: Options) -> list[Row]:
             named("small organization, alone"): partial(_small, [small], options.seconds),
             named("small organization, beside 10,000"): partial(_small, [small, large], options.seconds),
         }
-        rest = service.wait_until_folded
-        return [row for looks in (together, beside) for row in take_turns(looks, rounds=options.rounds, rest=rest)]
+        wait_idle = service.wait_until_folded
+        sections = [take_turns(measures, rounds=options.rounds, wait_idle=wait_idle) for measures in (together, beside)]
+        return [row for rows in sections for row in rows]
 
 
 def sends_of_all(service: Service, emails: Sequence[str]) -> Plan:
-    """Plan one caller of an organization of its own, each of whose sends goes to all of these addresses."""
+    """Plan one caller of a new organization; each send goes to all of these addresses."""
     return Plan(port=service.port, requests=[post_send(service.sender().key, emails)], callers=1)
 
 
 def _together(plans: list[Plan], seconds: float) -> dict[str, float]:
-    """Return the rate of all organizations together, and the latencies of all their callers."""
+    """Return the rate and the latencies of all callers together."""
     return together(load(*plans, seconds=seconds)).figures()
 
 
 def _small(plans: list[Plan], seconds: float) -> dict[str, float]:
-    """Return what the first plan's callers saw. A 99th percentile needs calls, so it takes twice as long."""
+    """Return p50 and p99 of the first plan's callers; it runs twice as long, as p99 needs many calls."""
     figures = load(*plans, seconds=2 * seconds)[0].figures()
     return {name: figures[name] for name in ("p50_s", "p99_s")}

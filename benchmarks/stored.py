@@ -1,10 +1,10 @@
-"""Storing many transactions quickly: whole issued batches, written by a few statements, with books that balance."""
+"""Storing many transactions quickly: whole issued batches by a few statements, with books that balance."""
 
 from datetime import UTC, datetime
 
 import psycopg
 
-# Everybody is paid in every batch, so the rows are as a service's with many sends to the same people.
+# Every batch pays every user, like a service that sends to the same people many times.
 _BATCHES = """
     INSERT INTO batches (id, organization_id, sandbox, status, amount, atomic, recipient_count, emails, issued_at,
                          debited_count, current_balance, organization_name, last_refill)
@@ -34,7 +34,7 @@ _ORGANIZATION = """
 
 
 def store(connection: psycopg.Connection[tuple[object, ...]], organization_id: int, *, batches: int) -> None:
-    """Issue so many batches of one point to each registered user, in one transaction."""
+    """Issue `batches` batches of one point to each user, in one transaction."""
     parameters = {"organization_id": organization_id, "batches": batches, "now": datetime.now(UTC)}
     with connection.transaction():
         for statement in (_BATCHES, _TRANSACTIONS, _USERS, _ORGANIZATION):

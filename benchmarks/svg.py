@@ -1,4 +1,4 @@
-"""Drawing grouped bars as SVG, small enough to be read as text, and legible on a light page and a dark one."""
+"""Drawing grouped bars as SVG that is readable as text, and on light and dark pages."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from benchmarks.tables import number
 
 _WIDTH, _HEIGHT = 760, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 84, 44
-# Told apart also by those who see few colours, and in print by their lightness.
+# Distinct for colour-blind readers too, and by lightness in print.
 _COLORS = ("#1b6ca8", "#e08e0b", "#2e8b57", "#8e5ea2", "#7f7f7f", "#c23b22")
 _TICKS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bars:
-    """A bar a series in each group, its height the median and a line from the least to the greatest value."""
+    """Grouped bars, a bar a series in each group: its height is the median, its line goes from least to greatest."""
 
     title: str
     unit: str
@@ -25,7 +25,7 @@ class Bars:
     series: Sequence[tuple[str, Sequence[Row | None]]]
 
     def as_svg(self) -> str:
-        """Draw it."""
+        """Return the SVG."""
         rows = [row for _, in_groups in self.series for row in in_groups if row is not None]
         top = _round_up(max((max(row.values) for row in rows), default=1.0))
         parts = [*self._frame(top), *self._legend()]
@@ -85,6 +85,6 @@ def _y(value: float, top: float) -> float:
 
 
 def _round_up(value: float) -> float:
-    """Return the next number that divides well into the ticks: 1, 2, 2.5 or 5 times a power of ten."""
+    """Return the next greater number that divides well into ticks."""
     power = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
     return next(factor * power for factor in (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10) if value <= factor * power * (1 + 1e-9))

@@ -1,4 +1,4 @@
-"""Tables of figures: made once, printed on a terminal or written as Markdown."""
+"""Tables of figures, for a terminal and as Markdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from benchmarks.aims import AIMS, Sections
-from benchmarks.rows import Row, find, over
+from benchmarks.rows import Row, divided, find
 
 _WIDTH = 180
 _COLUMNS_MAX = 8
@@ -15,7 +15,7 @@ _COLUMNS_MAX = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A heading a column, and lines of as many cells; the first cell of a line names it."""
+    """A table; the first cell of each line names it."""
 
     title: str
     headings: Sequence[str]
@@ -35,7 +35,7 @@ class Table:
 
 
 def of_section(section: str, rows: Sequence[Row]) -> Table:
-    """Put a section's figures together: a line a measure, a column a figure, or turned where figures are many."""
+    """Return a section's table: a line a measurement and a column a figure, transposed if there are many figures."""
     rows = _beside_floor(rows)
     figures = list(dict.fromkeys(row.figure for row in rows))
     names = list(dict.fromkeys(_name(row) for row in rows))
@@ -48,7 +48,7 @@ def of_section(section: str, rows: Sequence[Row]) -> Table:
 
 
 def of_aims(sections: Sections) -> Table:
-    """Put every figure that speed is judged by beside its aims."""
+    """Return the table of all figures with an aim."""
     lines = []
     for aim in AIMS:
         row, sign = aim.of(sections), "≤" if aim.at_most else "≥"
@@ -59,18 +59,18 @@ def of_aims(sections: Sections) -> Table:
 
 
 def _beside_floor(rows: Sequence[Row]) -> list[Row]:
-    """Put the floor of its size, and the multiple of it, beside each time that it was measured with."""
+    """Add to each time its floor and the multiple of the floor, if measured together."""
     measures, beside = [row for row in rows if row.what != "floor"], []
     for row in measures:
         if row.figure == "time_s" and (floor := find(rows, "floor", "time_s", recipients=row.of.get("recipients", 1))):
-            multiple = over(row, floor)
+            multiple = divided(row, floor)
             assert multiple is not None, "both are there"
             beside += [replace(floor, what=row.what, of=row.of, figure="floor_s"), replace(multiple, figure="× floor")]
     return [*measures, *beside] if beside else list(rows)
 
 
 def _name(row: Row) -> str:
-    """Name a measure in one line: `send of one, 32 callers, events off`."""
+    """Return a measurement's name: `send of one, 32 callers, events off`."""
     return ", ".join([row.what, *(_variant(key, value) for key, value in row.of.items())])
 
 
@@ -81,18 +81,18 @@ def _variant(key: str, value: int | str) -> str:
 
 
 def spread(row: Row) -> str:
-    """Write a row's values as their median with the least and the greatest."""
+    """Return a row's median, with its least and greatest value."""
     median, least, greatest = (shown(row.figure, value) for value in (row.median, min(row.values), max(row.values)))
     return median if len(row.values) == 1 else f"{median} ({least} – {greatest})"
 
 
 def shown(figure: str, value: float) -> str:
-    """Write a value of a figure; times, kept in seconds, are shown in milliseconds."""
+    """Return a value as text; times, stored in seconds, are shown in milliseconds."""
     return number(1e3 * value if _is_time(figure) else value)
 
 
 def heading(figure: str) -> str:
-    """Write a figure's name with the unit that its values are shown in."""
+    """Return a figure's name with the unit of its shown values."""
     name = figure.removesuffix("_s") + "_ms" if _is_time(figure) else figure
     return name.replace("_per_s", " per s").replace("_ms", ", ms").replace("_bytes", ", bytes")
 
@@ -102,7 +102,7 @@ def _is_time(figure: str) -> bool:
 
 
 def number(value: float) -> str:
-    """Write a number with the three digits that count."""
+    """Return a number with three significant digits."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.1e}"

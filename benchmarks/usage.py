@@ -1,4 +1,4 @@
-"""What processes use: CPU time and resident memory, by kind (web, worker, postgresql and so on)."""
+"""CPU time and resident memory of the parts (web, worker, postgresql and so on)."""
 
 import contextlib
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ import psutil
 
 
 def cpu_s(parts: Mapping[str, int]) -> dict[str, float]:
-    """Return the CPU seconds used so far by each part (by its process id) and all it has started."""
+    """Return the CPU seconds used so far by each part (given by process id) and its children."""
     return {name: sum(_cpu_s_of(process) for process in _tree(pid)) for name, pid in parts.items()}
 
 
 def resident_bytes(parts: Mapping[str, int]) -> dict[str, int]:
-    """Return the resident memory of each part now. Pages that its processes share are counted once a process."""
+    """Return each part's resident memory now. Shared pages count once in each process."""
     return {name: sum(_resident_bytes_of(process) for process in _tree(pid)) for name, pid in parts.items()}
 
 
@@ -26,7 +26,7 @@ def _tree(pid: int) -> list[psutil.Process]:
 def _cpu_s_of(process: psutil.Process) -> float:
     with contextlib.suppress(psutil.NoSuchProcess):
         times = process.cpu_times()
-        # A child that has ended is counted by its parent, so that nothing is lost between two looks.
+        # A child that has ended still counts, through its parent.
         return float(times.user + times.system + times.children_user + times.children_system)
     return 0.0
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL's sessions wait for while something is measured, seen by looking often."""
+"""What PostgreSQL's sessions wait for during a measurement, by sampling."""
 
 import contextlib
 import threading
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-# Seldom, because each look costs the cores that are measured a millisecond.
+# Not more often: each sample takes a millisecond of the measured cores.
 _LOOK_EVERY_S = 0.1
 _KINDS = ("lock", "log flush")
-# Row and advisory locks; the flush of the log at a commit (spelled anew in PostgreSQL 17).
+# Row and advisory locks; the flush of the log at a commit (PostgreSQL 17 spells it differently).
 _LOOK = """
     SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'),
            count(*) FILTER (WHERE wait_event IN ('WalSync', 'WALSync', 'WalWrite', 'WALWrite'))
@@ -21,7 +21,7 @@ _LOOK = """
 
 @dataclass(kw_only=True)
 class Waited:
-    """The seconds that all sessions together waited, by kind, in the `seconds` looked at."""
+    """The seconds that all sessions waited, by kind, during the sampled `seconds`."""
 
     seconds: float = 0.0
     by_kind_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0.0))
@@ -29,7 +29,7 @@ class Waited:
 
 @contextlib.contextmanager
 def waits(database_url: str) -> Iterator[Waited]:
-    """Look ten times a second, in a thread, until the block ends."""
+    """Sample ten times a second, in a thread, until the block ends."""
     waited, ended = Waited(), threading.Event()
     looker = threading.Thread(target=_look, args=(database_url, waited, ended))
     looker.start()

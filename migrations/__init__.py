@@ -1,7 +1,7 @@
 """The migrations: numbered, short, limited in time, one at a time. `upgrade` brings a database up to date.
 
-Alembic takes longer to import than a whole command takes to run, so it is imported only to migrate;
-whether there is anything to migrate is asked without it.
+Importing Alembic takes longer than most commands run, so it is imported only to migrate. `is_up_to_date` does not
+need it.
 """
 
 from pathlib import Path
@@ -15,11 +15,11 @@ from app.settings import settings
 
 
 def bring_up_to_date() -> None:
-    """Bring this process's database up to date; it may be already.
+    """Bring this process's database up to date, if it is not.
 
     Raises:
-        Refused: it is not, and cannot be through a pooler: the lock that lets one deployment at a time
-            migrate would stay with a connection that the pooler gives to somebody else.
+        Refused: a migration is needed, but the connection goes through a pooler. The lock that serialises migrations
+            would stay with a connection that the pooler gives to others.
     """
     if is_up_to_date():
         return
@@ -35,11 +35,11 @@ OLDEST_POSTGRESQL = 15
 
 
 def require_fit(connection: Connection) -> None:
-    """Check that the service can work in a database, before anything is made there.
+    """Check that a database suits the service, before anything is created in it.
 
     Raises:
-        Refused: its PostgreSQL is too old; it cannot hold, or compare, the names and addresses of everybody; or the
-            role may not make tables in it, as nobody but its owner may since PostgreSQL 15.
+        Refused: PostgreSQL is too old, the encoding cannot hold every name and address, or the role may not create
+            tables in it: since PostgreSQL 15 only its owner may.
     """
     version, release, encoding, may_create, role, schema = connection.execute(_SERVER).one()
     if version < OLDEST_POSTGRESQL * 10_000:
@@ -70,10 +70,10 @@ if TYPE_CHECKING:
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the database at `url` up to a revision; nothing to do is fine.
+    """Migrate the database at `url` up to a revision; it may be there already.
 
     Raises:
-        Refused: the service cannot work in it.
+        Refused: the database does not suit the service.
     """
     from alembic import command  # noqa: PLC0415  # See the head of this file.
 
@@ -81,28 +81,28 @@ def upgrade(url: str, revision: str = "head") -> None:
 
 
 def downgrade(url: str, revision: str) -> None:
-    """Take the database at `url` back to a revision, or to `base`."""
+    """Migrate the database at `url` down to a revision, or to `base`."""
     from alembic import command  # noqa: PLC0415  # See the head of this file.
 
     command.downgrade(_config(url), revision)
 
 
 def newest() -> str:
-    """Return the revision that this code expects: they are numbered, so it is the last by name."""
+    """Return the revision that this code expects: they are numbered, so the last name."""
     return max(path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("[0-9]*.py"))
 
 
 def is_up_to_date() -> bool:
-    """Tell whether this process's database is at the revision that this code expects, or a later one.
+    """Tell whether this process's database is at the revision that this code expects, or at a later one.
 
-    Code works on tables that are newer than itself (docs/migrations.md): so a release can be taken back.
+    Code also works on newer tables (docs/migrations.md), so that a release can be rolled back.
     """
     found = revision()
     return found is not None and found >= newest()
 
 
 def revision() -> str | None:
-    """Return the revision that this process's database is at; None for one that was never migrated."""
+    """Return the revision of this process's database; None if it was never migrated."""
     with transaction() as connection:
         has_any = connection.execute(text("SELECT to_regclass('alembic_version')")).scalar_one() is not None
         found: str | None = connection.execute(_REVISION).scalar_one_or_none() if has_any else None

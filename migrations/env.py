@@ -1,4 +1,4 @@
-"""How a migration runs: on one connection, limited in time, and never beside another one."""
+"""How migrations run: on one connection, limited in time, one at a time."""
 
 import time
 
@@ -10,13 +10,13 @@ from app.models import Base
 from app.settings import settings
 from migrations import require_fit
 
-# Two deployments may start at once: the second waits here, and then finds nothing left to do.
+# Two deployments may start at once: the second waits for this lock, and then has nothing to do.
 _MIGRATION_LOCK = 0x5054_4D49_4752_4154
 _ASK_AGAIN_AFTER_S = 0.2
 
 
 def write() -> None:
-    """Write the SQL down and run none of it (`--sql`), for those who want to read it first."""
+    """Print the SQL instead of running it (`--sql`)."""
     context.configure(dialect_name="postgresql", literal_binds=True, transaction_per_migration=True)
     with context.begin_transaction():
         context.run_migrations()
@@ -26,9 +26,9 @@ def run() -> None:
     engine = new_engine(context.config.attributes.get("url") or settings().database_url, pool_size=1)
     try:
         with engine.connect() as connection:
-            _wait_for_our_turn(connection)
+            _wait_for_lock(connection)
             require_fit(connection)
-            # A lock on a table is not waited for long: it would hold up every query behind it. Better to come again.
+            # Do not wait long for a table lock, since every later query would wait behind it: fail, and run again.
             connection.execute(text("SET lock_timeout = '5s'"))
             connection.execute(text("SET statement_timeout = '60s'"))
             connection.commit()
@@ -39,11 +39,11 @@ def run() -> None:
         engine.dispose()  # Closing the connection releases the advisory lock.
 
 
-def _wait_for_our_turn(connection: Connection) -> None:
-    """Wait until no other deployment migrates, as long as that takes.
+def _wait_for_lock(connection: Connection) -> None:
+    """Wait until no other deployment migrates, however long that takes.
 
-    By asking again, and not in the queue of the lock: who stands there keeps a snapshot, and CREATE INDEX
-    CONCURRENTLY waits until nobody has an old one. The two would wait for each other.
+    It polls: a session that waits for a lock keeps its snapshot, and CREATE INDEX CONCURRENTLY in the other deployment
+    waits for old snapshots to end. The two would wait for each other.
     """
     disable_timeouts(connection)
     connection.execution_options(isolation_level="AUTOCOMMIT")

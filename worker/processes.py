@@ -1,4 +1,4 @@
-"""What each Celery process does as it starts and ends: its log, its connections."""
+"""What each Celery process does when it starts and ends: its log and its connections."""
 
 import logging
 from typing import Any
@@ -18,24 +18,24 @@ from app import logs
 from app.connections import discard_inherited_connections, require_writable_server
 from app.settings import misspelt_settings, settings
 
-# A line for each task sent, received and done says nothing; the ledger says what was issued.
-_TALKATIVE = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+# These log a line for each task sent, received and done; the ledger tells what was issued.
+_VERBOSE_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 
-# How long a worker's child that is asked to end waits, in tenths of a second, until its parent has read what came
-# of its tasks: 300 in billiard. A parent that is asked to end forgets a task that it has just handed over, never
-# reads of it, and would be held up for as long. Its message comes again, to another worker, and finds nothing to do.
+# How long an ending child process waits for its parent to read its last results, in tenths of a second (300 in
+# billiard). A parent that is ending never reads the result of a task that it has just handed over, and would wait
+# the whole time. The broker delivers that message again; another worker then finds nothing to do.
 billiard.pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
 
 
 @setup_logging.connect
 def _log(**_: Any) -> None:
     logs.configure("worker", log_format=settings().log_format)
-    for name in _TALKATIVE:
+    for name in _VERBOSE_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
 @worker_ready.connect
-def _tell_misspelt_settings(**_: Any) -> None:
+def _warn_of_unknown_settings(**_: Any) -> None:
     for name, meant in misspelt_settings():
         logs.logger().warning("setting_not_known", name=name, meant=meant)
 
@@ -52,13 +52,13 @@ def _after_fork(**_: Any) -> None:
 
 
 @task_prerun.connect
-def _name_the_task(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
-    """Let every line of a task carry its id, and the request that asked for it."""
+def _bind_log_context(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
+    """Add the task's id, and that of the request behind it, to every log line of the task."""
     clear_contextvars()
     asked_by = kwargs.get("request_id")
     bind_contextvars(task_id=task_id, **({} if asked_by is None else {"request_id": asked_by}))
 
 
 @task_postrun.connect
-def _forget_the_task(**_: Any) -> None:
+def _clear_log_context(**_: Any) -> None:
     clear_contextvars()

@@ -1,4 +1,4 @@
-"""Claims: held transactions of an address are credited once a user is registered under it."""
+"""Claims: when a user registers, the held transactions of the address are credited."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,15 +6,15 @@ from sqlalchemy import Connection, text
 
 from app.users import NewUser, insert_new
 
-# Of the advisory locks that keep two looks of a kind from running at once.
+# The advisory locks that keep two searches of the same kind from running at once.
 _CROSSED_LOCK = 0x5054_434C << 32
 
-# Users that one statement claims for, so that none grows with the file that is imported.
+# Users a claim; it bounds the statements of a large import.
 CLAIM_STEP = 1_000
 
 
 def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
-    """Register those users whose address is new, claim what is held for them, and return their ids."""
+    """Register the users whose addresses are new, claim their held transactions, and return their ids."""
     user_ids = insert_new(connection, users)
     if user_ids:
         claim(connection, user_ids)
@@ -22,7 +22,7 @@ def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
 
 
 def register_many(connection: Connection, users: Iterable[NewUser]) -> list[int]:
-    """Register as `register` does, for files of thousands of users; what is held is claimed in bounded steps."""
+    """Register thousands of users as `register` does; the claims run in bounded steps."""
     user_ids = sorted(insert_new(connection, users))
     for start in range(0, len(user_ids), CLAIM_STEP):
         claim(connection, user_ids[start : start + CLAIM_STEP])
@@ -30,12 +30,12 @@ def register_many(connection: Connection, users: Iterable[NewUser]) -> list[int]
 
 
 def claim(connection: Connection, user_ids: Sequence[int]) -> int:
-    """Credit every held live transaction of these users, on the same transaction ids; return how many.
+    """Credit every held live transaction of these users, keeping the transaction ids; return how many.
 
-    The organization was debited when they were issued, so nothing is debited here.
+    Nothing is debited here: the organization was debited at the issue.
     """
-    # The users' rows are locked first and in one order, as a fold does: two claims of one user, or a
-    # claim and a fold, wait for each other. Whoever claims second then finds nothing held any more.
+    # Lock the users' rows first and in one order, as a fold does. A claim then waits for a fold or another claim of the
+    # same users, and a second claim finds nothing held.
     connection.execute(_LOCK_USERS, {"user_ids": list(user_ids)})
     return int(connection.execute(_CLAIM, {"user_ids": list(user_ids)}).scalar_one())
 
@@ -59,26 +59,26 @@ _CLAIM = text("""
 
 
 def claim_crossed(connection: Connection, *, registered_within_s: float | None) -> int:
-    """Claim what is held for some users whose registration crossed an issue; return how many transactions.
+    """Claim for some users whose registration ran at the same time as an issue; return how many transactions.
 
-    Each ran before the other had committed, so neither saw the other's row, and points are held for a user who
-    exists. A second look of the same kind at the same time leaves it to the first.
+    Neither transaction saw the other's row, so points are held for a user who exists. If another search of the same
+    kind runs, this one does nothing.
     """
     lock = _CROSSED_LOCK | int(registered_within_s or 0)
-    if not connection.execute(_OWN_LOOK, {"lock": lock}).scalar_one():
+    if not connection.execute(_TRY_LOCK, {"lock": lock}).scalar_one():
         return 0
     user_ids = users_with_held(connection, registered_within_s=registered_within_s, limit=CLAIM_STEP)
     return claim(connection, user_ids) if user_ids else 0
 
 
-_OWN_LOOK = text("SELECT pg_try_advisory_xact_lock(:lock)")
+_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
 
 def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = CLAIM_STEP) -> list[int]:
-    """Return users, `limit` at the most, for whom points are still held, because their registration crossed an issue.
+    """Return up to `limit` users whose points are still held, because they registered at the same time as an issue.
 
-    With `registered_within_s`, only users registered in that time are looked at, which costs the same however
-    much is held for people without an account; with None, all of them.
+    With `registered_within_s`, only users who registered in that time are searched: the cost does not grow with what
+    is held for people without an account. With None, all users are searched.
     """
     statement = _USERS_WITH_HELD if registered_within_s is None else _NEW_USERS_WITH_HELD
     parameters = {"limit": limit} | ({} if registered_within_s is None else {"within_s": registered_within_s})
@@ -91,8 +91,8 @@ _USERS_WITH_HELD = text("""
     LIMIT :limit
 """)
 
-# Every few seconds, for ever: the new users are found in an index, and what is held for each in another. The clock is
-# asked once, in a SELECT of its own: what may change from row to row is looked up in no index.
+# This runs every few seconds, so both parts use an index. The clock is read once, in a subquery: PostgreSQL does not
+# use an index for a value that may change from row to row.
 _NEW_USERS_WITH_HELD = text("""
     SELECT u.id FROM users u
     CROSS JOIN LATERAL (SELECT FROM transactions t

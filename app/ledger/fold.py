@@ -1,37 +1,37 @@
-"""Folding: add the credits of issued batches to the balances of their users, many batches at a time."""
+"""Folding: the credits of issued batches are added to the users' balances, many batches at a time."""
 
 from sqlalchemy import Connection, text
 
-# One fold is one transaction. A user paid by many batches of it is written once.
+# The limits of one fold, which is one transaction. It updates a user once, however many of its batches paid them.
 BATCHES_MAX = 500
 RECIPIENTS_MAX = 50_000
 
-_FOLD_LOCK = 0x5054_464F << 32
+_LOCK = 0x5054_464F << 32
 
 
 def fold(connection: Connection) -> int:
-    """Fold the oldest unfolded batches, up to the caps, in this transaction; return how many.
+    """Fold the oldest unfolded batches, within the limits, in this transaction; return how many.
 
-    Nothing is credited here: a transaction is credited when it is issued, and `app.users.find` counts it
-    from then on. A fold only moves the sum from many rows to one, in the transaction that takes the
-    batch off the list, so that it is counted once at any moment.
+    A fold credits nothing: a transaction is credited when it is issued, and `app.users.find` counts it from then on.
+    A fold adds the credits to `folded_balance` and removes the batch from the list in one transaction, so each credit
+    is always counted once.
     """
-    # Two folds at once would do half the good: the second leaves the work to the first.
-    if not connection.execute(_OWN_FOLD, {"lock": _FOLD_LOCK}).scalar_one():
+    # If another fold runs, leave the work to it.
+    if not connection.execute(_TRY_LOCK, {"lock": _LOCK}).scalar_one():
         return 0
     batch_ids = list(
         connection.execute(_TAKE, {"batches_max": BATCHES_MAX, "recipients_max": RECIPIENTS_MAX}).scalars()
     )
     if batch_ids:
-        # The users' rows are locked first and in one order, as a claim does, so that the two never deadlock.
+        # Lock the users' rows first and in one order, as a claim does, so that the two never deadlock.
         connection.execute(_LOCK_USERS, {"batch_ids": batch_ids})
         connection.execute(_ADD, {"batch_ids": batch_ids})
     return len(batch_ids)
 
 
-_OWN_FOLD = text("SELECT pg_try_advisory_xact_lock(:lock)")
+_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
-# At least one batch, and no more than the caps allow.
+# At least one batch; more only within the limits.
 _TAKE = text("""
     WITH oldest AS (
         SELECT f.batch_id, sum(b.recipient_count) OVER (ORDER BY f.batch_id) - b.recipient_count AS before
@@ -43,8 +43,8 @@ _TAKE = text("""
     RETURNING f.batch_id
 """)
 
-# Both go from the batches to their transactions, batch by batch: OFFSET keeps PostgreSQL from joining them otherwise.
-# Where a few batches are large, it takes each for one of thousands, and read far more than there is.
+# OFFSET 0 makes PostgreSQL read the transactions batch by batch. It takes every batch for one of thousands, so for a
+# few large ones it would choose a join that reads far too much.
 _PAID = """
     FROM unnest(CAST(:batch_ids AS bigint[])) AS folded (id)
     CROSS JOIN LATERAL (SELECT user_id FROM transactions
@@ -56,7 +56,7 @@ _LOCK_USERS = text(f"""
     CROSS JOIN LATERAL (SELECT FROM users WHERE users.id = paid.user_id FOR NO KEY UPDATE) AS locked
 """)
 
-# What was claimed is left out: a claim adds its points to the balance itself.
+# Claimed transactions are left out: the claim itself adds them to the balance.
 _ADD = text(f"""
     UPDATE users SET folded_balance = users.folded_balance + credits.points
     FROM (SELECT paid.user_id, sum(b.amount) AS points

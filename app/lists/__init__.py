@@ -1,7 +1,7 @@
-"""Lists as people have them: bytes in, rows out, each with its line and, where it cannot be used, a reason.
+"""Reading lists of recipients: bytes in, rows out, each with its line and, if it cannot be used, the reason.
 
 `text` finds the encoding, `rows` reads the rows, `beginning` finds the delimiter and the heading, `list_file` the
-column that is meant and the rows that do not fit. What an address and a heading are, `cells` says.
+column of the addresses and the rows that do not fit, and `cells` recognizes addresses and headings.
 """
 
 from app.lists.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet

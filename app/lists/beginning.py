@@ -1,4 +1,4 @@
-"""How a list begins: the delimiter between its cells, and the row that names its columns."""
+"""The beginning of a list: its delimiter, and the row that names its columns."""
 
 from collections.abc import Collection
 from itertools import islice
@@ -13,20 +13,20 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 class Beginning(NamedTuple):
-    """The first rows, read with a delimiter. `headings` are those that name the columns: one, unless it is repeated."""
+    """The first rows, read with one delimiter. `headings` has more than one row only if the heading is repeated."""
 
     delimiter: str
     sample: list[Row]
     headings: list[Row]
-    # Line and column (from 0) of each cell that is an address.
+    # Line and column (from 0) of each cell that holds an address.
     addresses: list[tuple[int, int]]
 
 
 def beginning(text: IO[str], name: str, wanted: Collection[str]) -> Beginning:
-    """Read the first rows. A heading has one of the names that are `wanted`, and stands above every address.
+    """Read the first rows. A heading has a cell with a `wanted` name, and stands above every address.
 
     Raises:
-        Refused: the list is empty or cannot be read, or there are two ways to read it.
+        Refused: the list is empty, cannot be read, or can be read in two ways.
     """
     text.seek(0)
     told = SEPARATOR_LINE.fullmatch(text.readline().rstrip("\r\n"))
@@ -53,7 +53,7 @@ def _read(text: IO[str], name: str, delimiter: str, wanted: Collection[str]) -> 
     good = [row for row in sample if row.fault is None]
     addresses = [(row.line, place) for row in good for place, cell in enumerate(row.cells) if _is_address(cell)]
     naming = [row for row in good if _named(row, wanted) and not _holds_address(row)]
-    # Between the rows the word may be a cell like others: a heading then names a column that holds addresses.
+    # A later row may hold the word as plain data. It is a heading only if its column holds addresses.
     places = {place for row in good for place, cell in enumerate(row.cells) if is_like_an_address(cell)}
     headings = [row for row in naming if not places.isdisjoint(_named(row, wanted))]
     first_address = next((row.line for row in sample if _holds_address(row)), None)
@@ -63,17 +63,17 @@ def _read(text: IO[str], name: str, delimiter: str, wanted: Collection[str]) -> 
 
 
 def _may_be_meant(other: Beginning, best: Beginning) -> bool:
-    """Tell whether another reading may be the right one, which would pay others."""
+    """Tell whether another reading, which would pay other recipients, may be the right one."""
     as_good = len(other.addresses) == len(best.addresses) and other.addresses != best.addresses
     if other.headings:
         return as_good or [row.cells for row in other.headings] != [row.cells for row in best.headings]
-    # A heading decides, unless it holds the other delimiter too.
+    # A reading with a heading wins, unless the heading holds the other delimiter too.
     return as_good and all(any(other.delimiter in cell for cell in row.cells) for row in best.headings)
 
 
 def _require_one_heading(reading: Beginning, name: str, wanted: Collection[str]) -> None:
     for first, other in ((reading.headings[0], other) for other in reading.headings[1:]):
-        # One that is repeated between the rows is named there like any other bad line.
+        # `ListFile.rows` reports a repeated heading as a bad line.
         if _named(first, wanted) != _named(other, wanted):
             raise Refused(f"Lines {first.line} and {other.line} of {name} both look like its heading: remove one.")
     for first in reading.headings[:1]:
@@ -84,7 +84,7 @@ def _require_one_heading(reading: Beginning, name: str, wanted: Collection[str])
 
 
 def _named(row: Row, wanted: Collection[str]) -> list[int]:
-    """Return the places of the cells that have a name that is wanted."""
+    """Return the indexes of the cells with a wanted name."""
     return [place for place, cell in enumerate(row.cells) if heading_name(cell) in wanted]
 
 

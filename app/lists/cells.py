@@ -1,21 +1,21 @@
-"""The cells of a list: which heading is that of the e-mail addresses, and which cell is plainly one address."""
+"""The cells of a list: which heading names the e-mail addresses, and which cell holds exactly one address."""
 
 import re
 
 from app.addresses import Address, parse
 from app.errors import InvalidAddress
 
-# Zero-width characters and marks of direction; they come along when an address is copied.
+# Zero-width characters and direction marks, often copied along with an address.
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
-_AROUND = re.compile(rf"^[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+$")
-_APART = re.compile(rf"[\s_\-\u2010-\u2015{_INVISIBLE}]+")
+_EDGES = re.compile(rf"^[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+$")
+_SEPARATORS = re.compile(rf"[\s_\-\u2010-\u2015{_INVISIBLE}]+")
 _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
 
-# An address may begin with another mark than these, and hold those. In a list that is nearly always what is left of
-# something else: a formula, an apostrophe for text, a bullet, a comment, a delimiter, a lost letter. Whether it
-# belongs to the address cannot be told, so such a one is not paid from a list.
+# An address may legally begin with other marks or contain these. In a list, such a mark is nearly always debris: of
+# a formula, an apostrophe for text, a bullet, a comment, a delimiter, a lost letter. Whether the mark belongs to the
+# address is unknown, so a list cannot pay it.
 _MAY_BEGIN = "_+"
-_NOT_WITHIN = ("|", "=", "\ufffd")
+_MUST_NOT_CONTAIN = ("|", "=", "\ufffd")
 
 # A spreadsheet leaves off a tab or a line end in front.
 _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -24,12 +24,12 @@ EMAIL = frozenset({"email", "mail", "emailaddress", "mailaddress", "emailadresse
 
 
 def heading_name(cell: str) -> str:
-    """Return the form under which two headings are the same: any case, blanks, hyphens and underscores."""
-    return _APART.sub("", cell).casefold()
+    """Return the form in which headings are compared: without case, blanks, hyphens and underscores."""
+    return _SEPARATORS.sub("", cell).casefold()
 
 
 def is_blank(cell: str) -> bool:
-    return not _AROUND.sub("", cell)
+    return not _EDGES.sub("", cell)
 
 
 def is_like_an_address(cell: str) -> bool:
@@ -37,33 +37,33 @@ def is_like_an_address(cell: str) -> bool:
 
 
 def address_in(cell: str, *, is_unicode: bool = True) -> Address:
-    """Return the one address that a cell holds, blanks and invisible characters around it left off.
+    """Return the one address of a cell, without the blanks and invisible characters around it.
 
     Args:
-        is_unicode: whether the list is in UTF-8 or UTF-16; else only plain ASCII can be read for sure.
+        is_unicode: whether the list is in UTF-8 or UTF-16; in other encodings only ASCII is unambiguous.
 
     Raises:
-        InvalidAddress: it holds none, several, or more than an address.
+        InvalidAddress: the cell holds no address, several, or other text too.
     """
     try:
         address = parse(cell)
     except InvalidAddress:
         if cell.count("@") > 1:
             raise InvalidAddress("must be one e-mail address: it holds several.") from None
-        address = parse(_AROUND.sub("", cell))
+        address = parse(_EDGES.sub("", cell))
     text = address.text
     doubtful = "" if text[0].isalnum() or text[0] in _MAY_BEGIN else text[0]
-    for mark in _NOT_WITHIN:
+    for mark in _MUST_NOT_CONTAIN:
         doubtful = mark if mark in text else doubtful
     if doubtful:
-        raise InvalidAddress(f"must be an e-mail address: “{doubtful}” may be no part of it.")
+        raise InvalidAddress(f"must be an e-mail address: “{doubtful}” may not belong to it.")
     if not (is_unicode or text.isascii()):
-        raise InvalidAddress("cannot be read for sure: save the list as CSV in UTF-8.")
+        raise InvalidAddress("may be read wrongly: save the list as CSV in UTF-8.")
     return address
 
 
 def for_spreadsheet(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula: one that begins like it gets an apostrophe in front."""
+    """Return the cell with an apostrophe in front if a spreadsheet would take it for a formula."""
     return f"'{cell}" if cell.startswith(_BEGINS_A_FORMULA) else cell
 
 

@@ -1,4 +1,4 @@
-"""A list that can be read: which column holds the addresses that are meant, and which rows fit the heading."""
+"""A readable list: which column holds the addresses to pay, and which rows fit the heading."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import BinaryIO
@@ -11,24 +11,24 @@ from app.lists.text import open_text
 
 
 class ColumnUnclear(Refused):
-    """The column that is meant cannot be told; `places` (from 0) are those in question."""
+    """The column of the addresses is ambiguous or missing; `places` (from 0) are the candidates."""
 
     def __init__(self, sentence: str, places: Sequence[int]) -> None:
-        super().__init__(f"{sentence} Say which is meant with --column, by heading or number.")
+        super().__init__(f"{sentence} Choose one with --column, by heading or number.")
         self.places = places
 
 
 class ListFile:
-    """A list that can be read: its columns, and its rows.
+    """A readable list: its columns and its rows.
 
-    `is_unicode` tells whether it is in UTF-8 or UTF-16: in Windows-1252 only ASCII can be read for sure.
+    `is_unicode` tells whether it is in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous.
     """
 
     def __init__(self, raw: BinaryIO, name: str, *, column: str | None = None) -> None:
-        """Look at the first rows. `column` is the heading or the number of the column that was asked for.
+        """Read the first rows. `column` is the heading or the number that the person has given.
 
         Raises:
-            Refused: it cannot be read, is empty, or its delimiter or its heading cannot be told.
+            Refused: the list cannot be read, is empty, or its delimiter or heading is ambiguous.
         """
         self.name = name
         self._column = column
@@ -38,7 +38,7 @@ class ListFile:
         named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
         self._beginning = beginning(self._text, name, named)
         self._heading = next(iter(self._beginning.headings), None)
-        # Without a heading the first row tells how many columns there are.
+        # Without a heading, the first good row gives the number of columns.
         good = [row for row in self._beginning.sample if row.fault is None]
         self._cells = self._heading.cells if self._heading else good[0].cells if good else [""]
         self._named = max((place + 1 for place, cell in enumerate(self._cells) if not is_blank(cell)), default=1)
@@ -48,29 +48,29 @@ class ListFile:
         return self._raw.tell()
 
     def places(self, names: Collection[str]) -> list[int]:
-        """Return the columns (from 0) whose heading is one of these in any case, with any blanks and hyphens."""
+        """Return the columns (from 0) whose heading is one of these names, compared as `heading_name` does."""
         if self._heading is None:
             return []
         wanted = {heading_name(name) for name in names}
         return [place for place, cell in enumerate(self._cells) if heading_name(cell) in wanted]
 
     def others(self, column: int) -> list[int]:
-        """Return the columns beside this one that hold addresses too, as far as the first rows tell."""
+        """Return the other columns that hold addresses, judging by the first rows."""
         fitting = {row.line for row in self._beginning.sample if self._named <= len(row.cells) <= len(self._cells)}
         return sorted({place for line, place in self._beginning.addresses if line in fitting} - {column})
 
     def title(self, place: int) -> str:
-        """Return what a person calls a column: the word above it, if there is one, and its number."""
+        """Return the name of a column for a person: its heading, if any, and its number."""
         cell = " ".join(self._cells[place].split()) if place < len(self._cells) else ""
         is_word = cell and not any(map(is_like_an_address, self._cells))
         return f"“{cell}” ({place + 1})" if is_word else f"column {place + 1}"
 
     def address_column(self) -> int:
-        """Return the column of the addresses that are meant.
+        """Return the column of the addresses to pay.
 
         Raises:
-            ColumnUnclear: none is plainly it, or more than one.
-            Refused: the column that was asked for is not there, or twice.
+            ColumnUnclear: no column, or more than one, can be it; or the given column is there twice.
+            Refused: there is no such column.
         """
         if self._column is not None:
             return self._wanted(self._column)
@@ -86,15 +86,15 @@ class ListFile:
         raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", ())
 
     def rows(self, address: int, *others: int) -> Iterator[Row]:
-        """Yield every row but the heading; one that does not fit the heading has a fault.
+        """Yield every row except the heading; a row that does not fit the heading has a fault.
 
         Args:
-            address: the column of the addresses; `others` are those whose cells will be used too. Blank cells too many
-                are passed over only where the first column alone is used: a delimiter inside a cell before any other
-                would have shifted it.
+            address: the column of the addresses; `others` are further columns whose cells are used. Extra blank cells
+                are accepted only if the first column alone is used: otherwise a delimiter inside an earlier cell may
+                have shifted the columns.
 
         Raises:
-            Unreadable: from some line on.
+            Unreadable: the list cannot be read from some line on.
             Refused: a second heading has other columns.
         """
         width, named = len(self._cells), self._named
@@ -118,7 +118,7 @@ class ListFile:
                 yield row._replace(fault=f"has {cells}: a cell that holds the delimiter must be in quotes.")
 
     def _require_no_heading(self, row: Row) -> None:
-        """Stop where two lists of other columns were put together: each would be read by the first one's heading."""
+        """Refuse a second heading with other columns: two lists were joined, and the columns of the second differ."""
         names = [heading_name(cell) for cell in self._cells[: self._named]]
         found = [heading_name(cell) for cell in row.cells if not is_blank(cell)]
         is_full = len(found) > 1 and not any(map(is_blank, row.cells[: len(found)]))

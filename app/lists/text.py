@@ -1,4 +1,4 @@
-"""The encoding of a list: UTF-8 with or without a mark, UTF-16 with one, else Windows-1252."""
+"""The encoding of a list: UTF-8 with or without a BOM, UTF-16 with a BOM, else Windows-1252."""
 
 import codecs
 import io
@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from app.errors import Refused
 
-# What a workbook begins with: it is an archive, or the older kind.
+# The first bytes of a workbook: a ZIP archive, or the older format.
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _UNMARKED = ("utf-8", "cp1252")
@@ -14,17 +14,17 @@ _BLOCK_BYTES = 1 << 20
 
 
 def open_text(raw: BinaryIO, name: str) -> io.TextIOWrapper:
-    """Open bytes as text, line ends untouched. All of it is read once, so that no later line can fail.
+    """Open bytes as text, with line ends unchanged. It decodes everything first, so no later line can fail.
 
     Raises:
-        Refused: it is no text, in none of these encodings, or can be read only once.
+        Refused: it is not text, is in none of these encodings, or can be read only once.
     """
     if not raw.seekable():
-        raise Refused(f"{name} can be read only once, and must be read twice: save it as a file first.")
+        raise Refused(f"{name} can be read only once, but is read twice: save it as a file first.")
     raw.seek(0)
     start = raw.read(4)
     if start.startswith(_WORKBOOKS):
-        raise Refused(f"{name} is a workbook and no CSV file: save it as “CSV UTF-8”.")
+        raise Refused(f"{name} is a workbook, not a CSV file: save it as “CSV UTF-8”.")
     marked = next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), None)
     for encoding in (marked,) if marked else _UNMARKED:
         if _is_in(raw, encoding, name):
@@ -42,9 +42,7 @@ def _is_in(raw: BinaryIO, encoding: str, name: str) -> bool:
     try:
         while block := raw.read(_BLOCK_BYTES):
             if "\0" in decoder.decode(block):
-                raise Refused(
-                    f"{name} holds NUL characters, so it is no CSV file, or in another encoding than it seems."
-                )
+                raise Refused(f"{name} holds NUL characters: it is not a CSV file, or its encoding is not recognized.")
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False

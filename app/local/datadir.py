@@ -1,4 +1,4 @@
-"""The data directory: where the embedded servers live, their passwords, and what runs at present."""
+"""The data directory: the embedded servers' data, their passwords, and a note of what runs now."""
 
 import errno
 import fcntl
@@ -14,15 +14,15 @@ from app.errors import Refused
 from app.local.owner import give_to_owner_of, user_name
 
 DEFAULT = ".points"
-# What `points up` notes of what it runs, and where.
+# Where `points up` notes what it runs.
 RUNNING_FILE = "running.json"
 
 
 class DataDir:
-    """A folder of our own. Everything we write stays inside; what holds a secret is readable by its owner alone.
+    """The data directory. The service writes nowhere else; only the owner can read files that hold a secret.
 
     Raises:
-        Refused: the path leads in a circle.
+        Refused: a link in the path leads back to itself.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -35,7 +35,7 @@ class DataDir:
         """Make the folder, or check that we may write to it.
 
         Raises:
-            Refused: it belongs to another user, or cannot be made or written to.
+            Refused: the folder belongs to another user, or cannot be made or written to.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -57,10 +57,10 @@ class DataDir:
         return self.path.is_dir()
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return a JSON file of ours, or {} when there is none yet.
+        """Return a JSON file of this folder, or {} when there is none yet.
 
         Raises:
-            Refused: it is another user's, or damaged.
+            Refused: the file belongs to another user, or is damaged.
         """
         try:
             document: dict[str, Any] = json.loads((self.path / name).read_text())
@@ -70,30 +70,30 @@ class DataDir:
             owner = user_name((self.path / name).stat().st_uid)
             raise Refused(f"{self.path / name} belongs to the user {owner}. Run as {owner}.") from None
         except ValueError:
-            # What runs is noted again at the next start; what a password was is not.
+            # The next start writes the running file anew; a lost password cannot be made again.
             remedy = "delete it" if name == RUNNING_FILE else "restore it from a backup"
             raise Refused(f"{self.path / name} is damaged, it is not valid JSON: {remedy}.") from None
         return document
 
     def write(self, name: str, document: dict[str, Any]) -> None:
-        """Replace a JSON file whole, so that a reader sees the old or the new one and nothing between."""
+        """Replace a JSON file atomically: a reader sees the old file or the new one."""
         target = self.path / name
         draft = target.with_suffix(f".{os.getpid()}")
         draft.touch(mode=0o600)
         with draft.open("w") as file:
             file.write(json.dumps(document, indent=2) + "\n")
             file.flush()
-            os.fsync(file.fileno())  # A name without its content, after a power failure, would be a password lost.
+            os.fsync(file.fileno())  # Else a power failure could leave an empty file, and the password would be lost.
         give_to_owner_of(self.path, draft)
         draft.replace(target)
 
     def update(self, name: str, **changes: object) -> None:
-        """Change some keys of a JSON file; None takes a key away."""
+        """Change some keys of a JSON file; None removes a key."""
         document = self.read(name) | changes
         self.write(name, {key: value for key, value in document.items() if value is not None})
 
     def password(self, name: str) -> str:
-        """Return a password of this folder's own, made the first time it is asked for."""
+        """Return the password with this name; make it on the first call."""
         known = self.read("secrets.json")
         if name not in known:
             known[name] = secrets.token_urlsafe(24)
@@ -102,7 +102,7 @@ class DataDir:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Hold a lock file exclusively, waiting for whoever has it; the kernel frees it if we die."""
+        """Hold a lock file exclusively; wait until it is free. The kernel frees it if this process dies."""
         with self._open_lock(name) as file:
             self._lock(file, fcntl.LOCK_EX)
             yield
@@ -113,7 +113,7 @@ class DataDir:
         return file
 
     def try_lock(self, name: str, *, shared: bool = False) -> IO[str] | None:
-        """Return an open, locked file (keep it as long as the lock shall last), or None if another has it."""
+        """Return the open, locked file, or None if another process has the lock. Closing the file frees the lock."""
         file = self._open_lock(name)
         try:
             self._lock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What tells a process from every other one that had, or will have, its number."""
+"""The identity of a process: process ids are used again, identities are not."""
 
 from pathlib import Path
 
@@ -7,17 +7,16 @@ import psutil
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-def moment_of_birth(process: psutil.Process) -> str:
-    """Return a text that another process of the same number never has, on this machine.
+def process_identity(process: psutil.Process) -> str:
+    """Return a text that no other process with the same id ever has on this machine.
 
-    By the clock the moment would do, were that not set again: it is told as the time since the machine was started,
-    and which of its starts that was.
+    It is the boot id and the seconds from boot to the start of the process: the clock may be set, these stay.
 
     Raises:
-        psutil.NoSuchProcess: it has ended.
+        psutil.NoSuchProcess: the process has ended.
     """
     created = process.create_time()
     try:
         return f"{_BOOT_ID.read_text().strip()} {created - psutil.boot_time():.2f}"
-    except OSError:  # macOS, where psutil makes good what the clock was moved by.
+    except OSError:  # macOS; psutil allows for changes of the clock there.
         return f"{created:.2f}"

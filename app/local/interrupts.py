@@ -1,36 +1,36 @@
-"""Interrupts: what must not be cut in two lets them wait."""
+"""Interrupts (SIGINT, SIGTERM, SIGHUP): turned into one request to stop, and delayed where a step must finish."""
 
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# How a person, a scheduler and a terminal that goes away ask a command to end.
+# Sent by Ctrl-C, by a scheduler, and when the terminal closes.
 _INTERRUPTS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 
 def end_gently() -> None:
-    """Have every interrupt end this process as Ctrl-C does, but those that it was started to ignore (`nohup`)."""
-    for interrupt in _heeded():
+    """Make every interrupt end this process as Ctrl-C does. Ignored signals (`nohup`) stay ignored."""
+    for interrupt in _not_ignored():
         signal.signal(interrupt, signal.default_int_handler)
 
 
 def ask_gently(ask_to_stop: Callable[[], None]) -> None:
-    """Have every interrupt call this; but a terminal that goes away only if this process is to end with it (`nohup`).
+    """Call `ask_to_stop` on every interrupt. SIGHUP stays ignored where the process was started with `nohup`.
 
-    A shell has what it starts in the background ignore Ctrl-C, and whoever sends that signal later means it.
+    A shell starts background processes with SIGINT ignored; a SIGINT sent to this process later is meant, and counts.
     """
-    for interrupt in {signal.SIGINT, signal.SIGTERM, *_heeded()}:
+    for interrupt in {signal.SIGINT, signal.SIGTERM, *_not_ignored()}:
         signal.signal(interrupt, lambda *_: ask_to_stop())
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Let whoever interrupts wait for the end of the block; for the main thread, as all handlers are.
+def interrupts_delayed() -> Iterator[None]:
+    """Delay interrupts until the end of the block. Main thread only, as for all signal handlers.
 
-    To block the signals would not do: the kernel would give them to another thread, of a progress bar say.
+    Blocking the signals would not help: the kernel would deliver them to another thread, such as a progress bar's.
     """
     came: list[int] = []
-    before = {interrupt: signal.signal(interrupt, lambda number, _: came.append(number)) for interrupt in _heeded()}
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _not_ignored()}
     try:
         yield
     finally:
@@ -40,6 +40,6 @@ def undisturbed() -> Iterator[None]:
             signal.raise_signal(came[0])
 
 
-def _heeded() -> list[signal.Signals]:
+def _not_ignored() -> list[signal.Signals]:
     """Return the interrupts that this process does not ignore."""
     return [interrupt for interrupt in _INTERRUPTS if signal.getsignal(interrupt) is not signal.SIG_IGN]

@@ -1,4 +1,4 @@
-"""Calls to what runs on this machine. A proxy that the environment names is for the world outside: it sees none."""
+"""HTTP calls to servers on this machine, never through a proxy that the environment names."""
 
 from http.client import HTTPException, HTTPResponse
 from typing import cast
@@ -11,14 +11,14 @@ def call(request: str | Request, *, timeout_s: float) -> HTTPResponse:
     """Make a call, for use in a `with`.
 
     Raises:
-        OSError: nobody answers, or with a status of 400 and above.
-        HTTPException: what answers does not speak HTTP.
+        OSError: there is no answer, or its status is 400 or above.
+        HTTPException: the answer is not HTTP.
     """
     return cast(HTTPResponse, _opener.open(request, timeout=timeout_s))
 
 
 def answers(url: str, *, timeout_s: float = 5.0) -> bool:
-    """Tell whether an address answers a GET with a success."""
+    """Tell whether a GET of this address is answered with 200."""
     try:
         with call(url, timeout_s=timeout_s) as answer:
             return answer.status == 200

@@ -1,4 +1,4 @@
-"""Whose a folder is: what root starts runs as the folder's owner, and what root writes is theirs."""
+"""Working as root in another user's folder: programs run as its owner, and new files belong to its owner."""
 
 import os
 import pwd
@@ -11,14 +11,14 @@ from app.errors import Refused
 
 
 def run_as_owner(folder: Path, program: Path) -> list[str]:
-    """Return what to put before a command with this program so that it runs as the folder's owner.
+    """Return the words to put before a command, so that `program` runs as the folder's owner.
 
-    PostgreSQL refuses to run as root, and root is what a container or a CI machine often is. The
-    owner may then have no way to the data or to the program (a checkout below /root); instead of
-    opening folders that are not ours, the server gets the one capability it lacks: to pass them.
+    PostgreSQL refuses to run as root, but in containers and CI we often are root. The owner may be unable to reach
+    the data or the program (a checkout below /root). Instead of opening folders to everyone, the server gets the
+    one capability it needs to reach them.
 
     Raises:
-        Refused: we are root, the folder is another's, and this system cannot run it as them.
+        Refused: we are root, another user owns the folder, and this system cannot run a program as that user.
     """
     owner = folder.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:
@@ -31,20 +31,20 @@ def run_as_owner(folder: Path, program: Path) -> list[str]:
     drop = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups"]
     reachable = subprocess.run([*drop, "test", "-x", program, "-a", "-w", folder], check=False)
     if reachable.returncode != 0:
-        # The last bit lets access() count that capability too; PostgreSQL asks it about its own files.
+        # The last bit makes access() respect the capability; PostgreSQL calls it on its own files.
         drop += ["--inh-caps=+dac_override", "--ambient-caps=+dac_override", "--securebits=+no_setuid_fixup"]
     return [*drop, "--"]
 
 
 def give_to_owner_of(folder: Path, file: Path | int) -> None:
-    """Give a file to whom the folder belongs: root may work in another's, and must not lock them out."""
+    """Give a file to the folder's owner; otherwise root's files would lock the owner out."""
     if os.geteuid() == 0:
         owner = folder.stat()
         os.chown(file, owner.st_uid, owner.st_gid)
 
 
 def user_name(uid: int) -> str:
-    """Return a user's name, or its number when it has none on this machine."""
+    """Return a user's name, or the number if this machine knows no name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

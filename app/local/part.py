@@ -1,4 +1,4 @@
-"""A part: one process of the service, as the supervisor starts and ends it."""
+"""A part: one process of the service, started and ended by the supervisor."""
 
 import os
 import signal
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 class Part:
     """One process of the service.
 
-    `stop_signal` asks it to end in good order; after `stop_timeout_s` it is killed with all it started.
-    Lines of its output with `hide` in them are not shown.
+    `stop_signal` asks the part to end cleanly; after `stop_timeout_s` it is killed with its children.
+    Lines of its output that contain `hide` are not shown.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Part:
 
 
 def kill_group(pid: int) -> None:
-    """End what a part has started and not ended itself; the group outlives its leader."""
+    """Kill all processes that a part has started; they may outlive the part itself."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

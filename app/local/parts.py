@@ -1,4 +1,4 @@
-"""The parts of the service as `points up` runs them: how each is started, and how it is asked to stop."""
+"""The parts of the service: the command that starts each, and the signal and time for its stop."""
 
 import signal
 import sys
@@ -10,7 +10,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.settings import settings
 
-# Drains wait for PostgreSQL most of the time: a few processes a core keep it busy.
+# Drains mostly wait for PostgreSQL, so a few processes a core keep it busy.
 WORKER_PROCESSES = 4
 FLOWER_USER = "points"
 
@@ -21,17 +21,17 @@ def postgresql(server: PostgreSQL) -> Part:
         command=server.command(),
         stop_signal=signal.SIGINT,
         stop_timeout_s=60,
-        hide="the database system is starting up",  # To whoever asks whether it is ready.
+        hide="the database system is starting up",  # PostgreSQL logs this at each readiness check.
     )
 
 
 def valkey(server: Valkey) -> Part:
-    # It advises to change a setting of the machine, which matters to servers far larger than this one.
+    # Valkey recommends this setting of the machine, which only matters to much larger servers.
     return Part(name="valkey", command=server.command(), hide="vm.overcommit_memory")
 
 
 def web(port: int) -> Part:
-    """The front end; a SIGTERM lets the calls that wait have their answers, however long they may wait."""
+    """The front end. After a SIGTERM it still answers the calls that wait, hence the long timeout."""
     return Part(
         name="web",
         environment=_logs(),
@@ -49,12 +49,12 @@ def web(port: int) -> Part:
 
 
 def worker(number: int) -> Part:
-    """A Celery worker; a SIGTERM lets it finish the drains that run."""
+    """A Celery worker. After a SIGTERM it finishes the running drains."""
     name = f"worker{number}"
     return Part(
         name=name,
         environment=_logs(),
-        # Without mingle and gossip: what workers tell each other at start and after is of no use to us.
+        # The service does not use what workers tell each other by mingle and gossip.
         command=[
             *_celery(),
             *("worker", "--hostname", f"{name}@%h", "--concurrency", str(WORKER_PROCESSES)),
@@ -68,7 +68,7 @@ def beat() -> Part:
 
 
 def flower(port: int, password: str, memory: Path) -> Part:
-    """Flower on the loopback address, behind a password; what it has seen is kept in the file `memory`."""
+    """Flower on the loopback address, behind a password; it stores what it has seen in the file `memory`."""
     return Part(
         name="flower",
         command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=error"],
@@ -82,7 +82,7 @@ def flower(port: int, password: str, memory: Path) -> Part:
 
 
 def _logs() -> dict[str, str]:
-    """Have a part write for people: its output goes through the supervisor, to a person most of the time."""
+    """Make a part log as text: the supervisor shows its output to a person, mostly."""
     log_format = settings().log_format
     return {"POINTS_LOG_FORMAT": "text" if log_format == "auto" else log_format}
 

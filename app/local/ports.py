@@ -1,4 +1,4 @@
-"""Ports on the loopback address: whether one is free, and finding one that is."""
+"""Ports on the loopback address: check whether one is free, and find a free one."""
 
 import socket
 
@@ -12,7 +12,7 @@ def is_free(port: int) -> bool:
     """Tell whether a server could listen on this port now.
 
     Raises:
-        Refused: the system keeps it for root.
+        Refused: only root may use the port.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -26,10 +26,10 @@ def is_free(port: int) -> bool:
 
 
 def require_free(port: int, *, option: str) -> None:
-    """Raise a sentence that says what to do when a port the user chose is taken.
+    """Check that a port the user chose is free; `option` names the option that chooses another.
 
     Raises:
-        Refused: another program listens there, or the system keeps it for root.
+        Refused: another program uses the port, or only root may use it.
     """
     if not is_free(port):
         other = port + 1 if port < PORT_MAX else port - 1
@@ -37,7 +37,7 @@ def require_free(port: int, *, option: str) -> None:
 
 
 def any_free(preferred: int | None = None) -> int:
-    """Return the preferred port if it is free, else any that is."""
+    """Return the preferred port if it is free, else any free port."""
     if preferred is not None and is_free(preferred):
         return preferred
     with socket.socket() as probe:

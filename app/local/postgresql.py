@@ -1,7 +1,7 @@
 """The embedded PostgreSQL: a real server from a wheel, with its data under the data directory.
 
-We drive `initdb` and `postgres` ourselves, because the wheel's own helper, when root, makes a user
-and opens every parent folder for everyone.
+We run `initdb` and `postgres` ourselves: as root, the wheel's helper creates a user and opens every parent folder
+to everyone.
 """
 
 import os
@@ -25,7 +25,7 @@ _STOP_TIMEOUT_S = 60.0
 
 
 class PostgreSQL:
-    """The server of one data directory. Nothing is started until `prepare` and `command` are used."""
+    """The PostgreSQL of one data directory."""
 
     def __init__(self, datadir: DataDir) -> None:
         self._datadir = datadir
@@ -34,26 +34,26 @@ class PostgreSQL:
     def is_initialised(self) -> bool:
         try:
             (self._folder / "PG_VERSION").stat()
-        except PermissionError:  # There is one, and it is another user's.
+        except PermissionError:  # It exists, and belongs to another user.
             return True
         except (FileNotFoundError, NotADirectoryError):
             return False
         return True
 
     def process(self) -> psutil.Process | None:
-        """Return the running server, found by the pid file it keeps, or None."""
+        """Return the running server's process, found by its pid file, or None."""
         try:
             lines = (self._folder / "postmaster.pid").read_text().splitlines()
             process = psutil.Process(int(lines[0]))
-            # The pid may have gone to another program since; a server of ours names its folder.
+            # Another program may have this pid by now; our server's pid file names the folder.
             return process if process.name().startswith("postgres") and str(self._folder) in lines[1] else None
         except (FileNotFoundError, PermissionError, psutil.NoSuchProcess, ValueError, IndexError):
             return None
 
     def url(self) -> str:
-        """Return the address of the service's own role; before the first start, one that nothing listens at.
+        """Return the URL for the service's role; before the first start, one with port 0.
 
-        Nothing is written: who only looks shall not make a password that a first start makes at this moment.
+        It writes nothing: a command that only reads must not race with a first start that makes the password.
         """
         port = self._datadir.read("servers.json").get("postgresql_port")
         if port is None:
@@ -62,30 +62,30 @@ class PostgreSQL:
         return f"postgresql://{_ROLE}:{password}@{ports.HOST}:{port}/{_DATABASE}"
 
     def prepare(self) -> None:
-        """Make the data folder on the first start; afterwards check that this server can use it.
+        """Make the data folder on the first start; on later starts check that this server can use it.
 
         Raises:
-            Refused: it is of another version, belongs to another user, or cannot run as root here.
+            Refused: the data is of another version, belongs to another user, or cannot be used by root.
         """
         if self.is_initialised():
             postgresql_data.check(self._folder)
         else:
             postgresql_data.make(self._folder, self._datadir)
-        self._datadir.password("postgresql")  # Before the port: `url` asks for it where there is one.
+        self._datadir.password("postgresql")  # Before the port: `url` needs the password once there is a port.
         self._datadir.update(
             "servers.json",
             postgresql_port=ports.any_free(self._datadir.read("servers.json").get("postgresql_port")),
         )
 
     def command(self) -> list[str]:
-        """Return the command that runs the server in the foreground, as a user it accepts."""
+        """Return the command that runs the server in the foreground, not as root."""
         postgres = postgresql_data.binary("postgres")
         return [*run_as_owner(self._folder, postgres), str(postgres), "-D", str(self._folder), *self._options()]
 
     def start_detached(self) -> None:
-        """Start the server in the background, to outlive this process if another comes to need it.
+        """Start the server in the background; it outlives this process while other commands need it.
 
-        Its folder is told by the environment: a shell would read the option, whatever stands in the folder's name.
+        The folder is passed in the environment: pg_ctl passes a `-D` option through a shell, unsafe for some names.
 
         Raises:
             Refused: it cannot be started.
@@ -113,16 +113,16 @@ class PostgreSQL:
             "log_line_prefix": "",
             "log_checkpoints": "off",
             "log_min_messages": "fatal",
-            # An error's detail repeats values, and values are addresses.
+            # The detail of an error may contain e-mail addresses.
             "log_error_verbosity": "terse",
         }
         return [argument for name, value in options.items() for argument in ("-c", f"{name}={value}")]
 
     def wait_until_ready(self) -> None:
-        """Wait until the server answers, and make the service's role and database if it has none.
+        """Wait until the server answers; create the service's role and database if missing.
 
         Raises:
-            Refused: it does not answer in time.
+            Refused: the server does not answer in time.
         """
         deadline = time.monotonic() + _START_TIMEOUT_S
         while True:
@@ -138,16 +138,16 @@ class PostgreSQL:
                 time.sleep(0.05)
 
     def stop(self) -> None:
-        """Shut the server down (fast: clients are cut, nothing committed is lost) and wait for its end.
+        """Stop the server (a fast shutdown: clients are cut off, committed data is kept) and wait until it has ended.
 
         Raises:
-            Refused: it does not end in time.
+            Refused: the server does not end in time.
         """
         process = self.process()
         if process is None:
             return
         try:
-            process.send_signal(signal.SIGINT)  # PostgreSQL's word for a fast shutdown.
+            process.send_signal(signal.SIGINT)  # PostgreSQL's signal for a fast shutdown.
             process.wait(_STOP_TIMEOUT_S)
         except psutil.NoSuchProcess:  # It has ended by itself.
             return

@@ -1,4 +1,4 @@
-"""The data folder of the embedded PostgreSQL: made by `initdb`, and checked before the server uses it."""
+"""The data folder of the embedded PostgreSQL: `initdb` makes it, and it is checked before the server uses it."""
 
 import os
 import pwd
@@ -13,10 +13,10 @@ from app.local.owner import run_as_owner, user_name
 
 
 def make(folder: Path, datadir: DataDir) -> None:
-    """Make the data folder, under another name until it is whole: only what has that name may be thrown away.
+    """Make the data folder. It gets its final name only when complete, so an unfinished one can be deleted safely.
 
     Raises:
-        Refused: there is something else in its place, or `initdb` fails.
+        Refused: the folder holds something else, or `initdb` fails.
     """
     if folder.exists() and any(folder.iterdir()):
         raise Refused(
@@ -24,7 +24,7 @@ def make(folder: Path, datadir: DataDir) -> None:
             " It is left as it is: choose another folder with --data-dir, or restore it from a backup."
         )
     draft = datadir.path / "postgresql.unfinished"
-    shutil.rmtree(draft, ignore_errors=True)  # Of a first start that was cut short.
+    shutil.rmtree(draft, ignore_errors=True)  # Left by an interrupted first start.
     draft.mkdir(mode=0o700)
     password_file = datadir.path / "initdb.password"
     password_file.touch(mode=0o600)
@@ -61,7 +61,7 @@ def check(folder: Path) -> None:
     """Check that this server can use the data in a folder.
 
     Raises:
-        Refused: it is of another version, belongs to another user, or cannot be used by root.
+        Refused: the data is of another version, belongs to another user, or belongs to root.
     """
     _check_version(folder)
     _check_owner(folder)

@@ -1,4 +1,4 @@
-"""Finding the servers: those the environment names, else the embedded ones of the data directory."""
+"""Finding the servers: the environment names them, else they are the embedded ones of the data directory."""
 
 import os
 import time
@@ -7,33 +7,33 @@ from contextlib import contextmanager
 from typing import IO
 
 from app.local.datadir import DataDir
-from app.local.identity import moment_of_birth
-from app.local.interrupts import undisturbed
+from app.local.identity import process_identity
+from app.local.interrupts import interrupts_delayed
 from app.local.postgresql import PostgreSQL
-from app.local.supervisor import keeps
+from app.local.supervisor import is_kept_running
 from app.local.valkey import Valkey
 
-# Notes the server that a command has started.
+# Notes the PostgreSQL that a command has started.
 _STARTED_FILE = "started.json"
-# So long it may take to note itself where `PostgreSQL.process` finds it.
-_APPEARS_WITHIN_S = 5.0
-# So long `points up` may take to start again what has died.
-_COMES_BACK_WITHIN_S = 30.0
+# How long a new server may take until `PostgreSQL.process` finds it.
+_PID_FILE_TIMEOUT_S = 5.0
+# How long `points up` may take to restart a server that died.
+_RESTART_TIMEOUT_S = 30.0
 
 
 def name_servers(datadir: DataDir) -> None:
-    """Put the addresses of the embedded servers into the environment where it names none."""
+    """Set the URLs of the embedded servers in the environment, where it has none."""
     if "DATABASE_URL" not in os.environ:
-        _forget_other_servers()
+        _remove_libpq_variables()
         os.environ["DATABASE_URL"] = PostgreSQL(datadir).url()
     if "REDIS_URL" not in os.environ:
         os.environ["REDIS_URL"] = Valkey(datadir).url()
 
 
-def _forget_other_servers() -> None:
-    """Take out of the environment what PostgreSQL's library reads there: it is meant for other servers than ours.
+def _remove_libpq_variables() -> None:
+    """Remove libpq's variables from the environment: they are meant for other servers.
 
-    With PGSSLMODE=require, say, it would not speak to one that is embedded.
+    PGSSLMODE=require, for example, would make the embedded server unreachable.
     """
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]
@@ -41,16 +41,16 @@ def _forget_other_servers() -> None:
 
 @contextmanager
 def database(datadir: DataDir) -> Iterator[bool]:
-    """Give a command its database: yield whether it is the embedded one, started if it does not run.
+    """Give a command its database; yield whether it is the embedded one. Start that if it does not run.
 
-    Several commands may use it at once, with `points up` or without. Each holds a shared lock while
-    it does; the last one out finds itself alone and stops the server. (`points up` holds it too.) One that no
-    command has started is left to run: where `points up` was killed, its other parts still serve with it.
+    Several commands, and `points up`, may use the embedded server at once; each holds a shared lock. The last to
+    leave stops the server, but only if a command has started it: if `points up` was killed, its other parts still
+    use the server it started.
     """
     if "DATABASE_URL" in os.environ:
         yield False
         return
-    _forget_other_servers()
+    _remove_libpq_variables()
     datadir.create()
     server = PostgreSQL(datadir)
     with datadir.locked("start.lock"):
@@ -58,7 +58,7 @@ def database(datadir: DataDir) -> Iterator[bool]:
         assert in_use is not None, "the exclusive form is only ever held under start.lock"
         try:
             _start(datadir, server)
-        except BaseException:  # Ctrl-C as well: what was begun is ended.
+        except BaseException:  # Ctrl-C too: stop a server that was just started.
             _leave(datadir, server, in_use)
             raise
     os.environ["DATABASE_URL"] = server.url()
@@ -73,22 +73,21 @@ def database(datadir: DataDir) -> Iterator[bool]:
 def _start(datadir: DataDir, server: PostgreSQL) -> None:
     """Start the server if it does not run, and wait until it answers.
 
-    One that has died under `points up` is started again by that: another, beside it, would hold the data, which
-    that never gets again, and outlive it.
+    If it died under `points up`, that restarts it: a second server here would hold the data folder instead.
     """
-    deadline = time.monotonic() + _COMES_BACK_WITHIN_S
-    while server.process() is None and keeps(datadir, "postgresql") and time.monotonic() < deadline:
+    deadline = time.monotonic() + _RESTART_TIMEOUT_S
+    while server.process() is None and is_kept_running(datadir, "postgresql") and time.monotonic() < deadline:
         time.sleep(0.05)
-    if server.process() is None and not keeps(datadir, "postgresql"):
+    if server.process() is None and not is_kept_running(datadir, "postgresql"):
         server.prepare()
-        with undisturbed():  # Else it would run, and nobody would know who has started it.
+        with interrupts_delayed():  # Else an interrupt could leave a server that no command stops.
             server.start_detached()
-            datadir.update(_STARTED_FILE, postgresql=_identity(server, within_s=_APPEARS_WITHIN_S))
+            datadir.update(_STARTED_FILE, postgresql=_identity(server, within_s=_PID_FILE_TIMEOUT_S))
     server.wait_until_ready()
 
 
 def _leave(datadir: DataDir, server: PostgreSQL, in_use: IO[str]) -> None:
-    """Stop the server if nobody else uses it, and if a command has started it."""
+    """Stop the server if this command was its last user, and a command has started it."""
     in_use.close()
     if (alone := datadir.try_lock("use.lock")) is not None:
         if (identity := _identity(server)) and identity == datadir.read(_STARTED_FILE).get("postgresql"):
@@ -97,8 +96,8 @@ def _leave(datadir: DataDir, server: PostgreSQL, in_use: IO[str]) -> None:
 
 
 def _identity(server: PostgreSQL, *, within_s: float = 0.0) -> list[int | str] | None:
-    """Return what tells the server that runs, or does so in time, from every other one; None when there is none."""
+    """Return the running server's identity, waiting up to `within_s` for it; None when there is none."""
     deadline = time.monotonic() + within_s
     while (process := server.process()) is None and time.monotonic() < deadline:
         time.sleep(0.01)
-    return None if process is None else [process.pid, moment_of_birth(process)]
+    return None if process is None else [process.pid, process_identity(process)]

@@ -1,4 +1,4 @@
-"""The supervisor behind `points up`: starts the parts, shows their output, starts again what dies, stops all."""
+"""The supervisor behind `points up`: it starts the parts, shows their output, restarts the dead, and stops all."""
 
 import contextlib
 import os
@@ -13,17 +13,17 @@ import psutil
 
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import moment_of_birth
+from app.local.identity import process_identity
 from app.local.part import Part, kill_group
 
-_LOOK_EVERY_S = 0.2
-# A part that dies at once is not started again at once: 0.5 s, 1 s, 2 s … up to 10 s.
+_CHECK_EVERY_S = 0.2
+# The delay doubles with each death in a row: 0.5 s, 1 s, 2 s … up to 10 s.
 _RESTART_DELAY_S = 0.5
 _RESTART_DELAY_MAX_S = 10.0
-# One that lived this long was well; its next death counts as its first.
-_WELL_AFTER_S = 30.0
+# After a run of this length, the next death counts as the first.
+_STABLE_AFTER_S = 30.0
 
-# Nobody waits for what a killed supervisor has left behind, so it need not end its work in full.
+# A part left by a killed supervisor gets less time to end: nobody waits for its answers.
 _LEFTOVER_TIMEOUT_S = 10.0
 
 _READ_BYTES = 65_536
@@ -34,8 +34,8 @@ _COLORS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_
 class Supervisor:
     """Keeps the parts of one data directory running until `stop`.
 
-    `show` is given what they say, in lines without the last one's end. It must wait for nobody: a part whose output is
-    not read stands still.
+    `show` gets the parts' output: one or more lines, the last without its line end. It must not block: a part
+    blocks when nobody reads its output.
     """
 
     def __init__(self, datadir: DataDir, show: Callable[[str], object]) -> None:
@@ -46,17 +46,17 @@ class Supervisor:
         self.is_stopping = False
 
     def end_leftovers(self) -> None:
-        """End what a supervisor that was killed has left behind, so that ports and data are free.
+        """End the parts that a killed supervisor has left, so that ports and data are free.
 
         Raises:
-            Refused: it is another user's.
+            Refused: a part belongs to another user.
         """
         parts = self._datadir.read(RUNNING_FILE).get("parts", {})
         for name, known in reversed(parts.items()):
             try:
                 process = psutil.Process(known["pid"])
-                if moment_of_birth(process) != known["created"]:
-                    continue  # The number has gone to another process since.
+                if process_identity(process) != known["created"]:
+                    continue  # Another process has this number by now.
                 process.send_signal(known["stop_signal"])
                 with contextlib.suppress(psutil.TimeoutExpired):
                     process.wait(_LEFTOVER_TIMEOUT_S)
@@ -71,23 +71,23 @@ class Supervisor:
         (self._datadir.path / RUNNING_FILE).unlink(missing_ok=True)
 
     def start(self, part: Part) -> None:
-        """Start a part, and keep it running from now on."""
+        """Start a part, and keep it running."""
         self._parts.append(part)
         self._spawn(part)
 
     def watch(self, until: Callable[[], bool]) -> None:
-        """Start again what dies, until `until` says so or a stop is asked for."""
+        """Restart parts that die, until `until()` is true or a stop is asked for."""
         while not self.is_stopping and not until():
             for part in self._parts:
-                self._look_after(part)
-            time.sleep(_LOOK_EVERY_S)
+                self._check(part)
+            time.sleep(_CHECK_EVERY_S)
 
     def ask_to_stop(self) -> None:
-        """Make `watch` return. Safe in a signal handler: an Event has a lock, which `watch` may just hold."""
+        """Make `watch` return. Safe in a signal handler; setting an Event is not, since `watch` may hold its lock."""
         self.is_stopping = True
 
     def stop(self) -> None:
-        """Stop every part in good order, those that were started last first, and leave nothing behind."""
+        """Stop every part cleanly, in the reverse order of their starts."""
         self.is_stopping = True
         for part in reversed(self._parts):
             self._end(part)
@@ -103,12 +103,12 @@ class Supervisor:
         self._show_text("\n".join(before + line for line in lines))
 
     def _spawn(self, part: Part) -> None:
-        # A session of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops
-        # the parts in order; and whatever a part has started can be ended with it.
+        # In a new session: Ctrl-C reaches only the supervisor, which stops the parts in order and can kill all
+        # that a part has started.
         part.process = subprocess.Popen(
             part.command,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **part.environment},
-            # Celery and gunicorn look for modules in the working directory first, where a person may have an app.py.
+            # Celery and gunicorn import from the working directory first, where a user may have an app.py.
             cwd=self._datadir.path,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -124,7 +124,7 @@ class Supervisor:
         self._note_running()
 
     def _show(self, part: Part, output: IO[bytes]) -> None:
-        """Show what a part says. Whatever is there is shown in one go: a busy part says a thousand lines a second."""
+        """Show a part's output, many lines at a time: a busy part writes a thousand lines a second."""
         unfinished = b""
         with output:
             while read := output.read(_READ_BYTES):
@@ -138,19 +138,19 @@ class Supervisor:
         if shown:
             self.say(part.name, *shown)
 
-    def _look_after(self, part: Part) -> None:
+    def _check(self, part: Part) -> None:
         now = time.monotonic()
         if part.process is None:
             if now >= part.start_at:
                 try:
                     self._spawn(part)
-                except OSError as error:  # There are too many processes, or too little memory, at this moment.
+                except OSError as error:  # Too many processes, or too little memory.
                     self._note_death(part, f"cannot be started ({error.strerror})")
             return
         status = part.process.poll()
         if status is None:
             return
-        if now - part.started_at > _WELL_AFTER_S:
+        if now - part.started_at > _STABLE_AFTER_S:
             part.deaths = 0
         self._note_death(part, f"died ({f'signal {-status}' if status < 0 else f'exit status {status}'})")
         kill_group(part.process.pid)
@@ -178,18 +178,18 @@ class Supervisor:
         parts = {}
         for part in self._parts:
             if part.process is not None and part.process.poll() is None:
-                created = moment_of_birth(psutil.Process(part.process.pid))
+                created = process_identity(psutil.Process(part.process.pid))
                 parts[part.name] = {"pid": part.process.pid, "created": created, "stop_signal": part.stop_signal}
-        created = moment_of_birth(psutil.Process())
+        created = process_identity(psutil.Process())
         kept = [part.name for part in self._parts]
         self._datadir.update(RUNNING_FILE, pid=os.getpid(), created=created, kept=kept, parts=parts)
 
 
-def keeps(datadir: DataDir, name: str) -> bool:
-    """Tell whether a supervisor of this folder is at work and starts a part again when it dies."""
+def is_kept_running(datadir: DataDir, name: str) -> bool:
+    """Tell whether a supervisor of this folder is running and restarts this part when it dies."""
     running = datadir.read(RUNNING_FILE)
     try:
-        is_at_work = moment_of_birth(psutil.Process(running["pid"])) == running["created"]
+        is_at_work = process_identity(psutil.Process(running["pid"])) == running["created"]
     except (KeyError, psutil.Error):
         return False
     return is_at_work and name in running["kept"]

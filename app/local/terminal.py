@@ -1,4 +1,4 @@
-"""What a person sees of `points up`, written by a thread of its own: nothing waits for whoever reads it."""
+"""The terminal output of `points up`, written by a thread, so that a slow reader delays nothing else."""
 
 import os
 import threading
@@ -10,23 +10,23 @@ from typing import Self, TextIO
 
 import click
 
-# So much is kept for whoever reads later.
+# Lines kept for a slow reader; further lines are dropped.
 _LINES_MAX = 10_000
-# How long what is still to be written is waited for at the end.
-_LAST_WORDS_WITHIN_S = 2.0
+# How long the end waits for unwritten lines.
+_FINAL_WRITE_TIMEOUT_S = 2.0
 
 
 class Terminal:
-    """An output of this program, while nobody else writes to it.
+    """An output stream that never blocks its writers. Nothing else may write to the stream meanwhile.
 
-    A terminal that is held (Ctrl-S, a pager) or a pipe that nobody reads takes nothing after some kilobytes, and
-    a program that goes on writing stands still, with all whose output it shows. Here what does not fit is dropped
-    and counted. One that has gone away takes everything, and shows nothing.
+    A paused terminal (Ctrl-S, a pager) or an unread pipe takes only some kilobytes; after that a plain write blocks,
+    and with it every part whose output is shown. Lines that do not fit are dropped and counted. A closed terminal
+    is no error.
     """
 
     def __init__(self, output: TextIO | None) -> None:
-        # There is none where the program was started with its output closed.
-        self._output = output or Path(os.devnull).open("w")  # noqa: SIM115  # For as long as we live.
+        # None if the program was started with its output closed.
+        self._output = output or Path(os.devnull).open("w")  # noqa: SIM115  # Open until the process ends.
         self._changed = threading.Condition()
         self._unwritten: deque[str] = deque()
         self._lines = 0
@@ -35,19 +35,19 @@ class Terminal:
 
     def __enter__(self) -> Self:
         self._output.flush()
-        # A daemon, and not by way of Python's stream: its lock would be held for ever by a thread that stands still.
+        # A daemon that bypasses Python's stream: if it blocks, it must hold neither the exit nor the stream's lock.
         threading.Thread(target=self._write, name="terminal", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wait a moment for what is still to be written."""
-        deadline = time.monotonic() + _LAST_WORDS_WITHIN_S
+        """Wait a moment for unwritten lines."""
+        deadline = time.monotonic() + _FINAL_WRITE_TIMEOUT_S
         with self._changed:
             while (self._unwritten or self._is_writing) and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)
 
     def say(self, text: str) -> None:
-        """Show a text that a person waits for, however much is there already."""
+        """Show a text that a person waits for; it is never dropped."""
         with self._changed:
             self._add(text)
 
@@ -70,19 +70,19 @@ class Terminal:
         while True:
             text = self._next()
             shown = (text if has_colors else click.unstyle(text)).encode(self._output.encoding, "backslashreplace")
-            with suppress(OSError):  # Whoever has read it is gone.
+            with suppress(OSError):  # The reader is gone.
                 while shown:
                     shown = shown[os.write(descriptor, shown) :]
 
     def _next(self) -> str:
-        """Wait for something to write, and return all there is."""
+        """Wait for text to write, and return all of it."""
         with self._changed:
             self._is_writing = False
             self._changed.notify_all()
             while not self._unwritten:
                 self._changed.wait()
             if self._dropped:
-                self._unwritten.append(f"… and {self._dropped:,} lines more, which nobody has read in time.")
+                self._unwritten.append(f"… and {self._dropped:,} more lines, not read in time.")
             texts, self._unwritten = self._unwritten, deque()
             self._lines = self._dropped = 0
             self._is_writing = True

@@ -1,4 +1,4 @@
-"""The embedded Valkey: a real Redis-compatible server from a wheel, appending every change to disk."""
+"""The embedded Valkey: a Redis-compatible server from a wheel; it appends every change to disk."""
 
 import os
 import time
@@ -14,14 +14,14 @@ _START_TIMEOUT_S = 30.0
 
 
 class Valkey:
-    """The server of one data directory. It is run by the supervisor of `points up` alone."""
+    """The Valkey of one data directory. Only the supervisor of `points up` runs it."""
 
     def __init__(self, datadir: DataDir) -> None:
         self._datadir = datadir
         self._folder = datadir.path / "valkey"
 
     def url(self) -> str:
-        """Return its address; where it has never run, one that nothing listens at, and nothing is written."""
+        """Return the URL of the server; before the first start, one with port 0, and nothing is written."""
         port = self._datadir.read("servers.json").get("valkey_port")
         if port is None:
             return f"redis://{ports.HOST}:0/0"
@@ -31,7 +31,7 @@ class Valkey:
         """Write the configuration: loopback, a password, no eviction, every change appended to disk."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         port = ports.any_free(self._datadir.read("servers.json").get("valkey_port"))
-        self._datadir.password("valkey")  # Before the port: `url` asks for it where there is one.
+        self._datadir.password("valkey")  # Before the port: `url` needs the password once there is a port.
         self._datadir.update("servers.json", valkey_port=port)
         configuration = self._folder / "valkey.conf"
         configuration.touch(mode=0o600)
@@ -44,7 +44,7 @@ class Valkey:
             give_to_owner_of(self._datadir.path, path)
 
     def command(self) -> list[str]:
-        """Return the command that runs the server in the foreground, as the owner of its folder."""
+        """Return the command that runs the server in the foreground, as the folder's owner."""
         valkey = _binary()
         return [*run_as_owner(self._folder, valkey), str(valkey), str(self._folder / "valkey.conf")]
 
@@ -52,9 +52,9 @@ class Valkey:
         """Wait until the server answers.
 
         Raises:
-            Refused: it does not answer in time.
+            Refused: the server does not answer in time.
         """
-        # Only `points up` waits for it; every command would start a tenth of a second later for this import.
+        # Only `points up` needs this import; it would slow every command by a tenth of a second.
         from redis import Redis, RedisError  # noqa: PLC0415
 
         deadline = time.monotonic() + _START_TIMEOUT_S
@@ -72,7 +72,7 @@ class Valkey:
 
 
 def _quoted(text: str) -> str:
-    """Write a text as Valkey's configuration wants one with blanks in it."""
+    """Quote a text for Valkey's configuration."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

@@ -1,17 +1,17 @@
-"""The tables. Their constraints refuse what the code forbids, each under a name that says what it guards.
+"""The tables. Named constraints refuse what the code forbids; each name says what it guards.
 
-`migrations/versions` makes them; a test holds the two equal.
+`migrations/versions` creates the tables; a test compares the two.
 """
 
 from app.models.base import Base
 from app.models.batch import Batch, UnfoldedBatch
 from app.models.organization import ApiKey, Organization, Refill
-from app.models.transaction import ADDRESS_HASH, ERA, TRANSACTION_ID, Transaction
+from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
 from app.models.user import User
 
 __all__ = [
     "ADDRESS_HASH",
-    "ERA",
+    "ID_RANGE",
     "TRANSACTION_ID",
     "ApiKey",
     "Base",

@@ -1,4 +1,4 @@
-"""Accepted sends, and those whose credits are still to be folded."""
+"""Batches, and the list of those whose credits are not folded yet."""
 
 from datetime import datetime
 
@@ -15,12 +15,12 @@ _UNPAID = text("debited_count < recipient_count")
 class Batch(Base):
     """One accepted send: its recipients in request order, and what became of them.
 
-    `email_keys` is null when every address is its own normalised form. There is no foreign key to the
-    organization: its check would lock the organization's row in each INSERT of the front end. The
-    statement that accepts a batch joins the row instead, and organizations are never deleted.
+    `email_keys` is null when every address is its own normalised form. The columns from `issued_at` on are null until
+    the batch is issued. `organization_name` and `last_refill` repeat the organization at that moment, so that a replay
+    answers exactly the same.
 
-    Null until issued: everything from `issued_at` down. `organization_name` and `last_refill` keep
-    the organization as it was then, so that an answer can be given again exactly as it was.
+    There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the
+    front end. The accepting statement joins that row instead, and organizations are never deleted.
     """
 
     __tablename__ = "batches"
@@ -46,7 +46,7 @@ class Batch(Base):
         CheckConstraint("current_balance >= 0", name="current_balance_not_negative"),
         CheckConstraint("(idempotency_key IS NULL) = (idempotency_hash IS NULL)", name="idempotency_key_with_hash"),
         CheckConstraint("char_length(idempotency_key) BETWEEN 1 AND 255", name="idempotency_key_length"),
-        # The promise that one idempotency key is one batch; most batches have none and take no room here.
+        # One idempotency key is one batch. Batches without a key take no room here.
         Index(
             "uq_batches_idempotency_key",
             "organization_id",
@@ -55,12 +55,12 @@ class Batch(Base):
             unique=True,
             postgresql_where=text("idempotency_key IS NOT NULL"),
         ),
-        # Where keys that are old enough to be forgotten are found.
+        # Finds idempotency keys that are old enough to be forgotten.
         Index("ix_batches_idempotency_age", "created_at", postgresql_where=text("idempotency_key IS NOT NULL")),
-        # The queue itself, in order. It holds only what is queued, so it stays small for ever.
+        # The queue, in order. Only queued batches are in it, so it stays small.
         Index("ix_batches_queued", "organization_id", "id", postgresql_where=text("status = 'queued'")),
-        # The lists (app/pages), each in its own order: newest first by the time that it shows. The batches that a
-        # balance did not pay whole are few; one that was paid takes no room in the indexes of the unpaid.
+        # The lists (app/pages), newest first by the time that each shows. The unpaid indexes hold only the few batches
+        # that the balance did not pay whole.
         Index("ix_batches_created", "organization_id", "sandbox", "created_at", "id"),
         Index("ix_batches_issued", "organization_id", "sandbox", "issued_at", "id", postgresql_where=_ISSUED),
         Index("ix_batches_created_unpaid", "organization_id", "sandbox", "created_at", "id", postgresql_where=_UNPAID),
@@ -91,11 +91,11 @@ class Batch(Base):
 
 
 class UnfoldedBatch(Base):
-    """A live batch whose credits no `folded_balance` holds yet. A fold deletes it in the transaction that adds them."""
+    """A live batch whose credits are not in `folded_balance` yet. The fold that adds them deletes this row."""
 
     __tablename__ = "unfolded_batches"
     __table_args__ = (
-        # Every row lives for seconds: vacuum must not wait until a share of a large table is dead.
+        # Every row lives for seconds, so vacuum must start early, not at a share of a large table.
         {"postgresql_with": {"autovacuum_vacuum_scale_factor": 0, "autovacuum_vacuum_threshold": 5000}},
     )
 

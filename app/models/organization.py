@@ -1,4 +1,4 @@
-"""Who issues, what proves it, and what was put into its balances."""
+"""Organizations, their API keys and their refills."""
 
 from datetime import datetime
 
@@ -9,14 +9,14 @@ from app.models.base import Base, created_at_column, id_column, moment_column, o
 
 
 class Organization(Base):
-    """Who issues. Two balances, live and sandbox, each with its `last_refill`: the balance right after it."""
+    """An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill."""
 
     __tablename__ = "organizations"
     __table_args__ = (
         CheckConstraint("balance >= 0", name="balance_not_negative"),
         CheckConstraint("sandbox_balance >= 0", name="sandbox_balance_not_negative"),
         CheckConstraint("char_length(name) BETWEEN 1 AND 255", name="name_length"),
-        # The row is updated by every drain; free space in its page keeps those updates off the index.
+        # Every drain updates this row; free space in its page keeps the updates out of the index.
         {"postgresql_with": {"fillfactor": 50}},
     )
 
@@ -33,7 +33,7 @@ class Organization(Base):
 
 
 class ApiKey(Base):
-    """What a caller proves itself with: the SHA-256 of a key, for one organization and one mode."""
+    """An API key of one organization and mode, stored as its SHA-256."""
 
     __tablename__ = "api_keys"
     __table_args__ = (
@@ -53,7 +53,7 @@ class ApiKey(Base):
 
 
 class Refill(Base):
-    """Points put into a balance. Only a sandbox may lose some: a reset takes it back to its start."""
+    """Points added to a balance. Only a sandbox reset may take some away."""
 
     __tablename__ = "refills"
     __table_args__ = (

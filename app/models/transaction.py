@@ -1,4 +1,4 @@
-"""One row for each recipient of an issued batch."""
+"""Transactions: one row for each recipient of an issued batch."""
 
 from datetime import datetime
 
@@ -7,28 +7,27 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.models.base import Base, moment_column, points_column
 
-# A run of 16,384 batch ids. A batch draws one more for each 16 of its recipients (`app.acceptance`), so an era holds
+# A range of 16,384 batch ids. A batch draws one more id for each 16 recipients (`app.acceptance`), so a range holds
 # about 262,144 transactions.
-ERA = "((batch_id >> 14)::int)"
+ID_RANGE = "((batch_id >> 14)::int)"
 
-# An address within an organization and mode. Two may have one hash, so the address itself is compared as well.
+# A hash of organization, mode and address. Hashes may collide, so queries compare the address as well.
 ADDRESS_HASH = "((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int)"
 
-# The SQL function `transaction_id`, written out where an index has it.
+# The body of the SQL function `transaction_id`, for the index.
 TRANSACTION_ID = "(batch_id * 131072 + position)"
 
 
 class Transaction(Base):
-    """One recipient of a batch. What is equal for the whole batch (amount, label, time) stands there.
+    """One recipient of a batch. Columns that are equal for the whole batch (amount, label, time) stand on the batch.
 
-    `position` counts from 0 in request order. `balance` is the organization's right after this
-    transaction. A held transaction is debited and not credited; once claimed, `claimed_at` is set.
-    `email_key` is null when the address is its own normalised form. Two more things that callers see
-    have no column: `allocated`, which by the contract's table of flags always equals `credited`, and
-    `id`, which the SQL function `transaction_id` makes of the batch and the position.
+    `position` counts from 0 in request order. `balance` is the organization's balance right after this transaction.
+    A held transaction is debited and not credited; a claim sets `claimed_at`. `email_key` is null when the address is
+    its own normalised form. Two fields of the answer have no column: `allocated` always equals `credited` (the
+    contract's table of flags), and the SQL function `transaction_id` makes `id` from the batch and the position.
 
-    No foreign keys: each would be a look-up a row. The one statement that writes these rows joins the
-    batch and the user that they name, neither is ever deleted, and the audit proves both.
+    There are no foreign keys: each would cost a look-up a row. The one statement that writes these rows joins the
+    batch and the user, neither is ever deleted, and the audit checks both.
     """
 
     __tablename__ = "transactions"
@@ -41,15 +40,15 @@ class Transaction(Base):
             name="debited_is_credited_or_held",
         ),
         CheckConstraint("claimed_at IS NULL OR (credited AND NOT sandbox)", name="claimed_only_if_live_and_credited"),
-        # What waits for an account to be registered under its address, and nothing else.
+        # Held transactions only, by address: a claim finds them here.
         Index(
             "ix_transactions_held",
             text("coalesce(email_key, email)"),
             postgresql_where=text("debited AND NOT credited AND NOT sandbox"),
         ),
-        # The lists of one address (app/pages/addresses.py): 16 bytes a row, however long it is. Era by era: hashes
-        # lie anywhere, and 10,000 of them would touch as many pages of an index that grows for ever.
-        Index("ix_transactions_address", text(ERA), text(ADDRESS_HASH), text(TRANSACTION_ID)),
+        # The lists of one address (app/pages/addresses.py): 16 bytes a row, however long the address. It is ordered by
+        # id range first: 10,000 hashes would otherwise touch as many pages of an index that never stops growing.
+        Index("ix_transactions_address", text(ID_RANGE), text(ADDRESS_HASH), text(TRANSACTION_ID)),
     )
 
     # Wide columns first: without padding, a row is a tenth smaller.

@@ -1,4 +1,4 @@
-"""The accounts that points are credited to."""
+"""Users: the accounts that points are credited to."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -10,19 +10,19 @@ from app.models.base import Base, created_at_column, id_column
 
 
 class User(Base):
-    """An account that points are credited to, found by the normalised form of its address.
+    """An account, found by the normalised form of its address.
 
-    `folded_balance` holds the credits of all batches but those in `unfolded_batches`; `app.users.find`
-    adds these. It is numeric, because many organizations together may credit more than 64 bits.
+    `folded_balance` holds the credits of all batches except those in `unfolded_batches`; `app.users.find` adds the
+    rest. It is numeric, because many organizations together may credit more than 64 bits hold.
     """
 
     __tablename__ = "users"
     __table_args__ = (
         UniqueConstraint("email_key"),
-        # Where the sweep looks for registrations that crossed an issue.
+        # The sweep finds registrations here that ran at the same time as an issue.
         Index(None, "created_at"),
         CheckConstraint("folded_balance >= 0", name="folded_balance_not_negative"),
-        # A fold updates many of these rows; room in their pages makes that a quarter cheaper.
+        # A fold updates many of these rows; free space in their pages makes that a quarter cheaper.
         {"postgresql_with": {"fillfactor": 70}},
     )
 

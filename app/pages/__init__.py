@@ -1,14 +1,13 @@
-"""Lists that are read page by page, newest first, at the same cost on every page.
+"""Lists that are read page by page, newest first, at the same cost for every page.
 
-    filters          what a list is asked for, where a page begins, and what a page is
-    cursors          that beginning as callers carry it from page to page
+    filters          the filters of a list, a position in it, and a page
+    cursors          a position as an opaque text for callers
     batches          the pages of `GET /v1/batches`
     transactions     the pages of `GET /v1/transactions`
-    addresses        where both find the rows of one address
-    statements       the parts that their SQL is made of
+    addresses        the rows of one address, for both lists
+    statements       the parts of SQL that the lists share
 
-Every page is one statement, so it shows one moment. It walks an index from the row where the page
-begins, looks at a bounded number of rows, and returns those that the filters let through. The order
-is by values that never change (a time, an id), and the next page begins at a row, not after so many:
-whatever is written meanwhile, no row comes twice and none that was there is left out.
+A page is one statement, so it shows one moment. It reads an index from the page's first row, looks at a bounded
+number of rows, and returns those that match the filters. The order is by values that never change (a time, an
+id), and a cursor names a row, not an offset. So rows written meanwhile never repeat a row or leave one out.
 """

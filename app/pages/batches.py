@@ -1,13 +1,21 @@
-"""The pages of `GET /v1/batches`: newest first by the time they were accepted at, then by id."""
+"""The pages of `GET /v1/batches`: newest first, by the time of acceptance, then by id."""
 
 from typing import Any
 
 from sqlalchemy import Connection
 
 from app.batches import BatchRow
-from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
+from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, in_order, in_reach, of_batches, walk, with_flags
+from app.pages.statements import (
+    BATCH,
+    ORGANIZATION_CREATED_AT,
+    batch_conditions,
+    flag_conditions,
+    order_and_limit,
+    read_page,
+    scope_conditions,
+)
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
@@ -16,64 +24,58 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
     """Return the batches of a page.
 
     Args:
-        place: where the page begins: the `next` of the page before; None for the first.
-        limit: how many rows at the most. A page may hold fewer, even none, and yet have a `next`.
+        place: where the page begins, the `next` of the previous page; None for the first page.
+        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
-    if filters.contradict_themselves:
-        return Page([], None)
     by_time = filters.email_key is None
-    parameters = filters.parameters() | {"rows": limit + 1}
-    if place is not None and by_time:
-        parameters |= {"place_moment": place.moment, "place_batch_id": place.id}
-    elif place is not None:
-        parameters |= {"place_id": place.id}
-    statement = _by_time(filters, place) if by_time else _of_address(filters, place)
-    rows: list[BatchRow] = []
-    for row in walk(connection, statement, parameters):
-        # The row that is one too many, or the last that was looked at, is where the next page begins.
-        if len(rows) == limit or row.place >= parameters["looked_at_max"]:
-            return Page(rows, Place(row.created_at, row.id) if by_time else _place_in_address(row))
-        rows.append(BatchRow(*row[: len(BatchRow._fields)]))
-    return Page(rows, None)
+    statement = _statement_by_time(filters, place) if by_time else _statement_of_address(filters, place)
+
+    def next_place(row: Any) -> Place:
+        return Place(row.created_at, row.id) if by_time else _place_in_address(row)
+
+    return read_page(connection, statement, filters, place, limit=limit, to_row=_row, next_place=next_place)
 
 
-def _by_time(filters: Filters, place: Place | None) -> str:
+def _row(row: Any) -> BatchRow:
+    return BatchRow(*row[: len(BatchRow._fields)])
+
+
+def _statement_by_time(filters: Filters, place: Place | None) -> str:
     """Return the statement of a page of an organization's batches.
 
-    A batch counts as one row that is looked at, or as all of its transactions when these are asked
-    about their credits, because then they may all have to be read.
+    A batch counts as one row looked at. With a filter on credits it counts as all its transactions, because all of
+    them may have to be read.
     """
-    batches = in_reach(filters, moment="created_at")
+    batches = scope_conditions(filters, moment="created_at")
     if place is not None:
-        batches.append("(created_at, id) <= (:place_moment, :place_batch_id)")
+        batches.append("(created_at, id) <= (:place_moment, :place_id)")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")
     if filters.idempotency_key is not None:
         batches.append("idempotency_key = :idempotency_key")
     if filters.debited is False:
         batches.append("debited_count < recipient_count")
-    conditions = " AND ".join([_flags(filters), *of_batches(filters)])
+    conditions = " AND ".join([_flags(filters), *batch_conditions(filters)])
     weight = "1" if filters.credit is None else "recipient_count"
     lines = [
-        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, place FROM (",
-        f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS place",
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, rows_read FROM (",
+        f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read",
         f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
-        f"      {in_order(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
-        f") looked_at WHERE place >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
+        f"      {order_and_limit(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
+        f") looked_at WHERE rows_read >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
     ]
     return "\n".join(lines)
 
 
 def _flags(filters: Filters) -> str:
-    """Return what a batch must fulfil: at least one of its transactions has all the flags asked for.
+    """Return the condition on a batch: at least one of its transactions has all the flags asked for.
 
-    The balance pays the first `debited_count` recipients of a batch. Whether they were credited only
-    their rows can tell, since held points are claimed later; the LIMIT keeps PostgreSQL from reading
-    the whole table to know it of every batch at once.
+    The balance pays the first `debited_count` recipients of a batch. Only the rows tell whether they were credited,
+    since held points are claimed later. The LIMIT keeps PostgreSQL from reading the whole table at once for this.
     """
     if filters.credit is None:
         return {None: "true", True: "debited_count > 0", False: "debited_count < recipient_count"}[filters.debited]
-    if filters.debited is False:  # What is not debited is never credited.
+    if filters.debited is False:  # An undebited transaction is never credited.
         return "debited_count < recipient_count"
     among_debited = "position < looked_at.debited_count"
     found = f"""
@@ -85,28 +87,31 @@ def _flags(filters: Filters) -> str:
     return f"(debited_count < recipient_count OR {found})"
 
 
-def _of_address(filters: Filters, place: Place | None) -> str:
-    """Return the statement of a page of the batches in which an address has a transaction.
+def _statement_of_address(filters: Filters, place: Place | None) -> str:
+    """Return the statement of a page of the batches that have a transaction of the address.
 
-    An address may come several times in a batch, if a setting allows repeats: only its first row that is
-    let through counts.
+    Where repeats are allowed, a batch may have several such rows: only the first that matches counts.
     """
-    conditions = [*is_of_address(filters, moment="created_at"), *with_flags(filters), *of_batches(filters)]
+    conditions = [
+        *address_conditions(filters, moment="created_at"),
+        *flag_conditions(filters),
+        *batch_conditions(filters),
+    ]
     if filters.idempotency_key is not None:
         conditions.append("idempotency_key = :idempotency_key")
     lines = [
-        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, place, above FROM (",
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, rows_read, above FROM (",
         f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",
         rows_of_address(filters, place),
-        f") looked_at WHERE place = :looked_at_max OR ({' AND '.join(conditions)})",
-        ") found WHERE place = :looked_at_max OR above IS DISTINCT FROM id",
+        f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
+        ") found WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id",
         f"ORDER BY {NEWEST_FIRST} LIMIT :rows",
     ]
     return "\n".join(lines)
 
 
 def _place_in_address(row: Any) -> Place:
-    """Return where to go on; below the row's batch, if that is on this page already."""
+    """Return the position of the next page: below this row's batch, if the page already shows that batch."""
     if row.above == row.id:
         return Place(None, row.id * POSITIONS - 1)
     return Place(None, row.transaction_id)

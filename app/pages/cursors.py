@@ -1,8 +1,7 @@
-"""Cursors: where the next page begins, as an opaque text that fits one list of one caller and no other.
+"""Cursors: a position in a list as an opaque text, valid for one list of one caller with the same filters.
 
-A cursor holds all that it needs, so it stays good for ever and nothing is stored for it. Its digest keeps
-it from being used with other filters by mistake. It is no secret: whoever made one up would only begin
-somewhere else in a list of their own, because the organization and the mode come from the key.
+A cursor contains all it needs, so nothing is stored for it and it never expires. Its digest only prevents mistakes:
+a forged cursor begins elsewhere in the caller's own list, since organization and mode come from the key.
 """
 
 import base64
@@ -13,26 +12,25 @@ from datetime import UTC, datetime, timedelta
 
 from app.pages.filters import Filters, Place
 
-_FORM = struct.Struct(">qq12s")  # Microseconds since 1970, an id, a digest.
+_FORMAT = struct.Struct(">qq12s")  # Microseconds since 1970, an id, a digest.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_MOMENT = -(2**63)
-_LATER_FILTERS = ("idempotency_key", "label", "status")
 
 
 def encode(kind: str, filters: Filters, place: Place) -> str:
-    """Return the cursor of a place in the list of this kind (`batches`, `transactions`) with these filters."""
+    """Return the cursor of a position in a list (`kind` is `batches` or `transactions`) with these filters."""
     moment = _NO_MOMENT if place.moment is None else (place.moment - _EPOCH) // timedelta(microseconds=1)
     digest = _digest(kind, filters, moment, place.id)
-    return _written(_FORM.pack(moment, place.id, digest))
+    return _to_text(_FORMAT.pack(moment, place.id, digest))
 
 
 def has_the_form(cursor: str) -> bool:
-    """Tell whether a text can be a cursor at all, of whatever list."""
+    """Tell whether a text can be a cursor, of any list."""
     return _unpack(cursor) is not None
 
 
 def decode(kind: str, filters: Filters, cursor: str) -> Place | None:
-    """Return the place that a cursor names; None when it is no cursor of this list with these filters."""
+    """Return the position that a cursor names; None when the cursor is not of this list with these filters."""
     fields = _unpack(cursor)
     if fields is None:
         return None
@@ -48,14 +46,14 @@ def decode(kind: str, filters: Filters, cursor: str) -> Place | None:
 def _unpack(cursor: str) -> tuple[int, int, bytes] | None:
     try:
         content = base64.b64decode(cursor.encode("ascii") + b"==", altchars=b"-_", validate=True)
-        moment, row_id, digest = _FORM.unpack(content)
+        moment, row_id, digest = _FORMAT.unpack(content)
     except (UnicodeEncodeError, binascii.Error, struct.error):
         return None
-    # Its last character has bits that mean nothing; of the texts that differ only there, one is a cursor.
-    return (moment, row_id, digest) if _written(content) == cursor else None
+    # The last character has unused bits: of the texts that differ only there, one is the cursor.
+    return (moment, row_id, digest) if _to_text(content) == cursor else None
 
 
-def _written(content: bytes) -> str:
+def _to_text(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
@@ -65,11 +63,6 @@ def _digest(kind: str, filters: Filters, moment: int, row_id: int) -> bytes:
 
 
 def _values(filters: Filters) -> list[object]:
-    """Return what the filters ask for, in one spelling: two times that are equal are equal in every zone.
-
-    A filter that came later counts only where it is asked for: so cursors made before there was one stay good.
-    """
-    asked = {name: getattr(filters, name) for name in Filters.__slots__}
-    later = [f"{name}={asked.pop(name)}" for name in _LATER_FILTERS if asked[name] is not None]
-    first = [value for name, value in asked.items() if name not in _LATER_FILTERS]
-    return [*(value.astimezone(UTC) if isinstance(value, datetime) else value for value in first), *later]
+    """Return the filters' values in one spelling: equal times are equal in every zone."""
+    values = (getattr(filters, name) for name in Filters.__slots__)
+    return [value.astimezone(UTC) if isinstance(value, datetime) else value for value in values]

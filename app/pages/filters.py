@@ -1,4 +1,4 @@
-"""What a list is asked for, where a page of it begins, and what a page is."""
+"""The filters of a list, a position in it, and a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from app.settings import INT64_MAX
 
 Row = TypeVar("Row")
 
-# A page looks at no more rows than this, however few of them the filters let through. It then ends
-# early, and the next one goes on from there: no page is slow because its rows are rare.
+# A page looks at no more rows than this, so a page of rare rows is not slow either: it ends early, and the next
+# page continues from there.
 LOOKED_AT_MAX = 5_000
 
-# A transaction's id is its batch's times this, plus its position (the SQL function `transaction_id`).
+# A transaction's id is its batch's id times this, plus its position (the SQL function `transaction_id`).
 POSITIONS = 131_072
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
-    """Whose rows, and which: None lets every row through. Both times are inclusive.
+    """The organization, the mode, and the filters; None means no filter. Both times are inclusive.
 
-    A flag asks a transaction for its value, and a batch for at least one transaction that has the
-    values of all the flags. `email_key` is the normalised form of an address.
+    A transaction matches a flag by its own value; a batch matches the flags if one of its transactions has all of
+    them. `email_key` is the normalised form of an address.
     """
 
     organization_id: int
@@ -41,7 +41,7 @@ class Filters:
 
     @property
     def credit(self) -> bool | None:
-        """What is asked of `credited` and `allocated`, which are equal in every transaction."""
+        """The value asked of `credited` and `allocated`, which are equal in every transaction."""
         return self.allocated if self.credited is None else self.credited
 
     @property
@@ -51,7 +51,7 @@ class Filters:
         return len(asked) > 1 or (self.debited is False and self.credit is True)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the values that the statements of the pages name."""
+        """Return the parameters of the pages' statements."""
         return {
             "organization_id": self.organization_id,
             "sandbox": self.sandbox,
@@ -72,15 +72,25 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in the order of a list: a time and an id, newest first. The lists of one address go by id alone."""
+    """A position in a list: a time and an id. `moment` is None in the lists of one address, which are sorted by id."""
 
     moment: datetime | None
     id: int
 
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the pages' statements; of a transaction's id also its batch and position."""
+        batch_id, position = divmod(self.id, POSITIONS)
+        return {
+            "place_moment": self.moment,
+            "place_id": self.id,
+            "place_batch_id": batch_id,
+            "place_position": position,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Some rows of a list, and where the next page begins; None at the end of the list."""
+    """Some rows of a list, and where the next page begins; `next` is None at the end of the list."""
 
     rows: Sequence[Row]
     next: Place | None

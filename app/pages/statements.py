@@ -1,39 +1,60 @@
-"""What the statements of all pages have in common: how they are run, and the columns that they hand on."""
+"""The parts of SQL that the lists share, and how a page's statement is run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, text
+from sqlalchemy import Connection, text
 
 from app.batches import BatchRow
-from app.pages.filters import Filters
+from app.pages.filters import Filters, Page, Place, Row
 
-# PostgreSQL plans from what it guesses of the tables, and where it expects few rows it gathers and sorts them
-# all. For a page that must not be left to guesses: it walks an index in order, and stops when it is full.
-_WALK = text("""
+# Where PostgreSQL expects few rows, it collects and sorts them all. A page must not depend on such guesses: with
+# these settings it reads an index in order and stops when the page is full.
+_INDEX_ORDER_ONLY = text("""
     SELECT set_config(name, 'off', true)
     FROM unnest(ARRAY['enable_bitmapscan', 'enable_seqscan', 'enable_sort', 'jit']) AS name
 """)
 
 
-def walk(connection: Connection, statement: str, parameters: Mapping[str, Any]) -> CursorResult[Any]:
-    """Run the one statement of a page, in a transaction that does nothing else."""
-    connection.execute(_WALK)
-    return connection.execute(text(statement), parameters)
+def read_page(
+    connection: Connection,
+    statement: str,
+    filters: Filters,
+    place: Place | None,
+    *,
+    limit: int,
+    to_row: Callable[[Any], Row],
+    next_place: Callable[[Any], Place],
+) -> Page[Row]:
+    """Run a page's statement, in a transaction that does nothing else, and return the page.
+
+    The statement's rows are in order, each with its number `rows_read`, counted from 1.
+    """
+    if filters.contradict_themselves:
+        return Page([], None)
+    parameters = filters.parameters() | {"rows": limit + 1} | ({} if place is None else place.parameters())
+    connection.execute(_INDEX_ORDER_ONLY)
+    rows: list[Row] = []
+    for row in connection.execute(text(statement), parameters):
+        # The next page begins at the first row too many, or at the last row that this page may look at.
+        if len(rows) == limit or row.rows_read >= parameters["looked_at_max"]:
+            return Page(rows, next_place(row))
+        rows.append(to_row(row))
+    return Page(rows, None)
 
 
-# Its last field is the time the organization was created at, which stands on no batch.
+# Without the last field, the organization's `created_at`, which is no column of a batch.
 BATCH = ", ".join(BatchRow._fields[:-1])
 ORGANIZATION_CREATED_AT = (
     "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at"
 )
 
-# What the rows of a transaction are chosen by and made of.
+# The columns that filter and fill a transaction.
 TRANSACTION = "position, email, email_key, balance, debited, credited, claimed_at, user_id"
 
 
-def in_reach(filters: Filters, *, moment: str) -> list[str]:
-    """Return the conditions on whose rows are asked for and from when; `moment` is the column of the times."""
+def scope_conditions(filters: Filters, *, moment: str) -> list[str]:
+    """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
     conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
     if filters.created_from is not None:
         conditions.append(f"{moment} >= :created_from")
@@ -42,23 +63,23 @@ def in_reach(filters: Filters, *, moment: str) -> list[str]:
     return conditions
 
 
-def in_order(filters: Filters, order: str) -> str:
-    """Return how the batches of a page are put in order, and how many there are at the most.
+def order_and_limit(filters: Filters, order: str) -> str:
+    """Return the ORDER BY and LIMIT for the batches of a page.
 
-    Where one batch is asked for there is nothing to order. PostgreSQL, told to, would walk through all to find it.
+    A single batch needs no order: with one, PostgreSQL would read through all of them to find it.
     """
     is_one = filters.batch_id is not None or filters.idempotency_key is not None
     return "LIMIT 1" if is_one else f"ORDER BY {order} LIMIT :looked_at_max"
 
 
-def of_batches(filters: Filters) -> list[str]:
-    """Return the conditions on a batch that no index finds it by: its rows are looked at one by one."""
+def batch_conditions(filters: Filters) -> list[str]:
+    """Return the conditions on a batch that no index serves: its rows are read one by one."""
     names = [name for name in ("label", "status") if getattr(filters, name) is not None]
     return [f"{name} = :{name}" for name in names]
 
 
-def with_flags(filters: Filters) -> list[str]:
-    """Return the conditions that the flags put on a transaction's row."""
+def flag_conditions(filters: Filters) -> list[str]:
+    """Return the conditions on a transaction's flags."""
     conditions = []
     if filters.debited is not None:
         conditions.append("debited = :debited")

@@ -1,13 +1,21 @@
-"""The pages of `GET /v1/transactions`: newest first by the time they were issued at, then by id."""
+"""The pages of `GET /v1/transactions`: newest first, by the time of issue, then by id."""
 
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from app.batches import BatchRow, TransactionRow
-from app.pages.addresses import NEWEST_FIRST, is_of_address, rows_of_address
+from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, in_order, in_reach, walk, with_flags
+from app.pages.statements import (
+    BATCH,
+    ORGANIZATION_CREATED_AT,
+    TRANSACTION,
+    flag_conditions,
+    order_and_limit,
+    read_page,
+    scope_conditions,
+)
 
 Row = tuple[BatchRow, TransactionRow]
 
@@ -18,32 +26,20 @@ def page(connection: Connection, filters: Filters, *, place: Place | None, limit
     """Return the transactions of a page, each with its batch.
 
     Args:
-        place: where the page begins: the `next` of the page before; None for the first.
-        limit: how many rows at the most. A page may hold fewer, even none, and yet have a `next`.
+        place: where the page begins, the `next` of the previous page; None for the first page.
+        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
-    if filters.contradict_themselves:
-        return Page([], None)
-    parameters = filters.parameters() | {"rows": limit + 1}
-    if place is not None:
-        batch_id, position = divmod(place.id, POSITIONS)
-        parameters |= {
-            "place_moment": place.moment,
-            "place_id": place.id,
-            "place_batch_id": batch_id,
-            "place_position": position,
-        }
-    rows: list[Row] = []
-    for row in walk(connection, _statement(filters, place), parameters):
-        # The row that is one too many, or the last that was looked at, is where the next page begins.
-        if len(rows) == limit or row.place == parameters["looked_at_max"]:
-            moment = None if filters.email_key is not None else row.issued_at
-            return Page(rows, Place(moment, row.transaction_id))
-        rows.append(_row(row))
-    return Page(rows, None)
+    by_time = filters.email_key is None
+    statement = _statement(filters, place)
+
+    def next_place(row: Any) -> Place:
+        return Place(row.issued_at if by_time else None, row.transaction_id)
+
+    return read_page(connection, statement, filters, place, limit=limit, to_row=_row, next_place=next_place)
 
 
 def find(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row | None:
-    """Return one transaction of an organization and mode; another's is None, like one that does not exist."""
+    """Return one transaction; None if the organization and mode have none with this id."""
     batch_id, position = divmod(transaction_id, POSITIONS)
     parameters = {"organization_id": organization_id, "sandbox": sandbox, "batch_id": batch_id, "position": position}
     row = connection.execute(_FIND, parameters).one_or_none()
@@ -56,24 +52,25 @@ def _row(row: Any) -> Row:
 
 
 def _statement(filters: Filters, place: Place | None) -> str:
-    """Return the statement of a page: a source in the list's order, the rows let through, and their users.
+    """Return the statement of a page: the source in the list's order, filtered, with users.
 
-    The source is read only as far as the page needs. Its last row is returned whatever it is: the page
-    has looked at as much as it may, and the next one begins there.
+    The source is read only as far as the page needs. Its last row is returned even if it does not match: the next
+    page begins there.
     """
     if filters.email_key is None:
         source, order, conditions = _rows_of_batches(filters, place), _NEWEST_FIRST, ["position IS NOT NULL"]
     else:
         source, order = rows_of_address(filters, place), NEWEST_FIRST
-        conditions = is_of_address(filters, moment="issued_at")
-    conditions += with_flags(filters)
+        conditions = address_conditions(filters, moment="issued_at")
+    conditions += flag_conditions(filters)
     lines = [
         _SHOWN,
         "FROM (SELECT * FROM (",
         source,
-        f") looked_at WHERE place = :looked_at_max OR ({' AND '.join(conditions)}) ORDER BY {order} LIMIT :rows) found",
+        f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
+        f"ORDER BY {order} LIMIT :rows) found",
         _USER,
-        "ORDER BY place",
+        "ORDER BY rows_read",
     ]
     return "\n".join(lines)
 
@@ -81,11 +78,10 @@ def _statement(filters: Filters, place: Place | None) -> str:
 def _rows_of_batches(filters: Filters, place: Place | None) -> str:
     """Return the statement of an organization's transactions, batch by batch, newest first, numbered from 1.
 
-    The balance pays the first `debited_count` recipients of a batch, so either value of `debited` is a
-    range of its positions. A batch that has nothing there gives one row without a position: looking at
-    it counts as well.
+    The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
+    A batch without a row in that range gives one row without a position: it counts as looked at, too.
     """
-    batches = [*in_reach(filters, moment="issued_at"), "issued_at IS NOT NULL"]
+    batches = [*scope_conditions(filters, moment="issued_at"), "issued_at IS NOT NULL"]
     rows = ["batch_id = b.id"]
     if place is not None:
         batches.append("(issued_at, id) <= (:place_moment, :place_batch_id)")
@@ -98,12 +94,12 @@ def _rows_of_batches(filters: Filters, place: Place | None) -> str:
         rows.append("position >= b.debited_count")
     elif filters.debited or filters.credit:
         rows.append("position < b.debited_count")
-    # All that is found of a batch is read before it is put in order, so no more is found than a page can need.
+    # PostgreSQL reads all rows found of a batch before it sorts them, so the limit here is what the page can need.
     at_most = ":rows" if filters.credit is None else ":looked_at_max"
     lines = [
-        f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS place",
+        f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read",
         f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
-        f"      {in_order(filters, 'issued_at DESC, id DESC')}) b",
+        f"      {order_and_limit(filters, 'issued_at DESC, id DESC')}) b",
         f"LEFT JOIN LATERAL (SELECT {TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
         f"                   ORDER BY position DESC LIMIT {at_most}) t ON true",
         f"ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max",
@@ -115,7 +111,7 @@ _SHOWN = "\n".join(
     [
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT},",
         f"transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id,",
-        "email, balance, debited, credited, claimed_at IS NOT NULL, recipient_id, first_name, last_name, place",
+        "email, balance, debited, credited, claimed_at IS NOT NULL, recipient_id, first_name, last_name, rows_read",
     ]
 )
 _USER = """
@@ -126,7 +122,7 @@ _FIND = text(
     "\n".join(
         [
             _SHOWN,
-            f"FROM (SELECT {BATCH}, {TRANSACTION}, 1 AS place FROM batches b",
+            f"FROM (SELECT {BATCH}, {TRANSACTION}, 1 AS rows_read FROM batches b",
             f"CROSS JOIN LATERAL (SELECT {TRANSACTION} FROM transactions WHERE batch_id = b.id",
             "                     AND position = :position) t",
             "WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found",

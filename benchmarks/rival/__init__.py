@@ -1,7 +1,7 @@
-"""The rival a user would write in an afternoon: Flask, Celery, the SQLAlchemy ORM, a loop, `AsyncResult.get()`.
+"""The rival, as a user would write it in an afternoon: Flask, Celery, SQLAlchemy's ORM, a loop, `AsyncResult.get()`.
 
-Kept honest: it debits under a row lock, writes one transaction per recipient, credits users, commits
-once, and runs on the same servers with the same number of processes as ours and a thread for each caller.
-Its web processes keep to no core, as none does that nobody has told to. It promises less: no idempotency
-key, no answer to a lost message, no sandbox, no check of the addresses.
+It is honest: it debits under a row lock, writes one transaction per recipient, credits users and commits once. It
+runs on the same servers with as many processes, and a thread for each caller. Its web processes are not pinned to
+cores, which is a default too. It promises less: no idempotency key, no answer to a lost message, no sandbox, no
+check of addresses.
 """

@@ -1,4 +1,4 @@
-"""The rival's own tables, and its way to PostgreSQL."""
+"""The rival's tables and its connection to PostgreSQL."""
 
 import os
 from datetime import UTC, datetime
@@ -46,6 +46,6 @@ class Transaction(Base):
 
 @lru_cache(maxsize=1)
 def engine() -> Engine:
-    """Return this process's engine, made at its first use and so after every fork."""
+    """Return this process's engine, made at first use and so after each fork."""
     url = os.environ["DATABASE_URL"].replace("postgresql://", "postgresql+psycopg://", 1)
     return create_engine(url, pool_size=10, max_overflow=0)

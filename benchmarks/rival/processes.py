@@ -1,4 +1,4 @@
-"""Running the rival on the servers of the service under test: as many processes, a thread for each of its callers."""
+"""Running the rival on the servers of the service under test."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from app.local.parts import WORKER_PROCESSES
 from benchmarks.options import NotMeasured
 from benchmarks.rival.models import Base, Organization, User, engine
 
-# As many processes as ours, kept connections as ours, and a thread for each caller there ever is here.
+# Processes and kept connections as ours; more threads than there are ever callers.
 _WEB_PROCESSES, _WEB_THREADS, _KEPT_S = 2, 64, 30
 _STARTED_IN_S = 60.0
 KEY = "rival-key"
@@ -29,7 +29,7 @@ class Rival:
 
 @contextlib.contextmanager
 def running(emails: Sequence[str]) -> Iterator[Rival]:
-    """Make its tables, an organization and these users, and run it until the block ends.
+    """Make the tables, an organization and these users; run the rival until the block ends.
 
     DATABASE_URL and REDIS_URL name the servers.
     """
@@ -46,7 +46,7 @@ def running(emails: Sequence[str]) -> Iterator[Rival]:
     gunicorn += ["--keep-alive", str(_KEPT_S), "--timeout", "600", "--log-level", "error"]
     commands = [[*celery, "--without-mingle", "--without-gossip"], gunicorn]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    nothing = subprocess.DEVNULL  # Their errors still reach the terminal.
+    nothing = subprocess.DEVNULL  # Errors still reach the terminal.
     processes = [subprocess.Popen(command, stdin=nothing, stdout=nothing, env=environment) for command in commands]
     try:
         _wait_until_it_listens(port)

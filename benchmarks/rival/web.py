@@ -1,4 +1,4 @@
-"""The rival's front end: one view, which queues the send and waits for the task's result."""
+"""The rival's front end: one view, which queues the send and waits for the result."""
 
 from typing import Any
 

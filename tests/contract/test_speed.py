@@ -12,7 +12,7 @@ from benchmarks.busy import ACCOUNTS
 from benchmarks.caller import Caller
 from benchmarks.load import Plan, answered_s, load, post_send
 from benchmarks.rival import processes
-from benchmarks.rows import find, named, over, take_turns
+from benchmarks.rows import divided, find, named, take_turns
 from benchmarks.service import running
 from tests.ports import HOST
 
@@ -36,18 +36,20 @@ def test_a_busy_organization_and_a_large_send_are_many_times_as_fast_as_the_riva
         monkeypatch.setenv("REDIS_URL", service.redis_url)
         emails = service.accounts("speed", _LARGE)
         with processes.running(emails) as rival:
-            looks = {}
+            measures = {}
             for who, port, path, key, large in (
                 ("ours", service.port, "/v1/points/send", service.sender().key, _LARGE),
                 ("rival", rival.port, "/send", processes.KEY, _LARGE_FOR_RIVAL),
             ):
                 ones = [post_send(key, [email], path=path) for email in emails[:ACCOUNTS]]
-                looks[named(who, callers=_CALLERS)] = partial(_rate, Plan(port=port, requests=ones, callers=_CALLERS))
+                measures[named(who, callers=_CALLERS)] = partial(
+                    _rate, Plan(port=port, requests=ones, callers=_CALLERS)
+                )
                 whole = post_send(key, emails[:large], path=path)
-                looks[named(who, callers=1)] = partial(_recipients_per_s, port, whole, large)
-            rows = take_turns(looks, rounds=_ROUNDS)
+                measures[named(who, callers=1)] = partial(_recipients_per_s, port, whole, large)
+            rows = take_turns(measures, rounds=_ROUNDS)
     for callers, at_least in ((_CALLERS, _RATE_AT_LEAST), (1, _RECIPIENTS_AT_LEAST)):
-        ratio = over(*(find(rows, who, "per_s", callers=callers) for who in ("ours", "rival")))
+        ratio = divided(*(find(rows, who, "per_s", callers=callers) for who in ("ours", "rival")))
         assert ratio is not None
         print(
             f"{callers} callers: {ratio.median:.1f} times the rival ({min(ratio.values):.1f} – {max(ratio.values):.1f})"

@@ -15,7 +15,7 @@ from app.connections import engine
 from app.errors import Refused
 from app.local import postgresql_data, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import moment_of_birth
+from app.local.identity import process_identity
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 
@@ -123,7 +123,7 @@ def test_a_server_that_has_died_under_points_up_is_started_by_that_unless_that_e
     datadir.create()
     server = PostgreSQL(datadir)
     server.prepare()
-    created = moment_of_birth(psutil.Process())
+    created = process_identity(psutil.Process())
     datadir.write(RUNNING_FILE, {"pid": os.getpid(), "created": created, "kept": ["postgresql"], "parts": {}})
     by_the_command: list[None] = []
     start = PostgreSQL.start_detached

@@ -44,7 +44,7 @@ class World:
     def running(self, *, checkout: Path = ROOT) -> Iterator[Service]:
         yield Service("this" if checkout == ROOT else checkout.name, self)
 
-    def look(self, service: Service, *plans: Plan, seconds: float) -> dict[str, float]:
+    def measure_calls(self, service: Service, *plans: Plan, seconds: float) -> dict[str, float]:
         assert seconds == 0.5
         requests = [plan.requests[0] for plan in plans]
         assert all(f"key of {service.name}".encode() in request or b"GET /healthz" in request for request in requests)
@@ -60,7 +60,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     imagined = World()
     monkeypatch.setattr("benchmarks.compare.running", imagined.running)
     monkeypatch.setattr("benchmarks.compare.stop_with_us", lambda: None)
-    monkeypatch.setattr("benchmarks.cpu.look", imagined.look)
+    monkeypatch.setattr("benchmarks.cpu.measure_calls", imagined.measure_calls)
     return imagined
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.rows import Row, find, joined, likely, named, over, percentile, repeated, take_turns
+from benchmarks.rows import Row, combined, divided, find, median_interval, named, percentile, repeated, take_turns
 
 
 def row(*values: float, what: str = "send", figure: str = "time_s") -> Row:
@@ -29,16 +29,16 @@ def test_a_percentile_of_few_values_is_one_of_them() -> None:
 def test_measures_take_turns_and_the_first_round_is_not_counted() -> None:
     order: list[str] = []
 
-    def look(name: str) -> Callable[[], dict[str, float]]:
+    def measurement(name: str) -> Callable[[], dict[str, float]]:
         def measure() -> dict[str, float]:
             order.append(name)
             return {"time_s": float(len(order))}
 
         return measure
 
-    looks = {named("floor"): look("floor"), named("send", recipients=1): look("send")}
+    measures = {named("floor"): measurement("floor"), named("send", recipients=1): measurement("send")}
     rests: list[int] = []
-    rows = take_turns(looks, rounds=2, rest=lambda: rests.append(len(order)))
+    rows = take_turns(measures, rounds=2, wait_idle=lambda: rests.append(len(order)))
     assert order == ["floor", "send"] * 3
     assert rests == [1, 2, 3, 4, 5, 6]
     assert rows == [
@@ -53,16 +53,16 @@ def test_a_repeated_look_gives_the_median_of_each_figure() -> None:
 
 
 def test_a_ratio_compares_what_stood_side_by_side() -> None:
-    ratio = over(row(2, 30, 8), row(1, 10, 2))
+    ratio = divided(row(2, 30, 8), row(1, 10, 2))
     assert ratio is not None
     assert list(ratio.values) == [2, 3, 4]
     assert ratio.median == 3
 
 
 def test_a_ratio_over_nothing_is_infinite_and_one_of_nothing_is_missing() -> None:
-    assert over(row(1), None) is None
-    assert joined(min, None, row(1)) is None
-    infinite = over(row(1), row(0))
+    assert divided(row(1), None) is None
+    assert combined(min, None, row(1)) is None
+    infinite = divided(row(1), row(0))
     assert infinite is not None
     assert infinite.median == math.inf
 
@@ -82,8 +82,12 @@ def test_a_row_is_found_by_all_that_names_it() -> None:
 def test_a_median_lies_between_the_innermost_values_that_leave_it_out_rarely_enough(
     count: int, least: int, greatest: int
 ) -> None:
-    assert likely(range(count, 0, -1), certainty=0.9) == (least, greatest)
+    assert median_interval(range(count, 0, -1), certainty=0.9) == (least, greatest)
 
 
 def test_more_certainty_leaves_fewer_values_out() -> None:
-    assert [likely(range(1, 21), certainty=certainty) for certainty in (0.5, 0.95, 0.99)] == [(8, 13), (6, 15), (4, 17)]
+    assert [median_interval(range(1, 21), certainty=certainty) for certainty in (0.5, 0.95, 0.99)] == [
+        (8, 13),
+        (6, 15),
+        (4, 17),
+    ]

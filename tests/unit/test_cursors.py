@@ -67,16 +67,16 @@ def test_any_other_text_is_no_cursor(text: str) -> None:
 
 @given(st.binary(min_size=28, max_size=28))
 def test_any_other_bytes_are_no_cursor(content: bytes) -> None:
-    assert cursors.decode("transactions", FILTERS, cursors._written(content)) is None
+    assert cursors.decode("transactions", FILTERS, cursors._to_text(content)) is None
 
 
 @pytest.mark.parametrize("moment", [-(2**63) + 1, 2**63 - 1, 253_402_300_800_000_000])
 def test_a_forged_time_that_no_calendar_has_is_none(moment: int) -> None:
     digest = cursors._digest("batches", FILTERS, moment, 1)
-    assert cursors.decode("batches", FILTERS, cursors._written(cursors._FORM.pack(moment, 1, digest))) is None
+    assert cursors.decode("batches", FILTERS, cursors._to_text(cursors._FORMAT.pack(moment, 1, digest))) is None
 
 
 def test_a_forged_place_that_no_row_has_is_none() -> None:
     moment = cursors._NO_MOMENT
     digest = cursors._digest("batches", FILTERS, moment, -1)
-    assert cursors.decode("batches", FILTERS, cursors._written(cursors._FORM.pack(moment, -1, digest))) is None
+    assert cursors.decode("batches", FILTERS, cursors._to_text(cursors._FORMAT.pack(moment, -1, digest))) is None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.local.interrupts import ask_gently, end_gently, undisturbed
+from app.local.interrupts import ask_gently, end_gently, interrupts_delayed
 
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -42,7 +42,7 @@ def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_in_two(interrupt
     bar = threading.Thread(target=is_over.wait)  # The kernel may give a signal to any thread.
     bar.start()
     try:
-        with pytest.raises(KeyboardInterrupt), undisturbed():  # noqa: PT012
+        with pytest.raises(KeyboardInterrupt), interrupts_delayed():  # noqa: PT012
             for _ in range(3):
                 os.kill(os.getpid(), interrupt)
                 time.sleep(0.05)  # So long that the thread has it.
@@ -56,7 +56,7 @@ def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_in_two(interrupt
 def test_what_is_ignored_stays_ignored_while_nothing_may_be_cut_in_two() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     end_gently()
-    with undisturbed():
+    with interrupts_delayed():
         os.kill(os.getpid(), signal.SIGHUP)
     os.kill(os.getpid(), signal.SIGHUP)
 

@@ -18,7 +18,7 @@ import pytest
 
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import moment_of_birth
+from app.local.identity import process_identity
 from app.local.part import Part
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
@@ -29,7 +29,7 @@ from tests.unit.parts import process_of, start
 @pytest.fixture
 def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
     """Return a supervisor in a hurry; whatever a test has started with it is gone after the test."""
-    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.002)
+    monkeypatch.setattr(module, "_CHECK_EVERY_S", 0.002)
     monkeypatch.setattr(module, "_RESTART_DELAY_S", 0.02)
     monkeypatch.setattr(module, "_RESTART_DELAY_MAX_S", 0.08)
     one = Supervisor(DataDir(tmp_path), click.echo)
@@ -74,7 +74,7 @@ def test_a_death_after_a_long_life_counts_as_the_first(
     part = parts.part(tmp_path, parts.DIES)
     supervisor.start(part)
     deaths(supervisor, part, 2)
-    monkeypatch.setattr(module, "_WELL_AFTER_S", 0.0)
+    monkeypatch.setattr(module, "_STABLE_AFTER_S", 0.0)
     supervisor.watch(until=until_true(lambda: part.deaths == 1))
     assert capsys.readouterr().out.splitlines()[-1].endswith("in 0.02 s")
 
@@ -155,7 +155,7 @@ def test_what_runs_is_noted_with_the_moment_it_was_created(supervisor: Superviso
     assert running["pid"] == os.getpid()
     assert set(running["parts"]) == {"web", "beat"}
     for known in running["parts"].values():
-        assert moment_of_birth(psutil.Process(known["pid"])) == known["created"]
+        assert process_identity(psutil.Process(known["pid"])) == known["created"]
 
 
 def test_an_interrupt_ends_the_watch_at_whatever_line_it_comes(supervisor: Supervisor) -> None:

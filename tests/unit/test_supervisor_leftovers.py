@@ -14,7 +14,7 @@ import pytest
 from app.errors import Refused
 from app.local import identity
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import moment_of_birth
+from app.local.identity import process_identity
 from app.local.part import kill_group
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
@@ -92,12 +92,12 @@ def test_leftovers_are_known_again_after_the_clock_was_set(
 def test_a_process_of_the_same_number_and_moment_after_another_start_of_the_machine_is_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = moment_of_birth(psutil.Process())
-    assert moment_of_birth(psutil.Process()) == before
+    before = process_identity(psutil.Process())
+    assert process_identity(psutil.Process()) == before
     another = tmp_path / "boot_id"
     another.write_text("another\n")
     monkeypatch.setattr(identity, "_BOOT_ID", another)
-    assert moment_of_birth(psutil.Process()) != before
+    assert process_identity(psutil.Process()) != before
 
 
 def test_a_process_that_only_has_the_number_of_a_leftover_is_left_alone(
@@ -135,7 +135,7 @@ def test_a_group_whose_first_process_is_gone_is_left_alone_because_it_may_be_any
 def test_leftovers_that_have_ended_by_themselves_are_no_error(next_one: Supervisor, tmp_path: Path) -> None:
     next_one.end_leftovers()  # Nothing was ever noted.
     with subprocess.Popen([sys.executable, "-Sc", ""]) as ended:
-        created = moment_of_birth(psutil.Process(ended.pid))
+        created = process_identity(psutil.Process(ended.pid))
     known = {"gone": {"pid": ended.pid, "created": created, "stop_signal": signal.SIGTERM}}
     DataDir(tmp_path).write(RUNNING_FILE, {"pid": 1, "parts": known})
     next_one.end_leftovers()

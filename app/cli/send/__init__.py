@@ -1,4 +1,4 @@
-"""`points send`: a person's way to issue points to the recipients of a list, from anywhere."""
+"""`points send`: issue points to the recipients of a list over HTTP."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ from app.utf8 import is_utf8
 
 
 def _text(_context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """Refuse what no body and no key can be made of. A name that was forgotten must not make another campaign."""
+    """Refuse text that is not UTF-8. A blank --again must not start another campaign by accident."""
     if text is not None and not is_utf8(text):
         raise click.BadParameter("it is not in UTF-8.")
     if text is not None and parameter.name == "again" and not text.strip():
@@ -28,7 +28,7 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 
 
 def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    """Take the blanks and line ends away that come along when a key is copied, and never repeat it."""
+    """Remove blanks and line ends that were copied along. An error never repeats the key."""
     key = text.strip()
     if not re.fullmatch(r"[!-~]+", key):
         raise click.BadParameter("a key holds letters, digits and _ only: copy it once more.")
@@ -41,9 +41,9 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
 @click.option(
     "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=_key, help="The API key to send with."
 )
-@click.option("--url", help="Where the service is [default: the one that runs from the data directory].")
+@click.option("--url", help="URL of the service [default: the one that runs from the data directory].")
 @click.option("--label", callback=_text, help="Kept on every transaction.")
-@click.option("--atomic", is_flag=True, help="Debit nobody of a batch that the balance cannot pay whole.")
+@click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
 @click.option(
     "--again",
@@ -63,19 +63,19 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
 @json_option
 @data_dir_option
 def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any) -> None:
-    """Issue points to every recipient of a list: verify, ask, send, and write what became of each line.
+    """Issue points to every recipient of a list: verify, ask, send, and write the outcome of each line.
 
-    The list is a CSV file as people have it: in UTF-8, UTF-16 or Windows-1252, with commas, semicolons
-    or tabs. The column whose heading is “e-mail” is paid; any other is named with --column. Bad lines and
-    repeated addresses are named and left out. Exit status 0 when every line was sent, also where the
-    balance paid only the first of them; 3 when lines were left out; 1 when not all was sent.
+    The list is a CSV file in UTF-8, UTF-16 or Windows-1252, with commas, semicolons or tabs. The column
+    whose heading is “e-mail” is paid; --column names another. Bad lines and repeated addresses are listed
+    and left out. Exit status: 0 when every line was sent, even if the balance could not pay them all;
+    3 when lines were left out; 1 when not all was sent.
 
-    Giving the command again never pays twice, and carries on what was interrupted: each batch goes
-    under an idempotency key made from the addresses, the amount, the label and the batch's number.
-    Keep the result file beside the list, and leave it as it is: it stops a list that was changed, or sent
-    more than 30 days ago, from paying again.
+    The same command again never pays twice: it continues an interrupted run. Each batch has an idempotency
+    key, made of the addresses, the amount, the label and the batch's number. Keep the result file beside
+    the list, and do not change it: it prevents a second payment when the list has changed, or was sent
+    more than 30 days ago.
     """
-    end_gently()  # The scheduler of a machine stops it as gently as a person does.
+    end_gently()
     chosen = Choices(as_json=as_json, url=url or _running(DataDir(data_dir)), key=key, **choices)
     with ExitStack() as stack:
         try:
@@ -89,10 +89,10 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
 
 
 def _running(datadir: DataDir) -> str:
-    """Return the address that `points up` has noted in the data directory.
+    """Return the URL that `points up` has noted in the data directory.
 
     Raises:
-        Refused: nothing runs from there.
+        Refused: no service runs from there.
     """
     url = datadir.read(RUNNING_FILE).get("web_url")
     if url is None:

@@ -1,4 +1,4 @@
-"""What an earlier run of a list has written down, so that the next one pays nobody twice."""
+"""Checks the results of earlier runs of a list, so that nobody is paid twice."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,18 +7,18 @@ from app.cli.send.result_rows import address_of, text_of, word
 from app.cli.send.run import Run
 from app.errors import Refused
 
-# The service keeps an idempotency key for 30 days at least. After that it no longer knows what it has paid.
+# The service keeps an idempotency key for 30 days at least; after that it may pay again.
 _REMEMBERED = timedelta(days=30)
 
 
 def require_no_second_payment(run: Run) -> None:
-    """Stop a run that would pay somebody twice without the service being able to notice; note whom it has sent to.
+    """Refuse a run that would pay a recipient twice unnoticed by the service; count the recipients sent before.
 
-    Of another campaign with this amount and label everybody counts, also whom the balance did not pay then: they may
-    have been paid since, from the list of those. A deliberate repetition is like others of its name only.
+    Another campaign with this amount and label counts whole, also the recipients that its balance did not pay: they
+    may have been paid since, from the list of unpaid. With --again, only campaigns of the same name count.
 
     Raises:
-        Refused: the list was changed since it was sent, or sent too long ago; or the result cannot be relied on.
+        Refused: the list has changed since it was sent, or was sent too long ago; or the result file is unreliable.
     """
     payer = (str(run.organization["id"]), word(run.choices.sandbox))
     payment, again = (*payer, str(run.amount), text_of(run.choices.label or "")), run.choices.again
@@ -26,7 +26,7 @@ def require_no_second_payment(run: Run) -> None:
     for row in run.results.rows():
         if (row["organization_id"], row["sandbox"], row["amount"], row["label"]) != payment:
             continue
-        if run.is_ours(row["idempotency_key"]):
+        if run.is_of_this_campaign(row["idempotency_key"]):
             run.before, sent_at = run.before + 1, min(sent_at, row["created_at"])
         elif again is None or row["again"] == text_of(again):
             others += run.recipients.holds(parse(address_of(row)).key)
@@ -35,7 +35,7 @@ def require_no_second_payment(run: Run) -> None:
             raise Refused(
                 f"A run of {request.announced_at[:10]} with a key of organization {request.organization_id}"
                 f"{' for the sandbox' if request.sandbox else ''} was cut off. Give it again with that key, within 30"
-                f" days; else look up what became of it, then remove {run.results.path_of(request).name}."
+                f"days. If you cannot, find out what became of it, then remove {run.results.path_of(request).name}."
             )
     way_out = f"name a new campaign with {'' if again is None else 'another '}--again NAME"
     if _is_old(sent_at):

@@ -1,4 +1,4 @@
-"""Calls that are made at the same time, while their answers come in order."""
+"""Concurrent calls whose outcomes come in order."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,9 +11,9 @@ R = TypeVar("R")
 
 
 def in_order(calls: Iterable[tuple[T, Callable[[], R]]], *, at_most: int) -> Iterator[tuple[T, Future[R]]]:
-    """Yield what each call is for with its outcome, in order, while up to `at_most` are under way.
+    """Yield each call's item and outcome, in order, while up to `at_most` calls run at the same time.
 
-    Each has a thread that nothing waits for when the process ends: an answer may never come.
+    The threads are daemons: an answer that never comes must not keep the process alive.
     """
     running: deque[tuple[T, Future[R]]] = deque()
     for item, call in calls:
@@ -28,5 +28,5 @@ def in_order(calls: Iterable[tuple[T, Callable[[], R]]], *, at_most: int) -> Ite
 def _make(call: Callable[[], R], outcome: Future[R]) -> None:
     try:
         outcome.set_result(call())
-    except Exception as error:  # noqa: BLE001  # It is raised where the outcome is waited for.
+    except Exception as error:  # noqa: BLE001  # Raised by `Future.result`.
         outcome.set_exception(error)

@@ -1,4 +1,4 @@
-"""What comes before the first part is sent: read the list, verify all of it, ask the person."""
+"""The steps before the first part is sent: read the list, verify all of it, ask the person."""
 
 import fcntl
 import sys
@@ -21,7 +21,7 @@ from app.cli.send.service import FaultyBody, Service
 from app.errors import Refused
 from app.lists import ListFile
 
-_AT_ONCE = 2
+_CONCURRENT_CALLS = 2
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
     """Read the list and have the service verify all of it; nothing is sent.
 
     Raises:
-        PointsError: there is nothing to send, or it cannot be sent.
+        PointsError: the list has nothing to send, or cannot be sent.
     """
     if choices.result_path.resolve() == choices.file.resolve():
         raise Refused("The result would replace the file itself: choose another --result FILE.")
@@ -55,21 +55,21 @@ def prepared(choices: Choices) -> Iterator[Run]:
 
 
 def _verify(run: Run, parts: Iterator[Part]) -> None:
-    """Verify every part while the next is read, and learn how many recipients the service takes in one.
+    """Verify every part while the next is read; find out how many recipients the service accepts in one send.
 
     Raises:
         PointsError: the organization may not issue, or the service refuses a recipient.
     """
     calls = ((part, partial(run.service.verify, run.body(part))) for part in parts)
     try:
-        for part, outcome in in_order(calls, at_most=_AT_ONCE):
+        for part, outcome in in_order(calls, at_most=_CONCURRENT_CALLS):
             _require_verified(part, outcome)
     except FaultyBody as error:
         smaller = error.limit if error.limit and error.limit < run.size else run.size // 2
         if not error.is_too_long or smaller == 0:
             raise
         run.size = smaller
-        deque(parts, maxlen=0)  # The rest is only read.
+        deque(parts, maxlen=0)  # Read the rest of the list.
         _verify(run, run.recipients.parts(smaller))
 
 
@@ -88,10 +88,10 @@ def _require_verified(part: Part, outcome: Future[Mapping[str, Any]]) -> None:
 
 
 def ask(run: Run) -> None:
-    """Show what would be sent and ask whether to.
+    """Show the plan and ask whether to send.
 
     Raises:
-        Refused: nobody has agreed, or the whole cannot be paid although that was asked for.
+        Refused: the answer was no or did not come, or --atomic is given and the balance cannot pay the whole.
     """
     if not (run.choices.yes and run.choices.as_json):
         words.plan(run)
@@ -99,37 +99,37 @@ def ask(run: Run) -> None:
         raise Refused(
             "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."
         )
-    if not (run.choices.yes or _agrees(err=run.choices.as_json)):
+    if not (run.choices.yes or _confirms(err=run.choices.as_json)):
         raise Refused("Nothing was sent.")
 
 
-def _agrees(*, err: bool) -> bool:
-    """Ask a person, or whatever answers on standard input."""
-    if sys.stdin is not None:  # It is None where its descriptor was closed.
+def _confirms(*, err: bool) -> bool:
+    """Ask on the terminal, or read the answer from standard input."""
+    if sys.stdin is not None:  # None if it was closed.
         click.echo(err=err)
         try:
             return click.confirm("Send?", err=err)
         except click.Abort:
-            click.echo(err=err)  # The question's line has no end yet.
+            click.echo(err=err)  # End the question's line.
             if sys.stdin.isatty():  # Ctrl-C or Ctrl-D.
                 return False
     raise Refused("Nothing was sent: there was no answer. Use --yes to send without being asked.")
 
 
 def _amount(choices: Choices, file: ListFile) -> int:
-    """Return the points for each recipient, which a column of the list cannot give yet."""
+    """Return the points for each recipient. A column of amounts cannot be sent yet."""
     if choices.amount is not None:
         return choices.amount
     if found := file.places(AMOUNT):
         raise click.UsageError(
-            f"{file.name} has the column {file.title(found[0])}, but amounts of their own cannot be sent yet: give one"
+            f"{file.name} has the column {file.title(found[0])}, but amounts for each line cannot be sent yet: give one"
             " amount for all lines with --amount."
         )
     raise click.UsageError("Missing option '--amount'.")
 
 
 def _lock(raw: BinaryIO, choices: Choices) -> None:
-    """Keep other runs of the same list away until this one has ended."""
+    """Prevent another run of the same list until this one ends."""
     try:
         fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The recipients of a list: its good addresses in parts, and the lines that are left out."""
+"""The recipients of a list: the good addresses in parts, and the bad lines that are left out."""
 
 import hashlib
 import tempfile
@@ -14,7 +14,7 @@ from app.addresses import Address
 from app.errors import InvalidAddress
 from app.lists import ListFile, address_in
 
-# A list of those whom the balance did not pay has this column, so that it is another campaign than the first.
+# The column in a list of unpaid recipients that makes it another campaign than the first.
 UNPAID_BATCH = "unpaid_batch_id"
 
 
@@ -28,7 +28,7 @@ class BadLine(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What goes in one batch: its recipients, the line of each, and the bad lines that stand among them."""
+    """The recipients of one batch, the line of each, and the bad lines between them."""
 
     number: int
     lines: list[int]
@@ -37,10 +37,10 @@ class Part:
 
 
 class Recipients:
-    """What one pass over a list has found.
+    """The result of one pass over a list.
 
-    The good addresses lie in a temporary file without a name, so that later passes see just what this one saw. In
-    memory is only what finds repeats: for each address 16 bytes and its line.
+    The good addresses are in an unnamed temporary file, so that later passes see exactly the same. Only the data that
+    finds repeats is in memory: 16 bytes and a line number for each address.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Recipients:
         return len(self._lines)
 
     def read(self, file: ListFile, column: int, size: int, advance_to: Callable[[int], None]) -> Iterator[Part]:
-        """Read a list from start to end; `column` (from 0) holds the addresses. Yield each part once it is read."""
+        """Read the list; `column` (from 0) has the addresses. Yield each part of `size` recipients once it is read."""
         unpaid = file.places([UNPAID_BATCH])
         emails: list[str] = []
         for row in file.rows(column):
@@ -95,14 +95,14 @@ class Recipients:
         self.last.append(address.text)
 
     def holds(self, key: str) -> bool:
-        """Tell whether an address (in the form that equal ones share) is among the recipients."""
+        """Tell whether an address (its normalised form) is among the recipients."""
         return _digest(key.encode()) in self._line_of
 
     def campaign(self, *, amount: int, label: str | None, again: str | None) -> str:
-        """Return the name that two runs share when the second must not pay again: 64 hexadecimal digits.
+        """Return the campaign's id, 64 hexadecimal digits: a second run with the same id pays nobody again.
 
-        It is made of the addresses in order, and of what tells two payments to the same people apart. Whether a batch
-        is atomic is not in it: changing that must not make a new campaign of one that was paid.
+        It covers the addresses in order, amount, label and --again. It leaves out `atomic`: changing that must not make
+        a paid list a new campaign.
         """
         digest = hashlib.sha256(self._fingerprint.digest())
         for name, value in {b"amount": amount, b"label": label, b"again": again}.items():
@@ -111,7 +111,7 @@ class Recipients:
         return digest.hexdigest()
 
     def parts(self, size: int) -> Iterator[Part]:
-        """Yield all recipients in order, `size` to a part and the rest in the last."""
+        """Yield all recipients in order, `size` to a part; the last part has the rest."""
         self._spool.seek(0)
         bad_before = 0
         for number, start in enumerate(range(0, self.count, size), 1):

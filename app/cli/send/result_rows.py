@@ -1,4 +1,4 @@
-"""The rows of a result: what is about to be sent, and what became of each line of it."""
+"""The requests of a run, and the rows of the result file: the outcome of each line."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ COLUMNS = (
     *("label", "sandbox", "organization_id", "created_at", "idempotency_key", "again", "check"),
 )
 TOO_LOW = "the balance was too low"
-# By debited and credited: these two and held, and the reason.
+# By (debited, credited): the columns debited, credited and held, and the reason.
 _FLAGS = {(True, True): ("yes,yes,no", ""), (True, False): ("yes,no,yes", ""), (False, False): ("no,no,no", TOO_LOW)}
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One batch that is about to be sent: its key and body, and the lines of the list that it answers for."""
+    """One batch to send: its key and body, and the lines of the list that it covers."""
 
     key: str
     body: Mapping[str, Any]
@@ -35,11 +35,11 @@ class Request:
 
     @property
     def identity(self) -> str:
-        """What tells it from every other: a key is good for one organization and mode."""
+        """The request's unique name: an idempotency key is unique in an organization and mode."""
         return f"{self.organization_id} {word(self.sandbox)} {self.key}"
 
     def rows(self, issued: Issued) -> list[str]:
-        """Return what became of its lines in the order of the list, each in one line, without the last column."""
+        """Return the outcome of each line, in the order of the list, without the last column (the check)."""
         label, again = _cell(self.body.get("label") or ""), _cell(self.again or "")
         payer = f"{label},{word(self.sandbox)},{self.organization_id}"
         rows: list[tuple[int, str]] = []
@@ -55,17 +55,17 @@ class Request:
 
 
 def identity_of(row: Mapping[str, str]) -> str:
-    """Return the identity of the request that a row tells of."""
+    """Return the identity of the request that a row belongs to."""
     return f"{row['organization_id']} {row['sandbox']} {row['idempotency_key']}"
 
 
 def address_of(row: Mapping[str, str]) -> str:
-    """Return the address of a row; none begins with the apostrophe that `text_of` may have put in front."""
+    """Return the address of a row without the apostrophe of `text_of`; no address begins with one."""
     return row["email"].removeprefix("'")
 
 
 def text_of(text: str) -> str:
-    """Return a text as it stands in a result: in one line, and no formula of a spreadsheet."""
+    """Return a text as the result file has it: on one line, and never a spreadsheet's formula."""
     return for_spreadsheet(_CONTROL.sub(" ", text))
 
 

@@ -1,7 +1,7 @@
-"""`FILE.result.csv`: what became of each line, written part by part and never changed; and what is about to be sent.
+"""The result file, `FILE.result.csv`: the outcome of each line, appended part by part, never changed.
 
-Every row ends with a check of its part and all before it: what another program has saved is known by that. What is
-about to be sent stands in a file beside it, from before the request until its rows are written.
+Each row ends with a check of its part and all parts before; it shows when another program has saved the file.
+Each request is also noted in a file of its own beside it, from before it is sent until its rows are written.
 """
 
 import csv
@@ -25,21 +25,21 @@ _SENDING = ".sending-"
 
 
 class ResultFile:
-    """The result beside a list; `unanswered` are the requests whose rows it lacks, oldest first."""
+    """The result file of a list; `unanswered` are the requests without rows, oldest first."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.unanswered: list[Request] = []
         self._answered: dict[str, str] = {}  # The batch of each request that has rows.
-        # Where the rows end that are ours to the letter, and the check of the last.
+        # Where the rows with a right check end, and the last check.
         self._end = 0
         self._check = ""
 
     def rows(self) -> Iterator[Mapping[str, str]]:
-        """Yield all rows that tell of a recipient, addresses and texts as `text_of` writes them.
+        """Yield all rows of recipients, with texts as `text_of` writes them.
 
         Raises:
-            Refused: the file is not what was written.
+            Refused: the file was changed by another program.
         """
         self._end, self._check, self._answered, checks = 0, "", {}, {""}
         for part in self._parts() if self.path.exists() else ():
@@ -49,12 +49,12 @@ class ResultFile:
                     self._answered[identity_of(row)] = row["batch_id"]
                     yield row
         self._find_unanswered(checks)
-        # A run that was killed may have begun to write: `write` looks at what.
+        # Only a killed run may leave an incomplete part at the end; `write` checks and completes it.
         if self.path.exists() and not self.unanswered and self.path.stat().st_size != (self._end or -1):
-            raise self._not_ours()
+            raise self._changed_by_others()
 
     def announce(self, request: Request) -> None:
-        """Have on the disk what is about to be sent."""
+        """Write a request to the disk before it is sent."""
         path = self.path_of(request)
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
@@ -65,15 +65,15 @@ class ResultFile:
         self.unanswered.append(request)
 
     def withdraw(self, request: Request) -> None:
-        """Forget what was announced: it was refused, or its rows are written."""
+        """Remove an announced request: it was refused, or its rows are written."""
         self.path_of(request).unlink(missing_ok=True)
         self.unanswered = [other for other in self.unanswered if other.identity != request.identity]
 
     def write(self, request: Request, issued: Issued) -> None:
-        """Append what became of a request, out to the disk, unless it is there.
+        """Append the rows of a request and flush them to the disk, unless they are there.
 
         Raises:
-            Refused: something else stands where its rows belong.
+            Refused: the file has other data in the place of these rows.
         """
         if self._answered.get(request.identity) != str(issued.batch_id):
             lines = request.rows(issued)
@@ -85,9 +85,9 @@ class ResultFile:
         self.withdraw(request)
 
     def write_unpaid(self, campaign: str) -> Path:
-        """Write the recipients of a campaign that the balance did not pay into a list that can be sent later.
+        """Write the campaign's unpaid recipients into a list that can be sent later.
 
-        Its column of batches makes another campaign of it: under the keys of this one they stay unpaid.
+        The list's column of batch ids makes it another campaign: under this one's keys they would stay unpaid.
         """
         stem = re.sub(r"(\.result)?\.csv$", "", self.path.name)
         again = re.fullmatch(r"(.*)\.undebited(?:-([0-9]+))?", stem)
@@ -103,7 +103,7 @@ class ResultFile:
         return target
 
     def _parts(self) -> Iterator[list[bytes]]:
-        """Yield the lines of each part whose check is right, up to the first whose is not."""
+        """Yield the lines of each part, up to the first part with a wrong check."""
         with self.path.open("rb") as file:
             if file.readline() != _HEADING:
                 return
@@ -118,13 +118,13 @@ class ResultFile:
                 yield part
 
     def _find_unanswered(self, checks: Collection[str]) -> None:
-        """Read the requests whose rows are missing; `after` is the check that was the last when one was announced."""
+        """Read the requests without rows; `after` is the last check at the time of the announcement."""
         self.unanswered = []
         for path in self.path.parent.glob(f"*{_SENDING}*"):
             if re.fullmatch(rf"{re.escape(self.path.name + _SENDING)}[0-9a-f]+", path.name):
                 document = orjson.loads(path.read_bytes())
                 if document.pop("after") not in checks:
-                    raise self._not_ours()
+                    raise self._changed_by_others()
                 request = Request(**document | {"bad": [BadLine(*bad) for bad in document["bad"]]})
                 self.unanswered.append(request)
                 if request.identity in self._answered:
@@ -135,7 +135,7 @@ class ResultFile:
         with self.path.open("r+b" if self.path.exists() else "x+b") as file:
             file.seek(self._end)
             if not rows.startswith(begun := file.read(len(rows) + 1)):
-                raise self._not_ours()
+                raise self._changed_by_others()
             file.write(rows[len(begun) :])
             _sync(file)
         if not self._end:
@@ -146,7 +146,7 @@ class ResultFile:
         name = hashlib.sha256(request.identity.encode()).hexdigest()[:16]
         return self.path.with_name(f"{self.path.name}{_SENDING}{name}")
 
-    def _not_ours(self) -> Refused:
+    def _changed_by_others(self) -> Refused:
         return Refused(
             f"{self.path} is not as `points send` has written it, so it cannot tell who was paid: another program may"
             " have saved it. Restore it; or, if nobody in the list was paid before, move it away."
@@ -163,7 +163,7 @@ def _sync(file: IO[Any]) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    """Have on the disk that a file is there."""
+    """Flush a folder, so that a new file's name is on the disk."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,4 +1,4 @@
-"""What a run of `points send` stands on: what was asked for, what the list holds, and how far it has come."""
+"""The state of one run of `points send`: the options, the list, and the progress."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from app.keys import DEVELOPMENT_PREFIX
 from app.lists import ListFile
 
 AMOUNT = ("amount", "points")
-# The limit that the service has unless it says otherwise, in its answer to a verify.
+# The service's default limit; its answer to a verify tells another limit.
 _RECIPIENTS_MAX = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What the person has asked for; see the options of the command."""
+    """The options of the command."""
 
     file: Path
     amount: int | None
@@ -47,23 +47,27 @@ class Choices:
 
 
 class Run:
-    """What a run stands on once its list is read, and how far it has come."""
+    """The state of a run whose list is open."""
 
     def __init__(
         self, choices: Choices, file: ListFile, amount: int, recipients: Recipients, column: int, service: Service
     ) -> None:
-        """Ask the service whose key it is."""
+        """Start a run; ask the service for the key's organization.
+
+        Raises:
+            PointsError: the service refuses the key, or cannot be reached.
+        """
         self.choices, self.list, self.amount, self.recipients = choices, file, amount, recipients
         self.column, self.service = column, service
         self.organization: Mapping[str, Any] = service.organization()
         self.campaign = ""  # Known once the list is read.
         self.results = ResultFile(choices.result_path)
         self.size = _RECIPIENTS_MAX
-        # What the parts came to; `points` are those debited, `replayed` the batches that were issued before.
+        # The sums of all parts: `points` counts debited points, `replayed` batches that were issued before.
         self.totals = Counter[str]()
         self.balance: int = self.organization["balance"]
         self.stopped: str | None = None
-        self.undebited: Path | None = None  # The list of those whom the balance did not pay.
+        self.undebited: Path | None = None  # The list of unpaid recipients.
         self.before = 0  # How many recipients earlier runs have sent to.
 
     @property
@@ -72,16 +76,16 @@ class Run:
 
     @property
     def unanswered(self) -> int:
-        """How many recipients may be paid or not: no answer has told."""
+        """The number of recipients whose outcome is unknown, because no answer came."""
         return sum(len(request.body["recipients"]) for request in self.results.unanswered)
 
     def body(self, part: Part) -> dict[str, Any]:
-        """Return the body that a part is verified and sent with."""
+        """Return the body to verify and send a part with."""
         body = {"recipients": part.emails, "amount": self.amount, "atomic": self.choices.atomic}
         return body if self.choices.label is None else {**body, "label": self.choices.label}
 
     def request(self, part: Part) -> Request:
-        """Make the request that sends a part: the one place where its key is made."""
+        """Make the request of a part. Only this function makes its key."""
         return Request(
             key=f"points-send-{self.campaign}-{part.number}",
             body=self.body(part),
@@ -94,7 +98,7 @@ class Run:
         )
 
     def add(self, issued: Issued) -> None:
-        """Add what became of a part."""
+        """Add the outcome of a part to the sums."""
         debited = [transaction for transaction in issued.transactions if transaction.debited]
         self.balance = issued.current_balance
         self.totals.update(
@@ -106,6 +110,6 @@ class Run:
             points=sum(transaction.amount for transaction in debited),
         )
 
-    def is_ours(self, key: str) -> bool:
-        """Tell whether an idempotency key is of this very campaign."""
+    def is_of_this_campaign(self, key: str) -> bool:
+        """Tell whether an idempotency key belongs to this campaign."""
         return f"-{self.campaign}-" in key

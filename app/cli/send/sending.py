@@ -1,4 +1,4 @@
-"""Sending a list part by part: each on the disk before it goes, and its result before the next but one."""
+"""Sending a list part by part: each request is on the disk before it is sent, and its rows soon after the answer."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,17 +13,17 @@ from app.cli.send.result_rows import Request
 from app.cli.send.run import Run
 from app.cli.send.service import Issued, NoAnswer
 from app.errors import PointsError
-from app.local.interrupts import undisturbed
+from app.local.interrupts import interrupts_delayed
 
-_AT_ONCE = 2
+_CONCURRENT_CALLS = 2
 _CARRY_ON = "give the same command again to carry on: nothing is paid twice."
 
 
 def send(run: Run) -> None:
-    """Send the parts in order; whatever ends it, the result file says how far it came."""
+    """Send the parts in order. However it ends, the result file tells how far it came."""
     try:
         if run.results.unanswered:
-            _ask_what_became(run)
+            _resend_unanswered(run)
             require_no_second_payment(run)
             run.totals.clear()
         _send_parts(run)
@@ -33,22 +33,22 @@ def send(run: Run) -> None:
         if run.results.unanswered:
             click.echo("Stopping once it is known what became of the last batches; Ctrl-C stops at once.", err=True)
             with suppress(KeyboardInterrupt, PointsError, OSError):
-                _ask_what_became(run)
+                _resend_unanswered(run)
         if run.totals["sent"] < run.recipients.count:
             run.stopped = f"Interrupted: {_CARRY_ON}"
     except NoAnswer as error:
         run.stopped = f"{error.sentence} Later, {_CARRY_ON}"
     except PointsError as error:
         run.stopped = error.sentence
-        with suppress(PointsError, OSError):  # Another part may have been under way beside the one that was refused.
-            _ask_what_became(run)
+        with suppress(PointsError, OSError):  # Another part may have been on its way.
+            _resend_unanswered(run)
     except OSError as error:
         run.stopped = f"{run.results.path} cannot be written: {error.strerror}. Make room, and {_CARRY_ON}"
 
 
 def _send_parts(run: Run) -> None:
-    # One after the other where the balance does not pay them all: the first lines come first.
-    at_most = _AT_ONCE if run.cost <= run.organization["balance"] else 1
+    # One at a time if the balance cannot pay them all: the first lines come first.
+    at_most = _CONCURRENT_CALLS if run.cost <= run.organization["balance"] else 1
     with progress_bar("Sending", total=run.recipients.count) as advance_to:
         for request, outcome in in_order(_announced(run), at_most=at_most):
             try:
@@ -63,21 +63,21 @@ def _send_parts(run: Run) -> None:
 
 
 def _announced(run: Run) -> Iterator[tuple[Request, Callable[[], Issued]]]:
-    """Yield what sends each part, once it stands on the disk that it will be sent."""
+    """Yield each part's request and call; the request is announced on the disk first."""
     for request in map(run.request, run.recipients.parts(run.size)):
-        with undisturbed():
+        with interrupts_delayed():
             run.results.announce(request)
         yield request, partial(run.service.send, request.body, request.key)
 
 
-def _ask_what_became(run: Run) -> None:
-    """Send the requests that were not answered once more, under their keys."""
+def _resend_unanswered(run: Run) -> None:
+    """Send the unanswered requests again, under their keys."""
     for request in list(run.results.unanswered):
         _write(run, request, run.service.send(request.body, request.key))
 
 
 def _write(run: Run, request: Request, issued: Issued) -> None:
-    with undisturbed():
+    with interrupts_delayed():
         run.results.write(request, issued)
-        if run.is_ours(request.key):
+        if run.is_of_this_campaign(request.key):
             run.add(issued)

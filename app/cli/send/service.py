@@ -1,4 +1,4 @@
-"""The service as a caller meets it over HTTP: patient with what passes, plain about what does not."""
+"""The HTTP client of `points send`: it retries passing faults, and turns the others into sentences."""
 
 import re
 import time
@@ -13,23 +13,23 @@ import orjson
 
 from app.errors import PointsError, Refused
 
-# What passes: a batch is queued, a gateway or the service is busy. A 500 too: the idempotency key makes it safe.
-_PASSING = frozenset((202, 429, 500, 502, 503, 504))
-# What says of this try that it was not accepted; and of every try under the key, because the key is looked up first.
-_SAY_NO = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 413, 415, 422, 429))
-_SAY_NEVER = frozenset((403, 422))
-_WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
+# Statuses worth a retry: the batch is queued, or something is busy. A 500 too: the idempotency key makes that safe.
+_TEMPORARY = frozenset((202, 429, 500, 502, 503, 504))
+# The first: this try was not accepted. The second: no try with this key was, since the key is looked up first.
+_NOT_ACCEPTED = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 413, 415, 422, 429))
+_NEVER_ACCEPTED = frozenset((403, 422))
+_RETRY_WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 class NoAnswer(PointsError):
-    """The service was away, busy or unclear for too long. A send may have been accepted all the same."""
+    """No clear answer came in time. A send may have been accepted all the same."""
 
 
 class FaultyBody(Refused):
-    """The service refuses a body that looked right here; `places` are the recipients at fault, by their place.
+    """The service found faults in a body; `places` maps a faulty recipient's index to its sentence.
 
-    `is_too_long` tells that it takes fewer recipients, at most `limit` if it said so.
+    `is_too_long`: it has too many recipients; `limit` is how many are allowed, if known.
     """
 
     def __init__(self, status: int, errors: Mapping[str, Sequence[str]]) -> None:
@@ -41,7 +41,7 @@ class FaultyBody(Refused):
 
 
 class Transaction(NamedTuple):
-    """What became of one recipient; a fraction of what an answer says of it."""
+    """The outcome of one recipient: the fields of the answer that the result file needs."""
 
     id: int
     amount: int
@@ -52,7 +52,7 @@ class Transaction(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Issued:
-    """An issued batch, `replayed` if it was before this call; `transactions` in the order of the recipients."""
+    """An issued batch, its transactions in the order of the recipients; `replayed` if an earlier call issued it."""
 
     batch_id: int
     transactions: Sequence[Transaction]
@@ -61,7 +61,7 @@ class Issued:
 
 
 class Service:
-    """Calls with one key, from several threads if need be. `say` is told, in a sentence, why a call waits."""
+    """Calls to the service with one key; thread-safe. `say` gets a sentence that tells why a call waits."""
 
     def __init__(self, url: str, key: str, *, patience_s: float, say: Callable[[str], object]) -> None:
         self._url = url.rstrip("/")
@@ -70,13 +70,13 @@ class Service:
         self._was_reached = False
         headers = {"Authorization": f"Bearer {key}", "Accept": "application/json", "User-Agent": "points-send"}
         try:
-            # A proxy that the environment names is for the world outside, and not for this machine.
-            is_outside = urlsplit(self._url).hostname not in _THIS_MACHINE
+            # No proxy of the environment for a service on this machine.
+            is_outside = urlsplit(self._url).hostname not in _LOCAL_HOSTS
             timeout = httpx.Timeout(60.0, connect=10.0)
             self._client = httpx.Client(base_url=self._url, headers=headers, timeout=timeout, trust_env=is_outside)
-        except (ImportError, httpx.InvalidURL, ValueError):  # The first for a SOCKS proxy.
+        except (ImportError, httpx.InvalidURL, ValueError):  # ImportError: a SOCKS proxy.
             raise Refused(
-                "The URL cannot be read, or that of a proxy that the environment names: it must not be a SOCKS proxy."
+                "The URL is not valid, or that of a proxy in the environment is not (a SOCKS proxy cannot be used)."
             ) from None
         if self._client.base_url.scheme not in ("http", "https") or not self._client.base_url.host:
             raise Refused(f"The URL {self._url} must begin with http:// or https:// and name a host.")
@@ -87,21 +87,21 @@ class Service:
         self._client.close()
 
     def organization(self) -> Mapping[str, Any]:
-        """Return the organization that the key belongs to, with the balance of the key's mode."""
+        """Return the key's organization, with the balance of the key's mode."""
         data: Mapping[str, Any] = self._call("GET", "/v1/organization")[0]["data"]
         return data
 
     def verify(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return `data` and `additional_data` of the verify result in one."""
+        """Return `data` and `additional_data` of the verify result, merged."""
         document, _ = self._call("POST", "/v1/points/verify", body)
         return {**document["data"], **document["additional_data"]}
 
     def send(self, body: Mapping[str, Any], idempotency_key: str) -> Issued:
-        """Issue a batch, or find the one that the key names, and wait until it is committed.
+        """Issue a batch, or find the batch of an earlier call with this key; wait until it is committed.
 
         Raises:
-            NoAnswer: it may have been accepted.
-            PointsError: it was not.
+            NoAnswer: the batch may have been accepted.
+            PointsError: the batch was not accepted.
         """
         document, replayed = self._call("POST", "/v1/points/send", body, idempotency_key)
         found = document["data"]["transactions"]
@@ -118,11 +118,11 @@ class Service:
     def _call(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, key: str | None = None
     ) -> tuple[Mapping[str, Any], bool]:
-        """Return the envelope of a success, and whether it is that of a call before this one.
+        """Return the envelope of a success, and whether it replays an earlier call.
 
         Raises:
-            NoAnswer: nothing but what passes for too long; or no answer that tells of a send that may be accepted.
-            PointsError: it was refused.
+            NoAnswer: only passing faults until the time ran out; or no clear answer to a send that may be accepted.
+            PointsError: the call was refused.
         """
         headers = {"Content-Type": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
         content = None if body is None else orjson.dumps(body)
@@ -132,32 +132,32 @@ class Service:
                 response = self._client.request(method, path, content=content, headers=headers)
             except httpx.DecodingError:
                 raise NoAnswer(self._no_service(None).sentence) from None
-            except (httpx.TransportError, UnicodeError) as error:  # The second where a host has no name of the DNS.
+            except (httpx.TransportError, UnicodeError) as error:  # UnicodeError: an impossible host name.
                 if not self._was_reached:
                     raise Refused(f"{self._url} cannot be reached: {error}. Is the --url right?") from None
                 trouble, wait_s, is_unsure = "The service cannot be reached", None, True
             else:
                 self._was_reached, status = True, response.status_code
-                if status not in _PASSING:
+                if status not in _TEMPORARY:
                     break
                 trouble = "The batch is queued" if status == 202 else f"The service answers {status}"
-                wait_s, is_unsure = _retry_after_s(response), is_unsure or status not in _SAY_NO
-            wait_s = wait_s or _WAITS_S[min(failures, len(_WAITS_S) - 1)]
+                wait_s, is_unsure = _retry_after_s(response), is_unsure or status not in _NOT_ACCEPTED
+            wait_s = wait_s or _RETRY_WAITS_S[min(failures, len(_RETRY_WAITS_S) - 1)]
             failures += 1
             if time.monotonic() + wait_s > failing_since + self._patience_s:
-                raise NoAnswer(f"{trouble}, and would have to be asked again in {wait_s:.0f} s.")
+                raise NoAnswer(f"{trouble}; the next try would be in {wait_s:.0f} s, later than --patience allows.")
             self._say(f"{trouble}; asking again in {wait_s:.0f} s")
             time.sleep(wait_s)
         try:
             replayed = response.headers.get("Idempotency-Replayed") == "true" and not is_unsure
             return self._document(response), replayed
         except PointsError as error:
-            if key is not None and status not in _SAY_NEVER and (is_unsure or status not in _SAY_NO):
+            if key is not None and status not in _NEVER_ACCEPTED and (is_unsure or status not in _NOT_ACCEPTED):
                 raise NoAnswer(error.sentence) from None
             raise
 
     def _document(self, response: httpx.Response) -> Mapping[str, Any]:
-        """Return the envelope of a success; raise the refusal that it is else, with what to do."""
+        """Return the envelope of a success; raise any other answer as an error that says what to do."""
         status, errors = response.status_code, {}
         if response.is_redirect:
             raise Refused(f"{self._url} points to {response.headers.get('Location')}: give that as --url.")
@@ -194,6 +194,6 @@ def _sentences(errors: Mapping[str, Sequence[str]]) -> str:
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:
-    """Return what the answer asks to wait, if it says so in seconds."""
+    """Return the seconds of `Retry-After`, or None if it has no such number."""
     words = response.headers.get("Retry-After", "")
     return max(0.1, float(words)) if words.isdecimal() else None

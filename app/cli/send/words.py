@@ -1,4 +1,4 @@
-"""What a person and a program read of a run: what would be sent, and what was."""
+"""The output of `points send`, for a person and as JSON: the plan and the outcome."""
 
 from functools import cache
 from typing import Any
@@ -15,7 +15,7 @@ _BAD_LINES_SHOWN_MAX = 20
 
 
 def bad_lines(choices: Choices, recipients: Recipients) -> None:
-    """Name the first bad lines on standard error; the result will name them all."""
+    """List the first bad lines on standard error; the result file will have them all."""
     err = console(stderr=True)
     for line in recipients.bad[:_BAD_LINES_SHOWN_MAX]:
         err.print(Text(f"line {line.line}: {line.reason}", "yellow"), soft_wrap=True)
@@ -26,12 +26,12 @@ def bad_lines(choices: Choices, recipients: Recipients) -> None:
 
 @cache
 def say(sentence: str) -> None:
-    """Say on standard error why nothing moves, each thing once."""
+    """Say once on standard error why a call waits."""
     console(stderr=True).print(Text(sentence, "dim"), soft_wrap=True)
 
 
 def plan(run: Run) -> None:
-    """Show what is about to be sent and what it costs. Who has an account is not known before, and not shown."""
+    """Show the plan and its cost. It never shows which recipients have accounts."""
     recipients, balance = run.recipients, run.organization["balance"]
     left, paid = balance - run.cost, balance // run.amount
     mode = ", sandbox" if run.choices.sandbox else ""
@@ -45,7 +45,7 @@ def plan(run: Run) -> None:
         "First": ", ".join(recipients.first),
         "Last": ", ".join(recipients.last) if recipients.count > len(recipients.first) else None,
         "Sent before": f"{points(run.before)}; they are not paid again" if run.before else None,
-        "Not answered": f"{points(run.unanswered)} of a run that was cut off; they are asked about first"
+        "Not answered": f"{points(run.unanswered)} of a run that was cut off; they are checked first"
         if run.unanswered
         else None,
         "Label": run.choices.label,
@@ -62,7 +62,7 @@ def plan(run: Run) -> None:
 
 
 def report(run: Run) -> int:
-    """Say what became of the list, and return the exit status: 0 when all was sent, 3 when lines were left out."""
+    """Print the outcome; return the exit status: 0 all sent, 3 lines were left out, 1 not all sent."""
     if run.choices.as_json:
         Answer(_document(run)).print(as_json=True)
     else:
@@ -89,9 +89,11 @@ def _outcome(run: Run) -> None:
         if run.undebited
         else None,
         "Left out": _left_out(run),
-        "Not answered": f"{points(run.unanswered)}: they may be paid, or may be yet" if run.unanswered else None,
+        "Not answered": f"{points(run.unanswered)}: they may have been paid, or may still be"
+        if run.unanswered
+        else None,
         "Not sent": points(unsent) if unsent > 0 else None,
-        # Of a batch that was issued before, the balance is the one it left then.
+        # A replay shows the balance that its batch left then.
         "Left after" if is_news else "Balance then": points(run.balance),
         "Each line": str(run.results.path),
     }
@@ -100,7 +102,7 @@ def _outcome(run: Run) -> None:
 
 
 def _not_used(run: Run) -> str | None:
-    """Name the columns that could be taken for a part of what is sent."""
+    """Name the unused columns that a person may expect to be used."""
     columns = [run.list.title(place) for place in run.list.places((*AMOUNT, "reference", "label"))]
     columns += [f"the addresses in {run.list.title(place)}" for place in run.list.others(run.column)]
     return ", ".join(columns) or None
