@@ -30,6 +30,7 @@ check: install-dev  ## Format, lint, types, import direction, known vulnerabilit
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive app worker migrations
 	$(BIN)/python .ci/audit_dependencies.py
 	$(MAKE) --no-print-directory test
+	@echo "Tested on $$(uname -sm). Untested: any other system or processor (macOS, arm), and containers, which were not built or run."
 
 install: $(VENV)/.installed  ## The virtual environment, with what running needs.
 

@@ -21,7 +21,6 @@ from app.settings import INT64_MAX, Settings
 LABEL_LENGTH_MAX = 255
 FIELDS = ("recipients", "recipient", "amount", "atomic", "label")
 COSTLY_CHARACTERS_MAX = 20_000
-
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TOO_LONG = re.compile(rb"(?<![0-9])([0-9]{4000})[0-9]{301,}")
 
@@ -63,8 +62,7 @@ def _parse_object(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
     """
     refusal = None
     if body.startswith(_BYTE_ORDER_MARKS):
-        begins = "it begins with a byte order mark, which must be left out"
-        raise InvalidRequest({"body": [f"The body must be a JSON object in UTF-8: {begins}."]})
+        raise InvalidRequest({"body": ["The body must be a JSON object in UTF-8: leave out the byte order mark."]})
     try:
         value = from_json(body, allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import re
 import time
 from email.utils import formatdate
 from http import HTTPStatus
@@ -51,7 +52,7 @@ def require_clear_names(request: Any) -> None:
     """
     names = [name for name, _ in request.headers]
     for name in names:
-        if name != _KEY_HEADER and name.replace("_", "").replace("-", "") in _NEARLY_KEY_HEADER:
+        if "IDEMPOTENCY" in name and name != _KEY_HEADER and re.sub("[-_]", "", name) in _NEARLY_KEY_HEADER:
             raise _KeyHeaderError(f"The header must be spelled Idempotency-Key, but it is spelled {name.title()}.")
     # WSGI would make one value of them: another key.
     if names.count(_KEY_HEADER) > 1:

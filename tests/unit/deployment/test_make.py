@@ -1,0 +1,20 @@
+"""What `make` does: the check that proves the tree says what it leaves unproved."""
+
+import os
+import re
+import subprocess
+
+from tests.unit.deployment.files import ROOT, SHELL
+
+
+def test_the_check_ends_with_where_it_ran_and_what_it_has_not_tested() -> None:
+    recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    last = recipe[1].splitlines()[-1].strip()
+    assert last.startswith("@echo ")
+    said = subprocess.run(
+        [SHELL, "-c", last.removeprefix("@").replace("$$", "$")], capture_output=True, text=True, check=True
+    ).stdout
+    where = " ".join((os.uname().sysname, os.uname().machine))
+    assert said.startswith(f"Tested on {where}. Untested: ")
+    assert all(word in said for word in ("macOS", "arm", "containers"))
