@@ -1,6 +1,7 @@
 """`GET /healthz` (the process answers) and `GET /readyz` (what it needs answers too)."""
 
 from flask import Blueprint, Response
+from psycopg.errors import UndefinedTable
 from redis.exceptions import RedisError
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
@@ -8,6 +9,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.api import envelope
 from app.database import transaction
 from app.process_redis import redis
+
+_NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
 
 blueprint = Blueprint("health", __name__)
 
@@ -24,8 +27,9 @@ def readyz() -> Response:
     try:
         with transaction() as connection:
             connection.execute(text("SELECT FROM organizations LIMIT 1"))
-    except SQLAlchemyError:
-        faults["postgresql"] = ["PostgreSQL is out of reach, or has no tables yet."]
+    except SQLAlchemyError as error:
+        has_no_tables = isinstance(getattr(error, "orig", None), UndefinedTable)
+        faults["postgresql"] = [_NO_TABLES if has_no_tables else "PostgreSQL is out of reach."]
     try:
         redis().ping()
     except RedisError:

@@ -13,7 +13,7 @@ from app.errors import InvalidAddress, PointsError, SettingsError
 
 _COMMANDS = {
     "up": ("app.cli.up", "Run the whole service in this terminal until Ctrl-C."),
-    "status": ("app.cli.status", "Show what runs and where."),
+    "status": ("app.cli.status", "Show whether all is well, and what runs where."),
     "migrate": ("app.cli.migrate", "Bring the database up to date."),
     "organizations": ("app.cli.organizations", "Make, show, refill, disable and suspend organizations."),
     "keys": ("app.cli.keys", "Make, list and revoke API keys."),

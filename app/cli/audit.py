@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from contextlib import suppress
-from functools import partial
 
 import click
 from redis.exceptions import RedisError
@@ -17,7 +16,7 @@ from app.ledger.audit import audit as audit_books
 
 
 @click.command()
-@partial(operator_command, makes_data=False)
+@operator_command
 def audit() -> Answer:
     """Check that the books balance. Exit status 0 when they do, 1 when not, each breach named.
 

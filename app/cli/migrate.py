@@ -10,7 +10,7 @@ from app.cli.operator import operator_command
 
 
 @click.command()
-@partial(operator_command, migrates=True)
+@partial(operator_command, makes_data=True, migrates=True)
 def migrate() -> Answer:
     """Bring the database up to date. Two at once are safe; up to date already is fine."""
     revision = migrations.revision()

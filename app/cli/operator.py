@@ -19,15 +19,16 @@ from app.local import servers
 from app.local.datadir import DataDir
 from app.local.interrupts import end_gently
 from app.local.postgresql import PostgreSQL
+from app.local.supervisor import keeps
 from app.settings import settings
 
 
 def operator_command(
-    function: Callable[..., Answer], *, makes_data: bool = True, migrates: bool = False
+    function: Callable[..., Answer], *, makes_data: bool = False, migrates: bool = False
 ) -> Callable[..., None]:
     """Make a function that returns an `Answer` into a command with `--json` and `--data-dir` and a database.
 
-    With `makes_data` false, one that is not there yet is not made: the command would look at nothing, and be content.
+    Unless it `makes_data`, one that is not there yet is not made: the command would look at nothing, and be content.
     With `migrates`, one that is not ours is brought up to date as well, which every other command refuses to do.
     """
 
@@ -61,6 +62,8 @@ def _database(datadir: DataDir, *, makes_data: bool, migrates: bool) -> Iterator
     with servers.database(datadir) as embedded:
         if embedded and is_new:  # The folder may be another one than was meant.
             write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
+        elif embedded and not keeps(datadir, "postgresql"):
+            write_error(f"No service runs here: this is about the database in {datadir.path}.")
         servers.name_servers(datadir)
         try:
             with database_in_reach():

@@ -1,6 +1,7 @@
 """`points organizations`: make them, look at them, refill them, and stop them from issuing."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,7 +47,7 @@ def organizations() -> None:
 @click.argument("name")
 @click.option("--balance", type=_POINTS, default=0, show_default=True, help="Opening live balance, a refill.")
 @click.option("--sandbox-balance", type=_POINTS, help="Opening sandbox balance [default: POINTS_SANDBOX_BALANCE].")
-@operator_command
+@partial(operator_command, makes_data=True)
 def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
     """Make an organization. Its opening balances are refills."""
     start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance

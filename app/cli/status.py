@@ -1,10 +1,12 @@
 """`points status`: what runs and where. It starts nothing."""
 
+import contextlib
 import os
 from importlib.metadata import version
 from typing import Any
 
 import click
+import psutil
 from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,6 +18,7 @@ from app.errors import Refused
 from app.ledger.queued import count_queued
 from app.local import loopback, servers
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.identity import moment_of_birth
 from app.queue_state import messages_waiting, workers_answering
 from app.redis_client import redis_client
 from app.settings import settings, without_password
@@ -23,6 +26,7 @@ from app.settings import settings, without_password
 _TIMEOUT_S = 1.0
 # Beat asks for a sweep every two seconds; after this long, something between it and a worker is down.
 _SWEEP_OVERDUE_S = 15.0
+_PAGES = {"web": "Web", "flower": "Flower"}
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
 
@@ -30,7 +34,10 @@ _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 @json_option
 @data_dir_option
 def status(as_json: bool, data_dir: str) -> None:
-    """Show what runs and where: web, worker, beat, Flower, versions, queue lengths, oldest queued batch."""
+    """Show whether all is well, and what runs where. Exit status 1 when something is down.
+
+    Web, workers, beat, Flower, versions, queue lengths, oldest queued batch.
+    """
     datadir = DataDir(data_dir)
     runs_elsewhere = "DATABASE_URL" in os.environ  # Not with `points up`, it may be: then nobody has noted where.
     if datadir.exists():
@@ -55,7 +62,11 @@ def status(as_json: bool, data_dir: str) -> None:
         found[part] = loopback.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
     if not found["beat"] and (found["database"] is None or not found["workers"]):
         found["beat"] = None  # Its sweeps are made by a worker, in the database.
+    found["hung_workers"] = _hung_workers(running, found["workers"]) if found["redis"] else []
+    found["down"] = _down(found)
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
+    if found["down"]:
+        raise click.exceptions.Exit(1)
 
 
 def _look_at_database() -> dict[str, Any]:
@@ -65,12 +76,14 @@ def _look_at_database() -> dict[str, Any]:
         with engine.begin() as connection:
             release = connection.execute(text("SHOW server_version")).scalar_one()
             row = count_queued(connection) if _has_tables(connection) else None
-    except SQLAlchemyError:
-        return {"database": None, "queued_batches": None, "oldest_queued_s": None}
+    except SQLAlchemyError as error:
+        reason = _reason(error)
+        return {"database": None, "database_error": reason, "queued_batches": None, "oldest_queued_s": None}
     finally:
         engine.dispose()
     return {
         "database": f"PostgreSQL {release.split()[0]}",
+        "database_error": None,
         "queued_batches": row and row.batches,
         "oldest_queued_s": row and row.oldest_s,
     }
@@ -105,17 +118,61 @@ def _look_at_redis() -> dict[str, Any]:
         return unknown
 
 
+def _reason(error: SQLAlchemyError) -> str:
+    """Return why PostgreSQL let nobody in, in its own words: the end of the first line, after where it was looked for.
+
+    The words of psycopg name no password.
+    """
+    said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+    return said.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
+
+
+def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
+    """Return the workers of this folder's `points up` whose process is there and that answer nobody, each by name."""
+    answering_here = {name.partition("@")[0] for name in answering}
+    hung = []
+    for name, known in running.get("parts", {}).items():
+        if name.startswith("worker") and name not in answering_here:
+            with contextlib.suppress(psutil.Error):
+                if moment_of_birth(psutil.Process(known["pid"])) == known["created"]:
+                    hung.append(f"{name} (process {known['pid']})")
+    return hung
+
+
+def _down(found: dict[str, Any]) -> list[str]:
+    """Return what is down, a sentence each, with the heading of docs/operating.md to read on at."""
+    down = []
+    if found["database"] is None:
+        down.append(f"PostgreSQL: {found.get('database_error') or 'does not answer'}. Read on at “503”.")
+    if found["redis"] is None:
+        down.append("Redis does not answer. Read on at “503”.")
+    down += [
+        f"{name} hangs: its process is there and does not answer. Read on at “The oldest queued batch grows older”."
+        for name in found["hung_workers"]
+    ]
+    if found["redis"] and not found["workers"] and not found["hung_workers"]:
+        down.append("No worker runs. Read on at “The oldest queued batch grows older”.")
+    if found["beat"] is False and found["redis"]:
+        down.append("Beat does not work: no sweep is made. Read on at “The oldest queued batch grows older”.")
+    down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
+    return down
+
+
 def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
     beat = {None: "unknown", True: "working", False: "not working"}[found["beat"]]
     none_queued = "unknown" if found["queued_batches"] is None else "–"
+    no_database = found.get("database_error") or "does not answer"
+    verdict = "not well" if found["down"] else "all is well"
     lines = {
+        "Status": " ".join([f"{verdict}.", *found["down"]]),
         "Version": found["version"],
-        "Database": f"{found['database'] or 'does not answer'}  {without_password(found['database_url'])}",
+        "Database": f"{found['database'] or no_database}  {without_password(found['database_url'])}",
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
-        "Workers": ", ".join(found["workers"]) or "none answers",
+        "Workers": ", ".join([*found["workers"], *(f"{name} hangs" for name in found["hung_workers"])])
+        or "none answers",
         "Beat": f"{beat} ({swept})",
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],

@@ -87,9 +87,25 @@ def test_status_says_what_runs_and_where(service: Service) -> None:
     assert found["web_url"] == service.url
     assert found.keys() >= {"database_url", "redis_url", "web_url", "flower_url"}
     assert all(found[name] for name in ("database", "redis", "web", "workers", "beat", "flower"))
+    assert (found["down"], found["hung_workers"]) == ([], [])
     printed = service.command("status").stdout
+    assert printed.splitlines()[0] == "Status:         all is well."
     assert service.url in printed
     assert found["database_url"] not in printed, "a password belongs on no screen"
+
+
+def test_status_says_why_the_database_lets_nobody_in(service: Service) -> None:
+    right = service.json("status")["database_url"]
+    user, _, rest = right.partition("@")
+    wrong = f"{user.rpartition(':')[0]}:wrong@{rest}"
+    elsewhere = ["--data-dir", str(service.data_dir)]
+    done = service.run("status", *elsewhere, DATABASE_URL=wrong)
+    assert done.returncode == 1
+    assert "password authentication failed" in done.stdout.splitlines()[0]
+    away = service.run("status", *elsewhere, DATABASE_URL="postgresql://points:hush@127.0.0.1:1/points")
+    assert away.returncode == 1
+    assert "Connection refused" in away.stdout.splitlines()[0]
+    assert "hush" not in away.stdout
 
 
 def test_the_audit_and_the_migration_say_that_all_is_well(service: Service) -> None:
@@ -100,13 +116,24 @@ def test_the_audit_and_the_migration_say_that_all_is_well(service: Service) -> N
 @pytest.mark.skipif(postgresql.PROGRAMS is not None, reason="where DATABASE_URL is set, no folder holds the data")
 def test_a_command_works_in_a_folder_of_its_own_while_no_service_runs(service: Service, tmp_path: Path) -> None:
     folder = str(tmp_path / "data")
-    looked = service.run("audit", "--data-dir", folder)
-    assert (looked.returncode, looked.stdout) == (1, "")
-    assert folder in looked.stderr
     made = service.run("organizations", "create", "Alone", "--balance", "5", "--json", "--data-dir", folder)
     assert json.loads(made.stdout)["balance"] == 5, made.stderr
     shown = service.run("organizations", "show", "1", "--json", "--data-dir", folder)
     assert json.loads(shown.stdout)["name"] == "Alone"
+    assert folder in shown.stderr, "it is said which database was used: nothing runs there"
+
+
+_NO_MAKERS = ["audit", "keys revoke 3", "keys create 1", "keys list 1", "organizations list"]
+_NO_MAKERS += ["organizations show 1", "users show ann@example.com", "users create ann@example.com Ann A"]
+
+
+@pytest.mark.parametrize("words", _NO_MAKERS)
+def test_the_wrong_folder_is_not_an_empty_service(service: Service, tmp_path: Path, words: str) -> None:
+    folder = tmp_path / "mistyped"
+    looked = service.run(*words.split(), "--data-dir", str(folder))
+    assert (looked.returncode, looked.stdout) == (1, "")
+    assert str(folder) in looked.stderr
+    assert not folder.exists()
 
 
 def test_a_second_service_in_the_same_folder_is_refused_and_the_first_runs_on(service: Service) -> None:

@@ -1,5 +1,6 @@
 """What dies, hangs or is lost on the way: what was accepted is issued exactly once, and the rest goes on."""
 
+import json
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -94,7 +95,12 @@ def test_a_broker_that_comes_back_empty_loses_no_batch(made: Organization) -> No
     key, service, before = made.live, made.service, made.live.balance
     with service.frozen("worker"):
         queued = {key.queue(body): body for body in _bodies(3)}
-        with redis.Redis.from_url(service.json("status")["redis_url"]) as client:
+        found = service.json("status", status=1)
+        assert len(found["hung_workers"]) == 2
+        said = service.command("status", status=1).stdout
+        assert said.splitlines()[0].startswith("Status:         not well. worker1 (process ")
+        assert "hangs: its process is there" in said
+        with redis.Redis.from_url(found["redis_url"]) as client:
             client.flushall()
     _assert_issued_once(key, queued, before=before)
 
@@ -158,5 +164,7 @@ def test_a_service_whose_every_process_is_killed_goes_on_where_it_was_when_it_is
 
 
 def _is_well(service: Service) -> bool:
-    found = service.json("status")
+    done = service.run("status", "--json", "--data-dir", str(service.data_dir))
+    found = json.loads(done.stdout)
+    assert done.returncode == (1 if found["down"] else 0)
     return all(found[name] for name in ("database", "redis", "web", "workers", "beat", "flower"))

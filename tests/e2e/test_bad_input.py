@@ -89,7 +89,9 @@ def _assert_documented(answer: Answer, statuses: frozenset[int], fields: frozens
         assert document["errors"] is None
         assert document["additional_data"]["version"]
     else:
-        assert (document["success"], document["data"], document["additional_data"]) == (False, None, None)
+        assert (document["success"], document["data"]) == (False, None)
+        assert (document["additional_data"] is None) is (answer.status == 400)
+        assert answer.status == 400 or list(document["additional_data"]) == ["code"]
         assert set(document["errors"]) == fields
         assert all(
             lines and all(isinstance(line, str) and line for line in lines) for lines in document["errors"].values()

@@ -216,11 +216,12 @@ def test_a_database_that_does_not_answer_is_one_sentence(service: Service, tmp_p
 
 
 def test_a_data_directory_that_was_not_there_is_made_and_named(service: Service, tmp_path: Path) -> None:
-    command = ["organizations", "list", "--json", "--data-dir", str(tmp_path / "mistyped")]
-    done = service.run(command)
-    assert (done.returncode, json.loads(done.stdout)) == (0, [])
-    assert str(tmp_path / "mistyped") in done.stderr
-    assert service.run(command).stderr == ""
+    elsewhere = ["--json", "--data-dir", str(tmp_path / "mistyped")]
+    done = service.run(["organizations", "create", "Acme", *elsewhere])
+    assert json.loads(done.stdout)["name"] == "Acme"
+    assert done.stderr == f"points: There was no database in {tmp_path / 'mistyped'}: a new, empty one was created.\n"
+    again = service.run(["organizations", "list", *elsewhere])
+    assert again.stderr == f"points: No service runs here: this is about the database in {tmp_path / 'mistyped'}.\n"
 
 
 class _NotReady(BaseHTTPRequestHandler):

@@ -21,7 +21,8 @@ def _assert_error(answer: httpx.Response, status: int, *fields: str) -> None:
     assert list(document) == ["success", "data", "errors", "additional_data"]
     assert document["success"] is False
     assert document["data"] is None
-    assert document["additional_data"] is None
+    assert (document["additional_data"] is None) is (status == 400)
+    assert status == 400 or list(document["additional_data"]) == ["code"]
     assert sorted(document["errors"]) == sorted(fields)
     assert all(
         sentences and all(isinstance(line, str) for line in sentences) for sentences in document["errors"].values()
