@@ -53,7 +53,6 @@ def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
     Two imports may meet on the same addresses: rows go in in the order of the address, so the second
     waits for the first and never the other way round as well.
     """
-    ordered = sorted(users, key=lambda user: user.address.key)
     rows = [
         {
             "email": user.address.text,
@@ -61,9 +60,14 @@ def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
             "first_name": user.first_name,
             "last_name": user.last_name,
         }
-        for user in ordered
+        for user in in_order(users)
     ]
     return list(connection.execute(_INSERT_NEW, {"users": orjson.dumps(rows).decode()}).scalars())
+
+
+def in_order(users: Iterable[NewUser]) -> list[NewUser]:
+    """Sort users as all are who are inserted in one transaction, in one statement or in several."""
+    return sorted(users, key=lambda user: user.address.key)
 
 
 # PostgreSQL reads thousands of rows from JSON five times as fast as from arrays that psycopg has written.
