@@ -180,6 +180,15 @@ _WRITTEN_ONCE = """
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, claimed_at ON transactions
         FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.sandbox) EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
+        FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER api_keys_made_once BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash ON api_keys
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER api_keys_revoked_once BEFORE UPDATE OF revoked_at ON api_keys
+        FOR EACH ROW WHEN (OLD.revoked_at <> NEW.revoked_at OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS NULL)
+        EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key ON users
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
 """
