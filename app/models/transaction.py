@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, PrimaryKeyConstraint, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, PrimaryKeyConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, moment_column, points_column
+from app.models.base import TEXT, Base, moment_column, points_column
 
 # A run of 16,384 batch ids. A batch draws one more for each 16 of its recipients (`app.acceptance`), so an era holds
 # about 262,144 transactions.
@@ -62,5 +62,5 @@ class Transaction(Base):
     sandbox: Mapped[bool]
     debited: Mapped[bool]
     credited: Mapped[bool]
-    email: Mapped[str] = mapped_column(Text)
-    email_key: Mapped[str | None] = mapped_column(Text)
+    email: Mapped[str] = mapped_column(TEXT)
+    email_key: Mapped[str | None] = mapped_column(TEXT)
