@@ -15,7 +15,7 @@ WITH asked AS MATERIALIZED (
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         place int, key_hash text, amount bigint, atomic boolean, label text, emails text[], email_keys text[],
-        idempotency_key text, idempotency_hash text)
+        idempotency_key text COLLATE "C", idempotency_hash text)
     CROSS JOIN LATERAL (
         SELECT * FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL LIMIT 1
     ) k

@@ -25,7 +25,19 @@ def is_away(error: Exception) -> bool:
     """Tell whether PostgreSQL could not be reached, the connection broke, or no connection was free."""
     if isinstance(error, DBAPIError):
         is_outage = isinstance(error, OperationalError) or isinstance(error.orig, _OUTAGES)
-        return is_outage or error.connection_invalidated
+        return is_outage or is_lost(error)
+    return isinstance(error, PoolTimeout)
+
+
+def is_lost(error: Exception) -> bool:
+    """Tell whether a connection that had been made was lost."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def is_unreachable(error: Exception) -> bool:
+    """Tell whether no connection could be made: only PostgreSQL itself gives an error a SQLSTATE."""
+    if isinstance(error, OperationalError):
+        return not is_lost(error) and getattr(error.orig, "sqlstate", None) is None
     return isinstance(error, PoolTimeout)
 
 

@@ -52,7 +52,6 @@ def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
 
     Rows are inserted in the order of the address, so two imports with the same addresses cannot deadlock.
     """
-    ordered = sorted(users, key=lambda user: user.address.key)
     rows = [
         {
             "email": user.address.text,
@@ -60,9 +59,14 @@ def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
             "first_name": user.first_name,
             "last_name": user.last_name,
         }
-        for user in ordered
+        for user in in_order(users)
     ]
     return list(connection.execute(_INSERT_NEW, {"users": orjson.dumps(rows).decode()}).scalars())
+
+
+def in_order(users: Iterable[NewUser]) -> list[NewUser]:
+    """Sort users as all are who are inserted in one transaction, in one statement or in several."""
+    return sorted(users, key=lambda user: user.address.key)
 
 
 # PostgreSQL reads thousands of rows from JSON five times as fast as from arrays that psycopg has written.

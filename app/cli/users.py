@@ -57,7 +57,8 @@ def import_file(file: Path) -> Answer:
     """Register the users of a list: a CSV file in UTF-8, UTF-16 or Windows-1252.
 
     A heading names the columns email, first_name and last_name, in any order. Of a person with one
-    name the last is blank. Rows are committed by the twenty thousand. Importing a file again is
+    name the last is blank. Rows are committed by the twenty thousand, or
+    sooner where much is held for them. Importing a file again is
     harmless: who is registered already stays as it is, so an interrupted import is simply given again.
     Bad rows are named with their lines, and written with the reasons to a file beside it:
     people.errors.csv for people.csv. Exit status 1 when there are any; the others are registered all

@@ -12,7 +12,7 @@ from app import users
 from app.cli.progress import progress_bar
 from app.database import transaction
 from app.errors import InvalidAddress, PointsError, Refused
-from app.ledger.claim import register_many
+from app.ledger.claim import register_some
 from app.lists import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet, from_spreadsheet
 
 CHUNK_ROWS = 20_000
@@ -47,10 +47,7 @@ def import_users(path: Path) -> Imported:
         try:
             with progress_bar(f"Importing {file.name}", total=path.stat().st_size) as advance_to:
                 for chunk in _chunks(file, places, counts, errors):
-                    with transaction() as connection:
-                        registered = len(register_many(connection, chunk))
-                    counts.registered += registered
-                    counts.already_registered += len(chunk) - registered
+                    _register(chunk, counts)
                     advance_to(file.bytes_read)
         except KeyboardInterrupt:
             raise Refused(
@@ -58,6 +55,17 @@ def import_users(path: Path) -> Imported:
             ) from None
     counts.errors_file = errors.written
     return counts
+
+
+def _register(chunk: list[users.NewUser], counts: Imported) -> None:
+    """Register the users of a chunk in one transaction, or in several where much is held for them."""
+    left = users.in_order(chunk)
+    while left:
+        with transaction() as connection:
+            step = register_some(connection, left)
+        counts.registered += len(step.user_ids)
+        counts.already_registered += step.looked_at - len(step.user_ids)
+        left = left[step.looked_at :]
 
 
 def _places(file: ListFile) -> list[int]:

@@ -1,16 +1,24 @@
 """The audit: proves from one snapshot that the books balance, and names each breach (contract, part 4)."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
+from sqlalchemy.exc import DBAPIError
 
 from app.connections import disable_timeouts, wait_at_most
+from app.database import is_away
+from app.ledger.audit_rules import RULES
 
 BREACHES_SHOWN_MAX = 100
 
 # A registration that crossed an issue leaves points held until such crossings are looked for. Older ones are a breach.
 _CROSSING_GRACE_S = 120
+
+# The rule that is broken when the tables cannot even be read.
+_COUNTED = "every row can be counted"
 
 _PARAMETERS = {"breaches_shown_max": BREACHES_SHOWN_MAX, "crossing_grace_s": _CROSSING_GRACE_S}
 
@@ -40,18 +48,34 @@ def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit
 
     It takes no lock that a send, a refill or a registration waits for.
 
+    A rule that ends with an error is broken too: of what it would have named nobody knows.
+
     Raises:
-        OperationalError: it took longer than `time_limit_s`.
+        DBAPIError: it took longer than `time_limit_s`, or PostgreSQL went away.
     """
     deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
-    _limit_statement(connection, deadline)
-    counts = connection.execute(_COUNTS).one()
+    counts: dict[str, int] = {"organizations": 0, "users": 0, "batches": 0, "transactions": 0}
     breaches = []
-    for rule, sql in _RULES.items():
-        _limit_statement(connection, deadline)
-        rows = connection.execute(text(f"{sql} LIMIT :breaches_shown_max"), _PARAMETERS)
-        breaches += [Breach(rule=rule, subject=row.subject, seen=row.seen) for row in rows]
-    return Audit(**counts._mapping, breaches=breaches)  # noqa: SLF001
+    for rule, sql in ({_COUNTED: _COUNTS} | RULES).items():
+        try:
+            rows = _ask(connection, sql, deadline)
+        except DBAPIError as error:
+            if is_away(error):
+                raise
+            breaches.append(Breach(rule=rule, subject="an error", seen=type(error.orig).__name__))
+            continue
+        if rule == _COUNTED:
+            counts = dict(rows[0]._mapping)  # noqa: SLF001
+        else:
+            breaches += [Breach(rule=rule, subject=row.subject, seen=row.seen) for row in rows]
+    return Audit(**counts, breaches=breaches)
+
+
+def _ask(connection: Connection, sql: str, deadline: float | None) -> Sequence[Row[Any]]:
+    """Run one statement under a savepoint, so that its error does not end the snapshot."""
+    _limit_statement(connection, deadline)
+    with connection.begin_nested():
+        return connection.execute(text(f"{sql} LIMIT :breaches_shown_max"), _PARAMETERS).all()
 
 
 def _limit_statement(connection: Connection, deadline: float | None) -> None:
@@ -63,141 +87,7 @@ def _limit_statement(connection: Connection, deadline: float | None) -> None:
         wait_at_most(connection, max(0.001, deadline - time.monotonic()))
 
 
-_COUNTS = text("""
+_COUNTS = """
     SELECT (SELECT count(*) FROM organizations) AS organizations, (SELECT count(*) FROM users) AS users,
            (SELECT count(*) FROM batches) AS batches, (SELECT count(*) FROM transactions) AS transactions
-""")
-
-# Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit.
-_RULES = {
-    "refills less debits are the balance": """
-        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
-               format('refills %s, debits %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0), o.balance)
-                   AS seen
-        FROM (SELECT id, false AS sandbox, balance FROM organizations
-              UNION ALL SELECT id, true, sandbox_balance FROM organizations) o
-        LEFT JOIN (SELECT organization_id, sandbox, sum(amount) AS points FROM refills GROUP BY 1, 2) r
-               ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
-        LEFT JOIN (SELECT b.organization_id, b.sandbox, sum(b.amount) AS points
-                   FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.debited GROUP BY 1, 2) d
-               ON (d.organization_id, d.sandbox) = (o.id, o.sandbox)
-        WHERE coalesce(r.points, 0) - coalesce(d.points, 0) <> o.balance OR o.balance < 0
-        ORDER BY o.id, o.sandbox""",
-    "a last refill is the balance after the newest refill": """
-        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
-               format('last refill %s, newest refill %s', o.last_refill, r.balance) AS seen
-        FROM (SELECT id, false AS sandbox, last_refill FROM organizations
-              UNION ALL SELECT id, true, sandbox_last_refill FROM organizations) o
-        LEFT JOIN (SELECT DISTINCT ON (organization_id, sandbox) organization_id, sandbox, balance
-                   FROM refills ORDER BY organization_id, sandbox, id DESC) r
-               ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
-        WHERE coalesce(r.balance, 0) <> o.last_refill
-        ORDER BY o.id, o.sandbox""",
-    "a user's balance is the credited live transactions": """
-        SELECT format('user %s', u.id) AS subject,
-               format('credits %s, balance %s of which %s are not folded yet', coalesce(c.points, 0),
-                      u.folded_balance + coalesce(f.points, 0), coalesce(f.points, 0)) AS seen
-        FROM users u
-        LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points FROM transactions t JOIN batches b ON b.id = t.batch_id
-                   WHERE t.credited AND NOT t.sandbox GROUP BY 1) c ON c.user_id = u.id
-        LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points
-                   FROM unfolded_batches u JOIN batches b ON b.id = u.batch_id JOIN transactions t ON t.batch_id = b.id
-                   WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
-        WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
-        ORDER BY u.id""",
-    "a batch's transactions are its recipients, in order": """
-        SELECT format('batch %s', b.id) AS subject,
-               format('%s recipients, %s transactions, %s', b.recipient_count, count(t.batch_id), coalesce(
-                   (SELECT 'the first that differs at position ' || min(r.ordinality - 1)
-                    FROM unnest(b.emails, coalesce(b.email_keys, b.emails))
-                         WITH ORDINALITY AS r (email, key, ordinality)
-                    LEFT JOIN transactions x ON x.batch_id = b.id AND x.position = r.ordinality - 1
-                    WHERE x.email IS DISTINCT FROM r.email OR coalesce(x.email_key, x.email) IS DISTINCT FROM r.key
-                       OR x.sandbox <> b.sandbox OR x.organization_id <> b.organization_id),
-                   'some of them beyond the recipients')) AS seen
-        FROM batches b LEFT JOIN transactions t ON t.batch_id = b.id
-        WHERE b.status = 'issued'
-        GROUP BY b.id
-        HAVING b.emails IS DISTINCT FROM array_agg(t.email ORDER BY t.position)
-            OR coalesce(b.email_keys, b.emails)
-               IS DISTINCT FROM array_agg(coalesce(t.email_key, t.email) ORDER BY t.position)
-            OR min(t.position) <> 0 OR max(t.position) <> b.recipient_count - 1
-            OR count(DISTINCT t.position) <> b.recipient_count
-            OR bool_or(t.sandbox <> b.sandbox OR t.organization_id <> b.organization_id)
-        ORDER BY b.id""",
-    "each balance follows from the one before": """
-        SELECT DISTINCT ON (b.id) format('batch %s', b.id) AS subject,
-               format('at position %s debited %s and balance %s, where %s and %s follow',
-                      t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
-        FROM batches b JOIN transactions t ON t.batch_id = b.id
-        CROSS JOIN LATERAL (
-            SELECT b.current_balance + b.amount * (b.debited_count - least(t.position + 1, b.debited_count)) AS balance
-        ) e
-        WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
-        ORDER BY b.id, t.position""",
-    # Served in request order while the balance covers (contract, part 2). In numeric: no bigint holds every product.
-    "whom the balance covers is debited": """
-        SELECT format('batch %s', b.id) AS subject,
-               format('%s of %s recipients debited for %s points each%s, and %s left', b.debited_count,
-                      b.recipient_count, b.amount, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance)
-                   AS seen
-        FROM batches b
-        WHERE b.status = 'issued' AND b.debited_count < b.recipient_count
-          AND b.current_balance >= b.amount::numeric * CASE WHEN b.atomic THEN b.recipient_count ELSE 1 END
-        ORDER BY b.id""",
-    # Every batch and refill leads from one balance to the next. Whatever their order was (no clock is
-    # asked), each balance that one of them starts from was left by another, except the very first, 0.
-    "balances form one chain from zero to the present": """
-        SELECT format('organization %s, %s', organization_id, CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END)
-                   AS subject,
-               format('a balance of %s that nothing has left', points) AS seen
-        FROM (
-            (SELECT organization_id, sandbox, current_balance + amount * debited_count AS points
-             FROM batches WHERE status = 'issued'
-             UNION ALL SELECT organization_id, sandbox, balance - amount FROM refills
-             UNION ALL SELECT id, false, balance FROM organizations
-             UNION ALL SELECT id, true, sandbox_balance FROM organizations)
-            EXCEPT ALL
-            (SELECT organization_id, sandbox, current_balance FROM batches WHERE status = 'issued'
-             UNION ALL SELECT organization_id, sandbox, balance FROM refills
-             UNION ALL SELECT id, false, 0 FROM organizations
-             UNION ALL SELECT id, true, 0 FROM organizations)
-        ) unexplained
-        ORDER BY organization_id, sandbox""",
-    "only an issued batch has transactions": """
-        SELECT format('batch %s', t.batch_id) AS subject, format('status %s', coalesce(b.status, 'none')) AS seen
-        FROM (SELECT DISTINCT batch_id FROM transactions) t LEFT JOIN batches b ON b.id = t.batch_id
-        WHERE b.status IS DISTINCT FROM 'issued'
-        ORDER BY t.batch_id""",
-    "a batch belongs to an organization": """
-        SELECT format('batch %s', b.id) AS subject, format('organization %s', b.organization_id) AS seen
-        FROM batches b WHERE NOT EXISTS (SELECT FROM organizations o WHERE o.id = b.organization_id)
-        ORDER BY b.id""",
-    "only an issued live batch waits to be folded": """
-        SELECT format('batch %s', f.batch_id) AS subject, format('status %s', coalesce(b.status, 'none')) AS seen
-        FROM unfolded_batches f LEFT JOIN batches b ON b.id = f.batch_id
-        WHERE b.status IS DISTINCT FROM 'issued' OR b.sandbox
-        ORDER BY f.batch_id""",
-    "flags follow the table of the contract": """
-        SELECT format('transaction %s', transaction_id(t.batch_id, t.position)) AS subject,
-               format('debited %s, credited %s, user %s', t.debited, t.credited,
-                      coalesce(t.user_id::text, 'none')) AS seen
-        FROM transactions t
-        WHERE (t.credited AND NOT t.debited) OR (t.debited AND t.credited <> (t.user_id IS NOT NULL))
-           OR (t.claimed_at IS NOT NULL AND (t.sandbox OR NOT t.credited))
-        ORDER BY t.batch_id, t.position""",
-    "a transaction's user is registered under its address": """
-        SELECT format('transaction %s', transaction_id(t.batch_id, t.position)) AS subject,
-               format('user %s', t.user_id) AS seen
-        FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-        WHERE t.user_id IS NOT NULL AND coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
-        ORDER BY t.batch_id, t.position""",
-    "nothing stays held for a registered user": """
-        SELECT format('transaction %s', transaction_id(t.batch_id, t.position)) AS subject,
-               format('user %s', u.id) AS seen
-        FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
-        JOIN batches b ON b.id = t.batch_id
-        WHERE t.debited AND NOT t.credited AND NOT t.sandbox
-          AND greatest(u.created_at, b.issued_at) < clock_timestamp() - make_interval(secs => :crossing_grace_s)
-        ORDER BY t.batch_id, t.position""",
-}
+"""

@@ -1,6 +1,7 @@
 """Claims: when a user registers, the held transactions of the address are credited."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -9,44 +10,82 @@ from app.users import NewUser, insert_new
 # The advisory locks that keep two searches of the same kind from running at once.
 _CROSSED_LOCK = 0x5054_434C << 32
 
-# Users a claim; it bounds the statements of a large import.
+# The most that one statement looks at: users whose held transactions it searches, and transactions it credits.
 CLAIM_STEP = 1_000
+CLAIM_ROWS_MAX = 10_000
+# Users are registered in groups of this size; a transaction ends after the first group with much to claim.
+_GROUP = 100
+
+
+class Registered(NamedTuple):
+    """Of a list's first `looked_at` users, these are new: the ids of those that were registered."""
+
+    looked_at: int
+    user_ids: list[int]
 
 
 def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
     """Register the users whose addresses are new, claim their held transactions, and return their ids."""
-    user_ids = insert_new(connection, users)
-    if user_ids:
-        claim(connection, user_ids)
-    return user_ids
-
-
-def register_many(connection: Connection, users: Iterable[NewUser]) -> list[int]:
-    """Register thousands of users as `register` does; the claims run in bounded steps."""
     user_ids = sorted(insert_new(connection, users))
     for start in range(0, len(user_ids), CLAIM_STEP):
-        claim(connection, user_ids[start : start + CLAIM_STEP])
+        _claim_all(connection, user_ids[start : start + CLAIM_STEP])
     return user_ids
+
+
+def register_some(connection: Connection, users: Sequence[NewUser]) -> Registered:
+    """Register the first of these users as `register` does: all, or fewer where much is held for them.
+
+    Give them in the order of their address, and the rest in a transaction of its own. So each is registered and
+    has what was held at one moment, and no transaction grows with what is held for thousands.
+    """
+    user_ids: list[int] = []
+    for start in range(0, len(users), _GROUP):
+        group = insert_new(connection, users[start : start + _GROUP])
+        user_ids += group
+        if _claim_all(connection, group) >= CLAIM_ROWS_MAX:
+            return Registered(min(start + _GROUP, len(users)), user_ids)
+    return Registered(len(users), user_ids)
+
+
+def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
+    """Claim in one transaction whatever is held for these users, however much it is; return how many transactions."""
+    claimed = 0
+    while user_ids:
+        step = claim(connection, user_ids)
+        claimed += step
+        if step < CLAIM_ROWS_MAX:
+            break
+    return claimed
 
 
 def claim(connection: Connection, user_ids: Sequence[int]) -> int:
-    """Credit every held live transaction of these users, keeping the transaction ids; return how many.
+    """Credit held live transactions of these users, keeping the transaction ids; return how many.
 
-    Nothing is debited here: the organization was debited at the issue.
+    At most `CLAIM_ROWS_MAX`; the next claim goes on from there. Nothing is debited here: the organization was debited
+    at the issue.
     """
     # Lock the users' rows first and in one order, as a fold does. A claim then waits for a fold or another claim of the
     # same users, and a second claim finds nothing held.
     connection.execute(_LOCK_USERS, {"user_ids": list(user_ids)})
-    return int(connection.execute(_CLAIM, {"user_ids": list(user_ids)}).scalar_one())
+    parameters = {"user_ids": list(user_ids), "rows_max": CLAIM_ROWS_MAX}
+    return int(connection.execute(_CLAIM, parameters).scalar_one())
 
 
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
+# What is held is found user by user in its index, and updated where it was found: while the users are locked nobody
+# else updates it.
 _CLAIM = text("""
     WITH claimed AS (
         UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = clock_timestamp()
         FROM users u, batches b
-        WHERE u.id = ANY(:user_ids) AND coalesce(t.email_key, t.email) = u.email_key AND b.id = t.batch_id
+        WHERE t.ctid = ANY(ARRAY(
+            SELECT held.ctid FROM users
+            CROSS JOIN LATERAL (SELECT ctid FROM transactions h
+                                WHERE coalesce(h.email_key, h.email) = users.email_key
+                                  AND h.debited AND NOT h.credited AND NOT h.sandbox LIMIT :rows_max) held
+            WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
+          AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
           AND t.debited AND NOT t.credited AND NOT t.sandbox
         RETURNING u.id AS user_id, b.amount
     ), credited AS (
@@ -59,7 +98,7 @@ _CLAIM = text("""
 
 
 def claim_crossed(connection: Connection, *, registered_within_s: float | None) -> int:
-    """Claim for some users whose registration ran at the same time as an issue; return how many transactions.
+    """Claim some of what is held for users whose registration ran at the same time as an issue; return how many.
 
     Neither transaction saw the other's row, so points are held for a user who exists. If another search of the same
     kind runs, this one does nothing.

@@ -7,7 +7,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app import logs
 from app.counters import DRAINS, POSTPONED_BATCHES, Counts, count
-from app.database import is_locked_out, single_statement, transaction
+from app.database import is_locked_out, is_lost, is_unreachable, single_statement, transaction
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.queued import due_batches, has_due, postpone
 from app.ledger.report import counts_of, report
@@ -18,6 +18,9 @@ _TURN_S = 0.5
 # How long to skip an organization whose row somebody else has locked; otherwise each message for it blocks a worker
 # process. The sweep asks again.
 _LEFT_ALONE_S = 2.0
+# A batch that, tried alone, loses so many connections in a row is why PostgreSQL ends them. An outage loses one, and
+# then no new one can be made. Nothing is kept between drains, so it does not matter which worker comes next.
+_LOSSES_MAX = 3
 
 # Given the ids of the batches that a round has committed, and what it adds to the counters.
 Announce = Callable[[Sequence[int], Counts], None]
@@ -35,7 +38,7 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
     for what they had committed before. A look from inside would strand such a batch until the sweep.
 
     Raises:
-        DBAPIError: PostgreSQL went away. What was not committed is still queued.
+        DBAPIError, TimeoutError: no connection can be made. What was not committed is still queued.
     """
     if _left_alone_until.get(organization_id, 0.0) > time.monotonic():
         return False
@@ -50,14 +53,17 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
             with transaction() as connection:
                 outcomes = issue(connection, organization_id)
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
-            if isinstance(error, DBAPIError) and error.connection_invalidated:
+            if is_unreachable(error):
                 raise
             if is_locked_out(error):  # Nothing is wrong with the batches.
                 _log.warning("organization_locked", organization_id=organization_id, **logs.kind_of(error))
                 _leave_alone(organization_id)
                 return False
-            _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
-            count({DRAINS.field("failed"): 1})
+            if is_lost(error):
+                _log.warning("connection_lost", organization_id=organization_id, **logs.kind_of(error))
+            else:
+                _log.error("drain_failed", organization_id=organization_id, **logs.kind_of(error))
+                count({DRAINS.field("failed"): 1})
             _one_at_a_time(organization_id, announce)
             continue
         if outcomes is None:  # Another worker owns the drain.
@@ -85,10 +91,9 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
     for batch_id in due:
         began = time.perf_counter()
         try:
-            with transaction() as connection:
-                outcomes = issue(connection, organization_id, only=batch_id)
+            outcomes = _issue_alone(organization_id, batch_id)
         except Exception as error:  # As above: the next batch must have its turn.
-            if isinstance(error, DBAPIError) and error.connection_invalidated:
+            if is_unreachable(error):
                 raise
             if is_locked_out(error):
                 return
@@ -100,6 +105,19 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
         if outcomes is None:
             return
         _tell(outcomes, announce, organization_id, began=began)
+
+
+def _issue_alone(organization_id: int, batch_id: int) -> list[Outcome] | None:
+    """Issue one batch. When the connection is lost, try again on a new one: the batch may have no part in it."""
+    for _ in range(_LOSSES_MAX - 1):
+        try:
+            with transaction() as connection:
+                return issue(connection, organization_id, only=batch_id)
+        except DBAPIError as error:
+            if not is_lost(error):
+                raise
+    with transaction() as connection:
+        return issue(connection, organization_id, only=batch_id)
 
 
 def _tell(outcomes: Sequence[Outcome], announce: Announce, organization_id: int, *, began: float) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKey, Identity, MetaData, func, text
+from sqlalchemy import BigInteger, ForeignKey, Identity, MetaData, Text, func, text
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.orm import DeclarativeBase, MappedColumn, mapped_column
 
@@ -14,6 +14,10 @@ NAMING_CONVENTION = {
     "fk": "fk_%(table_name)s_%(column_0_name)s",
     "pk": "pk_%(table_name)s",
 }
+
+
+# Compared byte by byte, whatever the database's default is: a locale may change its order with the server's image.
+TEXT = Text(collation="C")
 
 
 class Base(DeclarativeBase):

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, created_at_column, id_column, moment_column, points_column
+from app.models.base import TEXT, Base, created_at_column, id_column, moment_column, points_column
 
 _ISSUED = text("issued_at IS NOT NULL")
 _UNPAID = text("debited_count < recipient_count")
@@ -70,23 +70,23 @@ class Batch(Base):
     id: Mapped[int] = id_column()
     organization_id: Mapped[int] = mapped_column(BigInteger)
     sandbox: Mapped[bool]
-    status: Mapped[str] = mapped_column(Text, server_default="queued")
+    status: Mapped[str] = mapped_column(TEXT, server_default="queued")
     amount: Mapped[int] = points_column()
     atomic: Mapped[bool]
-    label: Mapped[str | None] = mapped_column(Text)
+    label: Mapped[str | None] = mapped_column(TEXT)
     recipient_count: Mapped[int] = mapped_column(Integer)
-    emails: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    email_keys: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
-    idempotency_key: Mapped[str | None] = mapped_column(Text)
+    emails: Mapped[list[str]] = mapped_column(ARRAY(TEXT))
+    email_keys: Mapped[list[str] | None] = mapped_column(ARRAY(TEXT))
+    idempotency_key: Mapped[str | None] = mapped_column(TEXT)
     idempotency_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = created_at_column()
     failures: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     retry_at: Mapped[datetime | None] = moment_column()
-    refusal: Mapped[str | None] = mapped_column(Text)
+    refusal: Mapped[str | None] = mapped_column(TEXT)
     issued_at: Mapped[datetime | None] = moment_column()
     debited_count: Mapped[int | None] = mapped_column(Integer)
     current_balance: Mapped[int | None] = mapped_column(BigInteger)
-    organization_name: Mapped[str | None] = mapped_column(Text)
+    organization_name: Mapped[str | None] = mapped_column(TEXT)
     last_refill: Mapped[int | None] = mapped_column(BigInteger)
 
 

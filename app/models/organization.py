@@ -2,10 +2,18 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, Index, LargeBinary, Text, UniqueConstraint, false
+from sqlalchemy import CheckConstraint, Index, LargeBinary, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, created_at_column, id_column, moment_column, organization_id_column, points_column
+from app.models.base import (
+    TEXT,
+    Base,
+    created_at_column,
+    id_column,
+    moment_column,
+    organization_id_column,
+    points_column,
+)
 
 
 class Organization(Base):
@@ -21,7 +29,7 @@ class Organization(Base):
     )
 
     id: Mapped[int] = id_column()
-    name: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(TEXT)
     is_disabled: Mapped[bool] = mapped_column(server_default=false())
     is_suspended: Mapped[bool] = mapped_column(server_default=false())
     balance: Mapped[int] = points_column(default=0)
@@ -46,7 +54,7 @@ class ApiKey(Base):
     organization_id: Mapped[int] = organization_id_column()
     sandbox: Mapped[bool]
     hash: Mapped[bytes] = mapped_column(LargeBinary)
-    start: Mapped[str] = mapped_column(Text)
+    start: Mapped[str] = mapped_column(TEXT)
     created_at: Mapped[datetime] = created_at_column()
     last_used_at: Mapped[datetime | None] = moment_column()
     revoked_at: Mapped[datetime | None] = moment_column()

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, PrimaryKeyConstraint, Text, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, PrimaryKeyConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, moment_column, points_column
+from app.models.base import TEXT, Base, moment_column, points_column
 
 # A range of 16,384 batch ids. A batch draws one more id for each 16 recipients (`app.acceptance`), so a range holds
 # about 262,144 transactions.
@@ -61,5 +61,5 @@ class Transaction(Base):
     sandbox: Mapped[bool]
     debited: Mapped[bool]
     credited: Mapped[bool]
-    email: Mapped[str] = mapped_column(Text)
-    email_key: Mapped[str | None] = mapped_column(Text)
+    email: Mapped[str] = mapped_column(TEXT)
+    email_key: Mapped[str | None] = mapped_column(TEXT)

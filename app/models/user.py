@@ -3,10 +3,10 @@
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import CheckConstraint, Index, Numeric, Text, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, Index, Numeric, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import Base, created_at_column, id_column
+from app.models.base import TEXT, Base, created_at_column, id_column
 
 
 class User(Base):
@@ -27,9 +27,9 @@ class User(Base):
     )
 
     id: Mapped[int] = id_column()
-    email: Mapped[str] = mapped_column(Text)
-    email_key: Mapped[str] = mapped_column(Text)
-    first_name: Mapped[str] = mapped_column(Text)
-    last_name: Mapped[str] = mapped_column(Text)
+    email: Mapped[str] = mapped_column(TEXT)
+    email_key: Mapped[str] = mapped_column(TEXT)
+    first_name: Mapped[str] = mapped_column(TEXT)
+    last_name: Mapped[str] = mapped_column(TEXT)
     folded_balance: Mapped[Decimal] = mapped_column(Numeric, server_default=text("0"))
     created_at: Mapped[datetime] = created_at_column()

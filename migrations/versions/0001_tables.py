@@ -5,10 +5,13 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
+# Every text is COLLATE "C": a locale's order may change with the image of the server, and an index would no longer find
+# its rows.
 _ORGANIZATIONS = """
     CREATE TABLE organizations (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_organizations PRIMARY KEY,
-        name text NOT NULL CONSTRAINT ck_organizations_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
+        name text COLLATE "C" NOT NULL
+            CONSTRAINT ck_organizations_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
         is_disabled boolean NOT NULL DEFAULT false,
         is_suspended boolean NOT NULL DEFAULT false,
         balance bigint NOT NULL DEFAULT 0
@@ -30,7 +33,7 @@ _API_KEYS = """
         hash bytea NOT NULL
             CONSTRAINT uq_api_keys_hash UNIQUE
             CONSTRAINT ck_api_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
-        start text NOT NULL,
+        start text COLLATE "C" NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         last_used_at timestamptz,
         revoked_at timestamptz
@@ -41,10 +44,10 @@ _API_KEYS = """
 _USERS = """
     CREATE TABLE users (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
-        email text NOT NULL,
-        email_key text NOT NULL CONSTRAINT uq_users_email_key UNIQUE,
-        first_name text NOT NULL,
-        last_name text NOT NULL,
+        email text COLLATE "C" NOT NULL,
+        email_key text COLLATE "C" NOT NULL CONSTRAINT uq_users_email_key UNIQUE,
+        first_name text COLLATE "C" NOT NULL,
+        last_name text COLLATE "C" NOT NULL,
         folded_balance numeric NOT NULL DEFAULT 0
             CONSTRAINT ck_users_folded_balance_not_negative CHECK (folded_balance >= 0),
         created_at timestamptz NOT NULL DEFAULT clock_timestamp()
@@ -57,25 +60,25 @@ _BATCHES = """
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_batches PRIMARY KEY,
         organization_id bigint NOT NULL,
         sandbox boolean NOT NULL,
-        status text NOT NULL DEFAULT 'queued'
+        status text COLLATE "C" NOT NULL DEFAULT 'queued'
             CONSTRAINT ck_batches_status_known CHECK (status IN ('queued', 'issued', 'refused')),
         amount bigint NOT NULL CONSTRAINT ck_batches_amount_positive CHECK (amount > 0),
         atomic boolean NOT NULL,
-        label text CONSTRAINT ck_batches_label_length CHECK (char_length(label) <= 255),
+        label text COLLATE "C" CONSTRAINT ck_batches_label_length CHECK (char_length(label) <= 255),
         recipient_count int NOT NULL,
-        emails text[] NOT NULL,
-        email_keys text[],
-        idempotency_key text
+        emails text[] COLLATE "C" NOT NULL,
+        email_keys text[] COLLATE "C",
+        idempotency_key text COLLATE "C"
             CONSTRAINT ck_batches_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
         idempotency_hash bytea,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         failures int NOT NULL DEFAULT 0,
         retry_at timestamptz,
-        refusal text,
+        refusal text COLLATE "C",
         issued_at timestamptz,
         debited_count int,
         current_balance bigint CONSTRAINT ck_batches_current_balance_not_negative CHECK (current_balance >= 0),
-        organization_name text,
+        organization_name text COLLATE "C",
         last_refill bigint,
         CONSTRAINT ck_batches_recipients_counted CHECK (
             recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count
@@ -120,8 +123,8 @@ _TRANSACTIONS = """
         sandbox boolean NOT NULL,
         debited boolean NOT NULL,
         credited boolean NOT NULL,
-        email text NOT NULL,
-        email_key text,
+        email text COLLATE "C" NOT NULL,
+        email_key text COLLATE "C",
         CONSTRAINT pk_transactions PRIMARY KEY (batch_id, position),
         CONSTRAINT ck_transactions_debited_is_credited_or_held CHECK (
             CASE WHEN debited THEN credited = (user_id IS NOT NULL) ELSE NOT credited END),
@@ -183,6 +186,15 @@ _WRITTEN_ONCE = """
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, claimed_at ON transactions
         FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.sandbox) EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
+        FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER api_keys_made_once BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash ON api_keys
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER api_keys_revoked_once BEFORE UPDATE OF revoked_at ON api_keys
+        FOR EACH ROW WHEN (OLD.revoked_at <> NEW.revoked_at OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS NULL)
+        EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key ON users
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
 """

@@ -6,7 +6,7 @@ service        the processes: both servers, a proxy before each, web, two worker
 callers        who sends, repeats and notes in `intents` what was answered
 operators      who refills, registers, suspends and resumes meanwhile
 snapshot       the invariants, from one moment of the database
-poison         a recipient whose transaction PostgreSQL refuses until it is cured
+poison         a recipient whose transaction PostgreSQL refuses, or ends the session for, until it is cured
 planted_…      pauses and faults that only these tests put into the processes
 soak           the long run, as a command
 """

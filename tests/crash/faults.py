@@ -38,6 +38,7 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_delivery.each_task_is_delivered_three_times_late_and_in_disorder,
     faults_of_delivery.the_visibility_timeout_is_shorter_than_a_drain,
     faults_of_delivery.a_batch_is_poisonous,
+    faults_of_delivery.a_batch_ends_its_connection,
     faults_of_delivery.clocks_are_an_hour_apart,
     faults_of_delivery.the_clock_of_beat_is_set_back_while_it_runs,
     faults_of_delivery.beat_is_killed,

@@ -52,8 +52,17 @@ def _given_twice(scene: Scene) -> bool:
 
 def a_batch_is_poisonous(scene: Scene) -> None:
     """PostgreSQL refuses one of its rows, until somebody mends it: that batch waits, the others do not."""
+    _poison(scene, ends_session=False)
+
+
+def a_batch_ends_its_connection(scene: Scene) -> None:
+    """PostgreSQL ends the session that writes one of its rows, which looks like an outage: as above all the same."""
+    _poison(scene, ends_session=True)
+
+
+def _poison(scene: Scene, *, ends_session: bool) -> None:
     with scene.service.connection() as connection:
-        poison.begin(connection)
+        poison.begin(connection, ends_session=ends_session)
     poisonous = scene.new_intent(recipients=[REGISTERED[0], poison.RECIPIENT])
     caller = threading.Thread(target=scene.send, args=(poisonous,), daemon=True)
     try:

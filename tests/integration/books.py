@@ -191,8 +191,10 @@ def counts() -> tuple[int, int]:
 # No test has more to drain than this many drains of ten rounds.
 _DRAINS_MAX = 20
 
-# The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows.
-WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in ("transactions", "batches", "refills")]
+# The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows, or undone.
+_GUARDED = ("transactions", "batches", "refills", "users", "api_keys")
+WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in _GUARDED]
+WITH_GUARDS = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in _GUARDED]
 
 
 def execute(*statements: str) -> None:

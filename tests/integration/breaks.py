@@ -109,6 +109,16 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             "UPDATE organizations SET sandbox_balance = 50 WHERE id = 1",
         ],
     ),
+    (
+        "an amount so large that no 64 bits hold what was debited",
+        {(SUMS, LIVE), (USERS, "user 2"), (USERS, "user 3"), (FOLLOWS, "batch 2"), (CHAIN, LIVE)},
+        ["UPDATE batches SET amount = 9223372036854775807 WHERE id = 2"],
+    ),
+    (
+        "a refill so large that no 64 bits hold what was there before it",
+        {(SUMS, SANDBOX), (CHAIN, SANDBOX)},
+        ["UPDATE refills SET amount = -9223372036854775807 WHERE sandbox"],
+    ),
     ("another last refill", {(LAST_REFILL, LIVE)}, ["UPDATE organizations SET last_refill = 99 WHERE id = 1"]),
     (
         "another last refill of the sandbox",

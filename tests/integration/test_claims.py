@@ -107,6 +107,35 @@ def test_claiming_again_credits_nothing() -> None:
     assert books.balance_of_user(ANN) == 10
 
 
+def test_a_claim_credits_so_many_and_the_next_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.ledger.claim.CLAIM_ROWS_MAX", 3)
+    organization_id = books.make_organization(100)
+    for _ in range(4):
+        books.issue_now(organization_id, [ANN, BOB], 10)
+    books.execute(
+        "INSERT INTO users (email, email_key, first_name, last_name)"
+        f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{ANN}', '{BOB}']) AS a"
+    )
+    claimed = [_claim([1, 2])]
+    assert books.breaches() == []
+    claimed += [_claim([1, 2]) for _ in range(3)]
+    assert claimed == [3, 3, 2, 0]
+    assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (40, 40)
+    assert books.breaches() == []
+
+
+def test_a_registration_credits_all_that_is_held_at_once_however_many_claims_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.ledger.claim.CLAIM_ROWS_MAX", 2)
+    organization_id = books.make_organization(100)
+    for _ in range(4):
+        books.issue_now(organization_id, [ANN], 10)
+    books.make_users(ANN)
+    assert books.balance_of_user(ANN) == 40
+    assert books.breaches() == []
+
+
 def test_of_two_claims_at_once_the_second_waits_and_finds_nothing_held() -> None:
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN, BOB], 10)

@@ -23,9 +23,9 @@ def _fold() -> Callable[[], object]:
 
 def _claim() -> Callable[[], object]:
     """Prepare a claim for every user, the last one first, of points that their registration passed by."""
-    books.execute("UPDATE users SET email_key = email_key || '.invalid'")
+    books.execute(*books.WITHOUT_GUARDS, "UPDATE users SET email_key = email_key || '.invalid'", *books.WITH_GUARDS)
     books.issue_now(books.make_organization(100), EMAILS, 1)
-    books.execute("UPDATE users SET email_key = email")
+    books.execute(*books.WITHOUT_GUARDS, "UPDATE users SET email_key = email", *books.WITH_GUARDS)
 
     def claim_all() -> int:
         with transaction() as connection:

@@ -22,8 +22,8 @@ def catalog(scratch: Engine) -> list[str]:
 
 
 _CATALOG = text("""
-    SELECT concat_ws(' ', 'column', table_name, column_name, data_type, udt_name, is_nullable, column_default,
-                     is_identity, identity_generation) AS line
+    SELECT concat_ws(' ', 'column', table_name, column_name, data_type, udt_name, collation_name, is_nullable,
+                     column_default, is_identity, identity_generation) AS line
     FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'alembic_version'
     UNION ALL
     SELECT concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid))

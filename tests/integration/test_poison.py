@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import DBAPIError
 
 from app import counters
 from app.database import transaction
@@ -14,7 +13,7 @@ from app.ledger import issue
 from app.ledger.drain import _left_alone_until, drain
 from app.ledger.queued import organizations_waiting
 from app.settings import INT64_MAX
-from tests.integration import books, races
+from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -160,26 +159,6 @@ def test_the_log_names_the_batch_and_the_cause_and_holds_no_address(events: list
     assert "mallory" not in str(events)
 
 
-def test_a_drain_whose_connection_is_cut_raises_and_leaves_its_batches_as_they_were(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    organization_id = books.make_organization(100)
-    batch_id = books.queue_batch(organization_id, [ANN], 10)
-
-    def cut_before_writing(connection: Connection, *arguments: object) -> object:
-        books.execute(f"SELECT pg_terminate_backend({races.until_owned()})")
-        return write(connection, *arguments)
-
-    write: Any = issue._decide_and_write
-    monkeypatch.setattr(issue, "_decide_and_write", cut_before_writing)
-    with pytest.raises(DBAPIError):
-        books.drain_all(organization_id)
-    monkeypatch.undo()
-    assert _now_failures_and_retry_at(batch_id)[1:] == (0, None)
-    assert books.drain_all(organization_id) == [batch_id]
-    assert books.balance_of(organization_id) == 90
-
-
 def _fail_as_a_whole(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> None:
     """Let the next drain fail, so that batches are tried one at a time; do something before the first is committed."""
 
@@ -194,22 +173,6 @@ def _fail_as_a_whole(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]
         return issued
 
     monkeypatch.setattr("app.ledger.drain.issue", fail_and_go_on)
-
-
-def test_a_connection_that_is_cut_while_batches_are_tried_one_at_a_time_postpones_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    organization_id = books.make_organization(100)
-    queued = [books.queue_batch(organization_id, [ANN], 10) for _ in range(2)]
-
-    def cut() -> None:
-        books.execute(f"SELECT pg_terminate_backend({races.until_owned()})")
-
-    _fail_as_a_whole(monkeypatch, cut)
-    with pytest.raises(DBAPIError):
-        books.drain_all(organization_id)
-    assert [_now_failures_and_retry_at(batch_id)[1:] for batch_id in queued] == [(0, None)] * 2
-    assert books.rounds_of(organization_id) == [queued]
 
 
 def test_a_row_that_somebody_else_holds_while_batches_are_tried_one_at_a_time_postpones_none(

@@ -29,7 +29,7 @@ ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a handful of rows be several chunks, and a chunk several claims."""
     monkeypatch.setattr(users_import, "CHUNK_ROWS", 3)
-    monkeypatch.setattr(claim, "CLAIM_STEP", 2)
+    monkeypatch.setattr(claim, "_GROUP", 2)
 
 
 @pytest.fixture
@@ -157,19 +157,50 @@ def test_an_interrupted_import_keeps_what_is_committed_and_is_carried_on_by_givi
 ) -> None:
     chunks = iter(range(10))
 
-    def interrupted(connection: Connection, users: Sequence[NewUser]) -> list[int]:
-        user_ids = claim.register_many(connection, users)
+    def interrupted(connection: Connection, users: Sequence[NewUser]) -> claim.Registered:
+        registered = claim.register_some(connection, users)
         if next(chunks) == 1:
             raise KeyboardInterrupt
-        return user_ids
+        return registered
 
     _write(path, _some(8))
     with monkeypatch.context() as patch:
-        patch.setattr(users_import, "register_many", interrupted)
+        patch.setattr(users_import, "register_some", interrupted)
         with pytest.raises(Refused, match="Interrupted: 3 are registered"):
             import_users(path)
     imported = import_users(path)
     assert (imported.registered, imported.already_registered) == (5, 3)
+
+
+def test_an_import_keeps_whom_it_registered_in_each_step_when_much_is_held_and_goes_on_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users_import, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(claim, "CLAIM_ROWS_MAX", 4)
+    emails = _some(6)
+    organization_id = books.make_organization(1_000)
+    for _ in range(3):
+        books.issue_now(organization_id, emails, 10)
+    claims: list[int] = []
+
+    def claim_and_interrupt(connection: Connection, user_ids: Sequence[int]) -> int:
+        claims.append(claim_some(connection, user_ids))
+        if len(claims) == 3:
+            raise KeyboardInterrupt
+        return claims[-1]
+
+    claim_some = claim.claim
+    monkeypatch.setattr(claim, "claim", claim_and_interrupt)
+    with pytest.raises(Refused, match="Interrupted: 2 are registered"):
+        import_users(_write(path, emails))
+    assert books.breaches() == []
+    assert [books.balance_of_user(email) for email in emails[:2]] == [30, 30]
+    imported = import_users(path)
+    assert (imported.registered, imported.already_registered) == (4, 2)
+    assert [books.balance_of_user(email) for email in emails] == [30] * 6
+    # Two users hold six transactions, so each two are a transaction of two claims; the third was rolled back.
+    assert claims == [4, 2, 4, 4, 2, 4, 2]
+    assert books.breaches() == []
 
 
 @pytest.mark.usefixtures("many_connections")
@@ -249,7 +280,7 @@ def test_an_import_that_is_interrupted_leaves_the_bad_rows_of_the_one_before(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(users_import, "register_many", interrupt)
+    monkeypatch.setattr(users_import, "register_some", interrupt)
     with pytest.raises(Refused, match="Interrupted"):
         import_users(_write(path, ["nonsense", ANN, BOB, CY, "more"]))
     assert errors_file.read_text() == before

@@ -1,0 +1,77 @@
+"""Changes of the books that no audit sees: the trigger that refuses each. docs/threat-model.md says why."""
+
+from tests.integration import books
+from tests.integration.breaks import ANN
+
+# The trigger, what is wrong, and the statements that make it so.
+UNSEEN: list[tuple[str, str, list[str]]] = [
+    (
+        "batches_accepted_once",
+        "the keys of a batch and of its transactions, changed together",
+        [
+            "UPDATE batches SET email_keys = ARRAY['ann@example.com', 'eve@example.com'] WHERE id = 1",
+            "UPDATE transactions SET email_key = 'eve@example.com' WHERE (batch_id, position) = (1, 1)",
+        ],
+    ),
+    ("batches_accepted_once", "another label", ["UPDATE batches SET label = 'another' WHERE id = 1"]),
+    ("batches_accepted_once", "another amount that nobody paid", ["UPDATE batches SET amount = 40 WHERE id = 6"]),
+    ("batches_accepted_once", "another flag where nobody paid", ["UPDATE batches SET atomic = true WHERE id = 6"]),
+    (
+        "transactions_written_once",
+        "a batch that nobody paid, gone whole",
+        ["DELETE FROM transactions WHERE batch_id = 6", "DELETE FROM batches WHERE id = 6"],
+    ),
+    ("batches_final_once", "another name in an answer", ["UPDATE batches SET organization_name = 'x' WHERE id = 1"]),
+    ("batches_final_once", "another last refill in an answer", ["UPDATE batches SET last_refill = 1 WHERE id = 1"]),
+    (
+        "batches_answer_to_one_key",
+        "an answer given to another body",
+        ["UPDATE batches SET idempotency_hash = sha256('x') WHERE id = 7"],
+    ),
+    (
+        "batches_answer_to_one_key",
+        "an answer given to another key",
+        ["UPDATE batches SET idempotency_key = 'x' WHERE id = 7"],
+    ),
+    (
+        "transactions_claimed_once",
+        "a claim from before the issue",
+        ["UPDATE transactions SET claimed_at = 'epoch' WHERE (batch_id, position) = (2, 1)"],
+    ),
+    (
+        "transactions_claimed_once",
+        "a claim that is forgotten",
+        ["UPDATE transactions SET claimed_at = NULL WHERE (batch_id, position) = (2, 1)"],
+    ),
+    (
+        "transactions_claimed_once",
+        "a claim where there was none",
+        ["UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (1, 0)"],
+    ),
+    ("api_keys_made_once", "a key of another organization", ["UPDATE api_keys SET organization_id = 2"]),
+    ("api_keys_made_once", "a key of the other mode", ["UPDATE api_keys SET sandbox = NOT sandbox"]),
+    ("api_keys_made_once", "a key that others know", ["UPDATE api_keys SET hash = sha256(id::text::bytea)"]),
+    ("api_keys_made_once", "a key that never was", ["DELETE FROM api_keys"]),
+    (
+        "api_keys_revoked_once",
+        "a revoked key that works again",
+        ["UPDATE api_keys SET revoked_at = NULL WHERE revoked_at IS NOT NULL"],
+    ),
+    (
+        "users_registered_once",
+        "a key that is not the normal form of its address",
+        ["UPDATE users SET email = 'Eve@example.com' WHERE id = 1"],
+    ),
+    ("users_registered_once", "a user without points, gone", ["DELETE FROM users WHERE id = 4"]),
+]
+
+
+def write_what_no_audit_sees() -> None:
+    """Write, after `write_the_books`, what the statements above change."""
+    books.make_users("eli@example.com")  # 4: nothing was credited.
+    books.issue_now(1, [ANN], 30)  # Batch 6: of 20 points nobody could be paid.
+    books.queue_batch(1, [ANN], 30, idempotency_key="once")  # Batch 7 stays queued.
+    books.execute(
+        "INSERT INTO api_keys (organization_id, sandbox, hash, start, revoked_at)"
+        " VALUES (1, false, sha256('revoked'), 'pts_live', now())"
+    )
