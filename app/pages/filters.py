@@ -62,6 +62,24 @@ class Filters:
             "looked_at_max": LOOKED_AT_MAX,
         }
 
+    def scope_conditions(self, *, moment: str) -> list[str]:
+        """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
+        conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
+        if self.created_from is not None:
+            conditions.append(f"{moment} >= :created_from")
+        if self.created_to is not None:
+            conditions.append(f"{moment} <= :created_to")
+        return conditions
+
+    def flag_conditions(self) -> list[str]:
+        """Return the conditions on a transaction's flags."""
+        conditions = []
+        if self.debited is not None:
+            conditions.append("debited = :debited")
+        if self.credit is not None:
+            conditions.append("credited = :credited")
+        return conditions
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -53,29 +53,9 @@ ORGANIZATION_CREATED_AT = (
 TRANSACTION = "position, email, email_key, balance, debited, credited, claimed_at, user_id"
 
 
-def scope_conditions(filters: Filters, *, moment: str) -> list[str]:
-    """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
-    conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
-    if filters.created_from is not None:
-        conditions.append(f"{moment} >= :created_from")
-    if filters.created_to is not None:
-        conditions.append(f"{moment} <= :created_to")
-    return conditions
-
-
 def order_and_limit(filters: Filters, order: str) -> str:
     """Return the ORDER BY and LIMIT for the batches of a page.
 
     A single batch needs no order: with one, PostgreSQL would read through all of them to find it.
     """
     return f"ORDER BY {order} LIMIT :looked_at_max" if filters.batch_id is None else "LIMIT 1"
-
-
-def flag_conditions(filters: Filters) -> list[str]:
-    """Return the conditions on a transaction's flags."""
-    conditions = []
-    if filters.debited is not None:
-        conditions.append("debited = :debited")
-    if filters.credit is not None:
-        conditions.append("credited = :credited")
-    return conditions
