@@ -19,7 +19,7 @@ from app.local import servers
 from app.local.datadir import DataDir
 from app.local.interrupts import end_gently
 from app.local.postgresql import PostgreSQL
-from app.local.supervisor import keeps
+from app.local.supervisor import is_kept_running
 from app.settings import settings
 
 
@@ -62,7 +62,7 @@ def _database(datadir: DataDir, *, makes_data: bool, migrates: bool) -> Iterator
     with servers.database(datadir) as embedded:
         if embedded and is_new:  # The folder may be another one than was meant.
             write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
-        elif embedded and not keeps(datadir, "postgresql"):
+        elif embedded and not is_kept_running(datadir, "postgresql"):
             write_error(f"No service runs here: this is about the database in {datadir.path}.")
         servers.name_servers(datadir)
         try:

@@ -18,7 +18,7 @@ from app.errors import Refused
 from app.ledger.queued import count_queued
 from app.local import loopback, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import moment_of_birth
+from app.local.identity import process_identity
 from app.queue_state import messages_waiting, workers_answering
 from app.redis_client import redis_client
 from app.settings import settings, without_password
@@ -134,7 +134,7 @@ def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
     for name, known in running.get("parts", {}).items():
         if name.startswith("worker") and name not in answering_here:
             with contextlib.suppress(psutil.Error):
-                if moment_of_birth(psutil.Process(known["pid"])) == known["created"]:
+                if process_identity(psutil.Process(known["pid"])) == known["created"]:
                     hung.append(f"{name} (process {known['pid']})")
     return hung
 

@@ -77,5 +77,5 @@ class Refill(Base):
     sandbox: Mapped[bool]
     amount: Mapped[int] = points_column()
     balance: Mapped[int] = points_column()
-    reference: Mapped[str | None] = mapped_column(Text(collation="C"))
+    reference: Mapped[str | None] = mapped_column(TEXT)
     created_at: Mapped[datetime] = created_at_column()

@@ -2,7 +2,7 @@
 
 from app.models import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID
 from app.pages.filters import POSITIONS, Filters, Place
-from app.pages.statements import BATCH, TRANSACTION, scope_conditions
+from app.pages.statements import BATCH, TRANSACTION
 
 _HASH_ASKED_FOR = """
     CAST(hashtextextended(CAST(:email_key AS text),
@@ -49,4 +49,4 @@ def _id_ranges(filters: Filters, place: Place | None) -> str:
 
 def address_conditions(filters: Filters, *, moment: str) -> list[str]:
     """Return the conditions on the rows of `rows_of_address`; `moment` is the column for the time filters."""
-    return [*scope_conditions(filters, moment=moment), "coalesce(email_key, email) = :email_key"]
+    return [*filters.scope_conditions(moment=moment), "coalesce(email_key, email) = :email_key"]

@@ -7,15 +7,7 @@ from sqlalchemy import Connection
 from app.batches import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import (
-    BATCH,
-    ORGANIZATION_CREATED_AT,
-    batch_conditions,
-    flag_conditions,
-    order_and_limit,
-    read_page,
-    scope_conditions,
-)
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, order_and_limit, read_page
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
@@ -46,7 +38,7 @@ def _statement_by_time(filters: Filters, place: Place | None) -> str:
     A batch counts as one row looked at. With a filter on credits it counts as all its transactions, because all of
     them may have to be read.
     """
-    batches = scope_conditions(filters, moment="created_at")
+    batches = filters.scope_conditions(moment="created_at")
     if place is not None:
         batches.append("(created_at, id) <= (:place_moment, :place_id)")
     if filters.batch_id is not None:
@@ -55,7 +47,7 @@ def _statement_by_time(filters: Filters, place: Place | None) -> str:
         batches.append("idempotency_key = :idempotency_key")
     if filters.debited is False:
         batches.append("debited_count < recipient_count")
-    conditions = " AND ".join([_flags(filters), *batch_conditions(filters)])
+    conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
     weight = "1" if filters.credit is None else "recipient_count"
     lines = [
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, rows_read FROM (",
@@ -92,11 +84,8 @@ def _statement_of_address(filters: Filters, place: Place | None) -> str:
 
     Where repeats are allowed, a batch may have several such rows: only the first that matches counts.
     """
-    conditions = [
-        *address_conditions(filters, moment="created_at"),
-        *flag_conditions(filters),
-        *batch_conditions(filters),
-    ]
+    conditions = address_conditions(filters, moment="created_at")
+    conditions += [*filters.flag_conditions(), *filters.batch_conditions()]
     if filters.idempotency_key is not None:
         conditions.append("idempotency_key = :idempotency_key")
     lines = [

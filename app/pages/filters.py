@@ -69,6 +69,29 @@ class Filters:
             "looked_at_max": LOOKED_AT_MAX,
         }
 
+    def scope_conditions(self, *, moment: str) -> list[str]:
+        """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
+        conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
+        if self.created_from is not None:
+            conditions.append(f"{moment} >= :created_from")
+        if self.created_to is not None:
+            conditions.append(f"{moment} <= :created_to")
+        return conditions
+
+    def flag_conditions(self) -> list[str]:
+        """Return the conditions on a transaction's flags."""
+        conditions = []
+        if self.debited is not None:
+            conditions.append("debited = :debited")
+        if self.credit is not None:
+            conditions.append("credited = :credited")
+        return conditions
+
+    def batch_conditions(self) -> list[str]:
+        """Return the conditions on a batch that no index serves: its rows are read one by one."""
+        names = [name for name in ("label", "status") if getattr(self, name) is not None]
+        return [f"{name} = :{name}" for name in names]
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -53,16 +53,6 @@ ORGANIZATION_CREATED_AT = (
 TRANSACTION = "position, email, email_key, balance, debited, credited, claimed_at, user_id"
 
 
-def scope_conditions(filters: Filters, *, moment: str) -> list[str]:
-    """Return the conditions on organization, mode and time; `moment` is the column for the time filters."""
-    conditions = ["organization_id = :organization_id", "sandbox = :sandbox"]
-    if filters.created_from is not None:
-        conditions.append(f"{moment} >= :created_from")
-    if filters.created_to is not None:
-        conditions.append(f"{moment} <= :created_to")
-    return conditions
-
-
 def order_and_limit(filters: Filters, order: str) -> str:
     """Return the ORDER BY and LIMIT for the batches of a page.
 
@@ -70,19 +60,3 @@ def order_and_limit(filters: Filters, order: str) -> str:
     """
     is_one = filters.batch_id is not None or filters.idempotency_key is not None
     return "LIMIT 1" if is_one else f"ORDER BY {order} LIMIT :looked_at_max"
-
-
-def batch_conditions(filters: Filters) -> list[str]:
-    """Return the conditions on a batch that no index serves: its rows are read one by one."""
-    names = [name for name in ("label", "status") if getattr(filters, name) is not None]
-    return [f"{name} = :{name}" for name in names]
-
-
-def flag_conditions(filters: Filters) -> list[str]:
-    """Return the conditions on a transaction's flags."""
-    conditions = []
-    if filters.debited is not None:
-        conditions.append("debited = :debited")
-    if filters.credit is not None:
-        conditions.append("credited = :credited")
-    return conditions

@@ -7,15 +7,7 @@ from sqlalchemy import Connection, text
 from app.batches import BatchRow, TransactionRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import POSITIONS, Filters, Page, Place
-from app.pages.statements import (
-    BATCH,
-    ORGANIZATION_CREATED_AT,
-    TRANSACTION,
-    flag_conditions,
-    order_and_limit,
-    read_page,
-    scope_conditions,
-)
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, order_and_limit, read_page
 
 Row = tuple[BatchRow, TransactionRow]
 
@@ -62,7 +54,7 @@ def _statement(filters: Filters, place: Place | None) -> str:
     else:
         source, order = rows_of_address(filters, place), NEWEST_FIRST
         conditions = address_conditions(filters, moment="issued_at")
-    conditions += flag_conditions(filters)
+    conditions += filters.flag_conditions()
     lines = [
         _SHOWN,
         "FROM (SELECT * FROM (",
@@ -81,7 +73,7 @@ def _rows_of_batches(filters: Filters, place: Place | None) -> str:
     The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
     A batch without a row in that range gives one row without a position: it counts as looked at, too.
     """
-    batches = [*scope_conditions(filters, moment="issued_at"), "issued_at IS NOT NULL"]
+    batches = [*filters.scope_conditions(moment="issued_at"), "issued_at IS NOT NULL"]
     rows = ["batch_id = b.id"]
     if place is not None:
         batches.append("(issued_at, id) <= (:place_moment, :place_batch_id)")
