@@ -20,7 +20,7 @@ def list_batches() -> Response:
     who = caller()
     asked = parse_page_request("batches", request.args, who)
     with transaction() as connection:
-        page = pages.page(connection, asked.filters, place=asked.place, limit=asked.limit)
+        page = pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
         credited = batches.count_credited(connection, [batch.id for batch in page.rows if batch.debited_count])
     shown = [bodies.listed_batch_body(batch, credited.get(batch.id, 0)) for batch in page.rows]
     return envelope.success({"batches": shown, "next_cursor": next_cursor("batches", asked, page)})

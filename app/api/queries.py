@@ -19,7 +19,7 @@ from app.api_keys import Caller
 from app.batches import STATUSES
 from app.errors import InvalidAddress
 from app.pages import cursors
-from app.pages.filters import Filters, Page, Place
+from app.pages.filters import CursorPosition, Filters, Page
 from app.settings import INT64_MAX
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
@@ -54,7 +54,7 @@ class PageRequest:
     """A valid request for one page of a list."""
 
     filters: Filters
-    place: Place | None
+    start: CursorPosition | None
     limit: int
 
 
@@ -114,11 +114,11 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
     cursor = read("cursor", _cursor)
     # Whether a cursor belongs to the filters can only be told of filters without a fault.
     faults.raise_if_any()
-    place = None if cursor is None else cursors.decode(kind, filters, cursor)
-    if cursor is not None and place is None:
+    start = None if cursor is None else cursors.decode(kind, filters, cursor)
+    if cursor is not None and start is None:
         faults.add("cursor", f"The cursor parameter {_NO_CURSOR} with the same filters.")
     faults.raise_if_any()
-    return PageRequest(filters=filters, place=place, limit=LIMIT_DEFAULT if limit is None else limit)
+    return PageRequest(filters=filters, start=start, limit=LIMIT_DEFAULT if limit is None else limit)
 
 
 def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:

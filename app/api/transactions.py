@@ -19,7 +19,7 @@ def list_transactions() -> Response:
     who = caller()
     asked = parse_page_request("transactions", request.args, who)
     with transaction() as connection:
-        page = pages.page(connection, asked.filters, place=asked.place, limit=asked.limit)
+        page = pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
     shown = bodies.listed_transaction_bodies(page.rows)
     return envelope.success({"transactions": shown, "next_cursor": next_cursor("transactions", asked, page)})
 

@@ -1,7 +1,7 @@
 """The rows of one address, for both lists: read from the index of addresses, in the order of their ids."""
 
 from app.models import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID
-from app.pages.filters import POSITIONS, Filters, Place
+from app.pages.filters import POSITIONS, CursorPosition, Filters
 from app.pages.statements import BATCH, TRANSACTION
 
 _HASH_ASKED_FOR = """
@@ -13,15 +13,15 @@ _HASH_ASKED_FOR = """
 NEWEST_FIRST = "id_range DESC, transaction_id DESC"
 
 
-def rows_of_address(filters: Filters, place: Place | None) -> str:
+def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of the address's transactions with their batches, newest first, numbered from 1.
 
     It reads the index once for each id range. Batches are looked up row by row: for a join PostgreSQL might read the
     whole table. Hashes may collide, so the caller must also apply `address_conditions` to each row.
     """
-    conditions = [f"{ID_RANGE} = ANY({_id_ranges(filters, place)})", f"{ADDRESS_HASH} = {_HASH_ASKED_FOR}"]
-    if place is not None:
-        conditions.append(f"{TRANSACTION_ID} <= :place_id")
+    conditions = [f"{ID_RANGE} = ANY({_id_ranges(filters, start)})", f"{ADDRESS_HASH} = {_HASH_ASKED_FOR}"]
+    if start is not None:
+        conditions.append(f"{TRANSACTION_ID} <= :start_id")
     if filters.batch_id is not None:
         conditions.append(f"{TRANSACTION_ID} BETWEEN :batch_first_id AND :batch_last_id")
     lines = [
@@ -37,13 +37,13 @@ def rows_of_address(filters: Filters, place: Place | None) -> str:
     return "\n".join(lines)
 
 
-def _id_ranges(filters: Filters, place: Place | None) -> str:
+def _id_ranges(filters: Filters, start: CursorPosition | None) -> str:
     """Return the SQL array of id ranges that may have rows, up to the newest batch's, whatever a caller asks for."""
     first, last = "0", "(SELECT coalesce(max(id), 0) FROM batches)"
     if filters.batch_id is not None:
         first = last = f"least(:batch_id, {last})"
-    elif place is not None:
-        last = f"least(:place_id / {POSITIONS}, {last})"
+    elif start is not None:
+        last = f"least(:start_id / {POSITIONS}, {last})"
     return f"ARRAY(SELECT CAST(generate_series(({first}) >> 14, ({last}) >> 14) AS int))"
 
 

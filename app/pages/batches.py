@@ -6,41 +6,41 @@ from sqlalchemy import Connection
 
 from app.batches import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
-from app.pages.filters import POSITIONS, Filters, Page, Place
+from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
 from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, order_and_limit, read_page
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
 
-def page(connection: Connection, filters: Filters, *, place: Place | None, limit: int) -> Page[BatchRow]:
+def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[BatchRow]:
     """Return the batches of a page.
 
     Args:
-        place: where the page begins, the `next` of the previous page; None for the first page.
+        start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
     by_time = filters.email_key is None
-    statement = _statement_by_time(filters, place) if by_time else _statement_of_address(filters, place)
+    statement = _statement_by_time(filters, start) if by_time else _statement_of_address(filters, start)
 
-    def next_place(row: Any) -> Place:
-        return Place(row.created_at, row.id) if by_time else _place_in_address(row)
+    def next_start(row: Any) -> CursorPosition:
+        return CursorPosition(row.created_at, row.id) if by_time else _start_in_address(row)
 
-    return read_page(connection, statement, filters, place, limit=limit, to_row=_row, next_place=next_place)
+    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
 
 
 def _row(row: Any) -> BatchRow:
     return BatchRow(*row[: len(BatchRow._fields)])
 
 
-def _statement_by_time(filters: Filters, place: Place | None) -> str:
+def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of a page of an organization's batches.
 
     A batch counts as one row looked at. With a filter on credits it counts as all its transactions, because all of
     them may have to be read.
     """
     batches = filters.scope_conditions(moment="created_at")
-    if place is not None:
-        batches.append("(created_at, id) <= (:place_moment, :place_id)")
+    if start is not None:
+        batches.append("(created_at, id) <= (:start_moment, :start_id)")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")
     if filters.idempotency_key is not None:
@@ -79,7 +79,7 @@ def _flags(filters: Filters) -> str:
     return f"(debited_count < recipient_count OR {found})"
 
 
-def _statement_of_address(filters: Filters, place: Place | None) -> str:
+def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of a page of the batches that have a transaction of the address.
 
     Where repeats are allowed, a batch may have several such rows: only the first that matches counts.
@@ -91,7 +91,7 @@ def _statement_of_address(filters: Filters, place: Place | None) -> str:
     lines = [
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, rows_read, above FROM (",
         f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",
-        rows_of_address(filters, place),
+        rows_of_address(filters, start),
         f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
         ") found WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id",
         f"ORDER BY {NEWEST_FIRST} LIMIT :rows",
@@ -99,8 +99,8 @@ def _statement_of_address(filters: Filters, place: Place | None) -> str:
     return "\n".join(lines)
 
 
-def _place_in_address(row: Any) -> Place:
+def _start_in_address(row: Any) -> CursorPosition:
     """Return the position of the next page: below this row's batch, if the page already shows that batch."""
     if row.above == row.id:
-        return Place(None, row.id * POSITIONS - 1)
-    return Place(None, row.transaction_id)
+        return CursorPosition(None, row.id * POSITIONS - 1)
+    return CursorPosition(None, row.transaction_id)

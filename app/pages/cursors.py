@@ -10,18 +10,18 @@ import hashlib
 import struct
 from datetime import UTC, datetime, timedelta
 
-from app.pages.filters import Filters, Place
+from app.pages.filters import CursorPosition, Filters
 
 _FORMAT = struct.Struct(">qq12s")  # Microseconds since 1970, an id, a digest.
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_MOMENT = -(2**63)
 
 
-def encode(kind: str, filters: Filters, place: Place) -> str:
+def encode(kind: str, filters: Filters, start: CursorPosition) -> str:
     """Return the cursor of a position in a list (`kind` is `batches` or `transactions`) with these filters."""
-    moment = _NO_MOMENT if place.moment is None else (place.moment - _EPOCH) // timedelta(microseconds=1)
-    digest = _digest(kind, filters, moment, place.id)
-    return _to_text(_FORMAT.pack(moment, place.id, digest))
+    moment = _NO_MOMENT if start.moment is None else (start.moment - _EPOCH) // timedelta(microseconds=1)
+    digest = _digest(kind, filters, moment, start.id)
+    return _to_text(_FORMAT.pack(moment, start.id, digest))
 
 
 def has_the_form(cursor: str) -> bool:
@@ -29,7 +29,7 @@ def has_the_form(cursor: str) -> bool:
     return _unpack(cursor) is not None
 
 
-def decode(kind: str, filters: Filters, cursor: str) -> Place | None:
+def decode(kind: str, filters: Filters, cursor: str) -> CursorPosition | None:
     """Return the position that a cursor names; None when the cursor is not of this list with these filters."""
     fields = _unpack(cursor)
     if fields is None:
@@ -38,7 +38,7 @@ def decode(kind: str, filters: Filters, cursor: str) -> Place | None:
     if digest != _digest(kind, filters, moment, row_id) or row_id < 0:
         return None
     try:
-        return Place(None if moment == _NO_MOMENT else _EPOCH + timedelta(microseconds=moment), row_id)
+        return CursorPosition(None if moment == _NO_MOMENT else _EPOCH + timedelta(microseconds=moment), row_id)
     except OverflowError:
         return None
 

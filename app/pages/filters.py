@@ -94,7 +94,7 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CursorPosition:
     """A position in a list: a time and an id. `moment` is None in the lists of one address, which are sorted by id."""
 
     moment: datetime | None
@@ -104,10 +104,10 @@ class Place:
         """Return the parameters of the pages' statements; of a transaction's id also its batch and position."""
         batch_id, position = divmod(self.id, POSITIONS)
         return {
-            "place_moment": self.moment,
-            "place_id": self.id,
-            "place_batch_id": batch_id,
-            "place_position": position,
+            "start_moment": self.moment,
+            "start_id": self.id,
+            "start_batch_id": batch_id,
+            "start_position": position,
         }
 
 
@@ -116,4 +116,4 @@ class Page(Generic[Row]):
     """Some rows of a list, and where the next page begins; `next` is None at the end of the list."""
 
     rows: Sequence[Row]
-    next: Place | None
+    next: CursorPosition | None

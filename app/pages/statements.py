@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches import BatchRow
-from app.pages.filters import Filters, Page, Place, Row
+from app.pages.filters import CursorPosition, Filters, Page, Row
 
 # Where PostgreSQL expects few rows, it collects and sorts them all. A page must not depend on such guesses: with
 # these settings it reads an index in order and stops when the page is full.
@@ -20,11 +20,11 @@ def read_page(
     connection: Connection,
     statement: str,
     filters: Filters,
-    place: Place | None,
+    start: CursorPosition | None,
     *,
     limit: int,
     to_row: Callable[[Any], Row],
-    next_place: Callable[[Any], Place],
+    next_start: Callable[[Any], CursorPosition],
 ) -> Page[Row]:
     """Run a page's statement, in a transaction that does nothing else, and return the page.
 
@@ -32,13 +32,13 @@ def read_page(
     """
     if filters.contradict_themselves:
         return Page([], None)
-    parameters = filters.parameters() | {"rows": limit + 1} | ({} if place is None else place.parameters())
+    parameters = filters.parameters() | {"rows": limit + 1} | ({} if start is None else start.parameters())
     connection.execute(_INDEX_ORDER_ONLY)
     rows: list[Row] = []
     for row in connection.execute(text(statement), parameters):
         # The next page begins at the first row too many, or at the last row that this page may look at.
         if len(rows) == limit or row.rows_read >= parameters["looked_at_max"]:
-            return Page(rows, next_place(row))
+            return Page(rows, next_start(row))
         rows.append(to_row(row))
     return Page(rows, None)
 

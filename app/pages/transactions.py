@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 from app.batches import BatchRow, TransactionRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
-from app.pages.filters import POSITIONS, Filters, Page, Place
+from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
 from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, order_and_limit, read_page
 
 Row = tuple[BatchRow, TransactionRow]
@@ -14,20 +14,20 @@ Row = tuple[BatchRow, TransactionRow]
 _NEWEST_FIRST = "issued_at DESC, id DESC, position DESC"
 
 
-def page(connection: Connection, filters: Filters, *, place: Place | None, limit: int) -> Page[Row]:
+def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[Row]:
     """Return the transactions of a page, each with its batch.
 
     Args:
-        place: where the page begins, the `next` of the previous page; None for the first page.
+        start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
     by_time = filters.email_key is None
-    statement = _statement(filters, place)
+    statement = _statement(filters, start)
 
-    def next_place(row: Any) -> Place:
-        return Place(row.issued_at if by_time else None, row.transaction_id)
+    def next_start(row: Any) -> CursorPosition:
+        return CursorPosition(row.issued_at if by_time else None, row.transaction_id)
 
-    return read_page(connection, statement, filters, place, limit=limit, to_row=_row, next_place=next_place)
+    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
 
 
 def find(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row | None:
@@ -43,16 +43,16 @@ def _row(row: Any) -> Row:
     return BatchRow(*row[:columns]), TransactionRow(*row[columns : columns + len(TransactionRow._fields)])
 
 
-def _statement(filters: Filters, place: Place | None) -> str:
+def _statement(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of a page: the source in the list's order, filtered, with users.
 
     The source is read only as far as the page needs. Its last row is returned even if it does not match: the next
     page begins there.
     """
     if filters.email_key is None:
-        source, order, conditions = _rows_of_batches(filters, place), _NEWEST_FIRST, ["position IS NOT NULL"]
+        source, order, conditions = _rows_of_batches(filters, start), _NEWEST_FIRST, ["position IS NOT NULL"]
     else:
-        source, order = rows_of_address(filters, place), NEWEST_FIRST
+        source, order = rows_of_address(filters, start), NEWEST_FIRST
         conditions = address_conditions(filters, moment="issued_at")
     conditions += filters.flag_conditions()
     lines = [
@@ -67,7 +67,7 @@ def _statement(filters: Filters, place: Place | None) -> str:
     return "\n".join(lines)
 
 
-def _rows_of_batches(filters: Filters, place: Place | None) -> str:
+def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of an organization's transactions, batch by batch, newest first, numbered from 1.
 
     The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
@@ -75,9 +75,9 @@ def _rows_of_batches(filters: Filters, place: Place | None) -> str:
     """
     batches = [*filters.scope_conditions(moment="issued_at"), "issued_at IS NOT NULL"]
     rows = ["batch_id = b.id"]
-    if place is not None:
-        batches.append("(issued_at, id) <= (:place_moment, :place_batch_id)")
-        last = f"CASE b.id WHEN :place_batch_id THEN CAST(:place_position AS int) ELSE {POSITIONS - 1} END"
+    if start is not None:
+        batches.append("(issued_at, id) <= (:start_moment, :start_batch_id)")
+        last = f"CASE b.id WHEN :start_batch_id THEN CAST(:start_position AS int) ELSE {POSITIONS - 1} END"
         rows.append(f"position <= {last}")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")

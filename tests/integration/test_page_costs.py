@@ -12,7 +12,7 @@ from app.connections import new_engine
 from app.models import Base
 from app.pages import batches as batch_pages
 from app.pages import transactions as transaction_pages
-from app.pages.filters import LOOKED_AT_MAX, POSITIONS, Filters, Page, Place
+from app.pages.filters import LOOKED_AT_MAX, POSITIONS, CursorPosition, Filters, Page
 from tests.conftest import Servers
 from tests.integration import filled
 
@@ -73,20 +73,20 @@ class Explained:
             self._look_at(part)
 
 
-def cost(engine: Engine, kind: str, filters: Filters, *, place: Place | None) -> tuple[int, int]:
+def cost(engine: Engine, kind: str, filters: Filters, *, start: CursorPosition | None) -> tuple[int, int]:
     """Return how many buffers a page touches and how many rows it holds."""
     with engine.connect() as connection:
         explained = Explained(connection)
-        page = LISTS[kind](explained, filters, place=place, limit=LIMIT)
+        page = LISTS[kind](explained, filters, start=start, limit=LIMIT)
     assert explained.scanned == set(), "a page is found in indexes"
     return explained.buffers, len(page.rows)
 
 
-def place_at(kind: str, filters: Filters, batch_id: int) -> Place:
+def place_at(kind: str, filters: Filters, batch_id: int) -> CursorPosition:
     """Return the place of a batch of `filled.fill` in a list."""
     by_id = kind == "transactions" or filters.email_key is not None
     row_id = batch_id * POSITIONS + POSITIONS - 1 if by_id else batch_id
-    return Place(None if filters.email_key is not None else _FIRST + timedelta(minutes=batch_id), row_id)
+    return CursorPosition(None if filters.email_key is not None else _FIRST + timedelta(minutes=batch_id), row_id)
 
 
 def everything_asked() -> Iterator[Filters]:
@@ -110,8 +110,8 @@ def test_whatever_is_asked_a_page_looks_at_a_bounded_number_of_rows_at_any_depth
     worst = {}
     for filters in everything_asked():
         for batch_id in (None, 30_015, 25_000, 1_500, 3):
-            place = None if batch_id is None else place_at(kind, filters, batch_id)
-            buffers, rows = cost(full, kind, filters, place=place)
+            start = None if batch_id is None else place_at(kind, filters, batch_id)
+            buffers, rows = cost(full, kind, filters, start=start)
             if buffers > (PAGE_MAX if rows == LIMIT else LOOKED_AT_BUFFERS_MAX):
                 worst[filters, batch_id] = buffers, rows
     assert worst == {}
@@ -128,7 +128,7 @@ def test_the_lists_of_an_address_look_into_the_index_once_for_each_era(full: Eng
         ):
             explained = Explained(connection)
             filters = Filters(organization_id=1, sandbox=False, email_key=email_key)
-            LISTS[kind](explained, filters, place=None, limit=LIMIT)
+            LISTS[kind](explained, filters, start=None, limit=LIMIT)
             assert explained.scanned == set()
             assert explained.buffers <= most
         connection.rollback()
@@ -153,7 +153,7 @@ def test_one_batch_is_found_and_not_walked_to(full: Engine, kind: str) -> None:
                 created_from=created_from,
                 created_to=created_to,
             )
-            buffers, rows = cost(full, kind, filters, place=None)
+            buffers, rows = cost(full, kind, filters, start=None)
             # What was credited, only the rows of the batch can tell.
             most = BUFFERS_A_ROW * (rows + 1) if filters.credit is None else PAGE_MAX
             assert buffers <= most, filters

@@ -11,7 +11,7 @@ from app.connections import engine
 from app.database import transaction
 from app.pages import batches as batch_pages
 from app.pages import transactions as transaction_pages
-from app.pages.filters import POSITIONS, Filters, Page, Place
+from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
 from app.settings import INT64_MAX
 from tests.integration import books
 
@@ -25,15 +25,15 @@ Walk = Callable[..., list[int]]
 
 def pages_of(read: Callable[..., Page[Any]], filters: Filters, *, limit: int) -> Iterator[Page[Any]]:
     """Read page after page to the end of the list, each in a transaction of its own."""
-    place: Place | None = None
+    start: CursorPosition | None = None
     while True:
         with transaction() as connection:
-            page = read(connection, filters, place=place, limit=limit)
+            page = read(connection, filters, start=start, limit=limit)
         assert len(page.rows) <= limit
-        assert page.next is None or page.next != place, "a page must lead on"
+        assert page.next is None or page.next != start, "a page must lead on"
         yield page
-        place = page.next
-        if place is None:
+        start = page.next
+        if start is None:
             return
 
 
@@ -188,10 +188,10 @@ def test_a_place_and_a_batch_that_nobody_was_ever_given_cost_no_more_than_others
     filters = Filters(organization_id=organization, sandbox=False, email_key=ANN)
     for read, look in ((transaction_pages.page, look_at_transactions), (batch_pages.page, look_at_batches)):
         with transaction() as connection:
-            page = read(connection, filters, place=Place(None, INT64_MAX), limit=1_000)
+            page = read(connection, filters, start=CursorPosition(None, INT64_MAX), limit=1_000)
             assert len(page.rows) == len(look(filters))
             nowhere = Filters(organization_id=organization, sandbox=False, email_key=ANN, batch_id=INT64_MAX)
-            assert read(connection, nowhere, place=None, limit=1_000) == Page([], None)
+            assert read(connection, nowhere, start=None, limit=1_000) == Page([], None)
 
 
 @pytest.mark.usefixtures("database")
@@ -216,7 +216,7 @@ def test_how_a_page_is_planned_is_forgotten_with_its_transaction(organization: i
         with connection.begin():
             before = connection.execute(settings).all()
         with connection.begin():
-            batch_pages.page(connection, Filters(organization_id=organization, sandbox=False), place=None, limit=1)
+            batch_pages.page(connection, Filters(organization_id=organization, sandbox=False), start=None, limit=1)
             assert connection.execute(settings).all() != before
         with connection.begin():
             assert connection.execute(settings).all() == before
@@ -252,7 +252,7 @@ def test_flags_that_no_transaction_can_have_together_give_an_empty_list(organiza
 def test_one_transaction_is_found_by_its_own_organization_and_mode_alone(organization: int) -> None:
     filters = Filters(organization_id=organization, sandbox=False)
     with transaction() as connection:
-        for batch, row in transaction_pages.page(connection, filters, place=None, limit=1_000).rows:
+        for batch, row in transaction_pages.page(connection, filters, start=None, limit=1_000).rows:
             ours = transaction_pages.find(connection, row.id, organization_id=organization, sandbox=False)
             assert ours == (batch, row)
             for organization_id, sandbox in ((organization, True), (organization + 1, False)):

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.pages import cursors
-from app.pages.filters import Filters, Place
+from app.pages.filters import CursorPosition, Filters
 
 MOMENT = datetime(2026, 1, 31, 9, 30, 0, 482913, tzinfo=UTC)
 FILTERS = Filters(organization_id=7, sandbox=False, email_key="ada@example.com", created_from=MOMENT, debited=True)
-CURSOR = cursors.encode("transactions", FILTERS, Place(MOMENT, 131_072))
+CURSOR = cursors.encode("transactions", FILTERS, CursorPosition(MOMENT, 131_072))
 
 ids = st.integers(min_value=0, max_value=2**63 - 1)
 moments = st.none() | st.datetimes(timezones=st.just(UTC))
@@ -20,7 +20,7 @@ moments = st.none() | st.datetimes(timezones=st.just(UTC))
 
 @given(moments, ids)
 def test_a_cursor_leads_back_to_its_place(moment: datetime | None, row_id: int) -> None:
-    place = Place(moment, row_id)
+    place = CursorPosition(moment, row_id)
     cursor = cursors.encode("batches", FILTERS, place)
     assert cursors.has_the_form(cursor)
     assert cursors.decode("batches", FILTERS, cursor) == place
@@ -51,7 +51,7 @@ def test_a_cursor_fits_no_other_list() -> None:
 
 def test_a_time_in_another_zone_is_the_same_filter() -> None:
     elsewhere = replace(FILTERS, created_from=MOMENT.astimezone(timezone(timedelta(hours=5, minutes=30))))
-    assert cursors.decode("transactions", elsewhere, CURSOR) == Place(MOMENT, 131_072)
+    assert cursors.decode("transactions", elsewhere, CURSOR) == CursorPosition(MOMENT, 131_072)
 
 
 @pytest.mark.parametrize("place", range(len(CURSOR)))

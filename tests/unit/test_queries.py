@@ -10,7 +10,7 @@ from werkzeug.datastructures import MultiDict
 from app.api.queries import PageRequest, parse_page_request
 from app.errors import InvalidRequest
 from app.pages import cursors
-from app.pages.filters import Filters, Place
+from app.pages.filters import CursorPosition, Filters
 from tests.unit.conftest import CALLER
 
 NOTHING_ASKED = Filters(organization_id=7, sandbox=False)
@@ -35,7 +35,7 @@ def faults_of(*pairs: tuple[str, str]) -> set[str]:
 
 
 def test_nothing_asked_is_the_first_hundred_of_everything() -> None:
-    assert parse() == PageRequest(filters=NOTHING_ASKED, place=None, limit=100)
+    assert parse() == PageRequest(filters=NOTHING_ASKED, start=None, limit=100)
 
 
 def test_everything_asked_is_read() -> None:
@@ -59,10 +59,10 @@ def test_everything_asked_is_read() -> None:
 
 
 def test_a_cursor_is_taken_with_the_filters_it_was_made_with_whatever_the_limit() -> None:
-    place = Place(None, 131_072)
+    place = CursorPosition(None, 131_072)
     filters = Filters(organization_id=7, sandbox=False, email_key="ada@example.com")
     cursor = cursors.encode("transactions", filters, place)
-    assert parse(("email", "ADA@example.com"), ("cursor", cursor), ("limit", "3")).place == place
+    assert parse(("email", "ADA@example.com"), ("cursor", cursor), ("limit", "3")).start == place
     assert faults_of(("email", "bob@example.com"), ("cursor", cursor)) == {"cursor"}
     assert faults_of(("cursor", cursor)) == {"cursor"}
     with pytest.raises(InvalidRequest):
