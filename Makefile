@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-# Processes of the tests: one for each core. Those marked as `alone` measure, and nothing else runs beside them.
+# Processes of the tests: one for each core. Those marked as `alone` have a bound on time: nothing runs beside them.
 PROCESSES ?= logical
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder

@@ -14,6 +14,8 @@ from tests.e2e.bad_input.cases import CANARY, GOOD, KEY, SEND, VERIFY, BodyCase,
 from tests.e2e.conftest import Organization, Service
 from tests.e2e.raw_http import Answer, exchange, seconds_until_it_is_over
 
+pytestmark = pytest.mark.alone
+
 _ANSWERED_WITHIN_S = 1.0
 # Who withholds bytes waits longer, but not for ever: each holds a thread of the front end.
 _OVER_WITHIN_S = 25.0
