@@ -22,5 +22,5 @@ The nouns are files in this folder; the edges call them and never each other.
     local/                               embedded PostgreSQL and Valkey, and the supervisor of `points up`
 
 The third edge is the `worker` package beside this one. To see the whole service, follow one send
-from `app/api/send.py` through `app/api/sending/` to `worker/tasks.py` and back.
+from `app/api/send.py` through `app/api/sending/` to `worker/tasks.py` and back; `worker/upkeep.py` needs no message.
 """

@@ -78,9 +78,7 @@ POSTPONED_BATCHES = Family(
     name="points_postponed_batches", help="Failures of a batch on its own, after each of which it is put aside."
 )
 SWEEPS = Family(name="points_sweeps", help="Sweeps that ran.")
-RESUBMITTED = Family(
-    name="points_resubmitted_messages", help="Drains that a sweep asked for, because batches were queued too long."
-)
+SWEPT = Family(name="points_swept_batches", help="Batches that a sweep issued, because they were queued too long.")
 CLAIMED = Family(name="points_claimed_crossed", help="Held transactions claimed by the task, not by a registration.")
 AUDITS = Family(
     name="points_audits",
@@ -91,7 +89,7 @@ AUDITS = Family(
 
 FAMILIES = (
     *(DRAINS, DRAIN_BATCHES, DRAIN_RECIPIENTS, ISSUE_SECONDS, FINAL_BATCHES, RECIPIENTS, POINTS),
-    *(POSTPONED_BATCHES, SWEEPS, RESUBMITTED, CLAIMED, AUDITS),
+    *(POSTPONED_BATCHES, SWEEPS, SWEPT, CLAIMED, AUDITS),
 )
 
 

@@ -1,4 +1,6 @@
-"""A patch of kombu's Redis channel, which would otherwise lose slots for messages."""
+"""Patches of kombu's Redis channel, which would otherwise lose slots for messages, or a worker."""
+
+from typing import Any
 
 from kombu.transport import redis
 
@@ -26,6 +28,21 @@ class AckFreesSlot(redis.QoS):
             raise
 
 
+_parameters = redis.Channel._connparams  # noqa: SLF001  # As the function below says.
+
+
+def _parameters_of_a_connection_that_is_there(channel: redis.Channel, asynchronous: bool = False) -> Any:
+    """Let a lost connection stay one. A private part of kombu, because all its ways lead through here.
+
+    A channel that is closed after its connection was collected gives back what is not acknowledged: kombu looks then
+    for the address of no connection, and the AttributeError ends the worker with status 1.
+    """
+    if channel.connection is None or channel.connection.client is None:
+        raise ConnectionResetError("the connection was lost before its channel was closed")
+    return _parameters(channel, asynchronous)  # type: ignore[no-untyped-call]
+
+
 def apply() -> None:
     """Patch kombu's Redis channels in this process, behind Sentinels too. Safe to call repeatedly."""
     redis.Channel.QoS = AckFreesSlot
+    redis.Channel._connparams = _parameters_of_a_connection_that_is_there  # type: ignore[method-assign]  # noqa: SLF001

@@ -4,15 +4,15 @@ from typing import Any
 
 from kombu.exceptions import OperationalError
 
-from app.queue import CONFIRMED_WITHIN_S, QUEUE, SCHEDULED_QUEUE, celery
+from app.queue import CONFIRMED_WITHIN_S, QUEUE, celery
 
 
 def messages_waiting() -> int | None:
-    """Return how many messages wait for a worker, for sends and scheduled; None when the broker is out of reach."""
+    """Return how many messages wait for a worker; None when the broker is out of reach."""
     with celery.connection_for_read() as connection:
         try:
             connection.ensure_connection(max_retries=1, timeout=CONFIRMED_WITHIN_S)
-            return sum(_waiting_in(queue, connection) for queue in (QUEUE, SCHEDULED_QUEUE))
+            return _waiting_in(QUEUE, connection)
         except (OperationalError, *connection.connection_errors):  # The second where it goes in between.
             return None
 
@@ -25,11 +25,12 @@ def _waiting_in(queue: str, connection: Any) -> int:
         return 0
 
 
-def workers_answering(*, timeout_s: float) -> list[str]:
-    """Return the names of the workers that answer a ping in time."""
+def answering(*, timeout_s: float) -> tuple[list[str], bool]:
+    """Return the names of the workers that answer a ping in time, and whether beat does."""
     try:
         answers = celery.control.ping(timeout=timeout_s)
     except OperationalError:
-        return []
-    # Beat answers too where it runs with remote control, as in the compose file.
-    return sorted(name for answer in answers for name in answer if not name.startswith("celerybeat@"))
+        return [], False
+    names = sorted(name for answer in answers for name in answer)
+    workers = [name for name in names if not name.startswith("celerybeat@")]
+    return workers, len(workers) < len(names)

@@ -114,8 +114,8 @@ MUTANTS = (
     ),
     Mutant(
         name="the sweep is off, and Redis is emptied",
-        edits=[("worker/tasks.py", "    for organization_id in waiting:\n", "    for organization_id in []:\n")],
-        tests=["tests/crash"],
+        edits=[("worker/upkeep.py", "    for organization_id in waiting:\n", "    for organization_id in []:\n")],
+        tests=["tests/crash", "tests/operations/test_redis_away.py"],
     ),
     Mutant(
         name="positions are taken from a set",

@@ -7,29 +7,15 @@ from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
 from app import batches, hints, last_runs, logs
-from app.counters import AUDITS, CLAIMED, RESUBMITTED, SWEEPS, Counts, count
+from app.counters import AUDITS, Counts, count
 from app.database import snapshot, transaction
 from app.ledger import audit as ledger_audit
-from app.ledger import claim, fold
 from app.ledger.drain import drain
-from app.ledger.queued import organizations_waiting
-from app.queue import (
-    AUDIT,
-    CLAIM_CROSSED,
-    FOLD,
-    FORGET_IDEMPOTENCY_KEYS,
-    ISSUE,
-    QUEUED_TOO_LONG_S,
-    SWEEP,
-    celery,
-    submit,
-)
+from app.queue import AUDIT, FORGET_IDEMPOTENCY_KEYS, ISSUE, celery, submit
 
 # Work in steps, each a transaction of its own. What is left after so many waits for the next run.
 _FORGET_STEP = 1_000
 _FORGET_STEPS_MAX = 100
-_FOLD_STEPS_MAX = 20
-_CLAIM_STEPS_MAX = 100
 
 # An audit reads every row there is. The task's is given up after this time, `points audit` is not: where
 # there is one worker process only, a send waits for this task, and shall still be answered with 201.
@@ -55,42 +41,6 @@ def issue(
     if drain(organization_id, announce=tell):
         submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
     return done
-
-
-@celery.task(name=SWEEP, send_events=False)  # Every two seconds: they would bury the jobs that Flower shows.
-def sweep() -> None:
-    """Ask again for every organization whose batches have been queued too long: their message was lost."""
-    with transaction() as connection:
-        waiting = organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
-    for organization_id in waiting:
-        submit(organization_id)
-    if waiting:
-        _log.info("resubmitted", organization_ids=waiting)
-    last_runs.note_sweep({SWEEPS.field(): 1, RESUBMITTED.field(): len(waiting)})
-
-
-@celery.task(name=CLAIM_CROSSED, send_events=False)
-def claim_crossed(*, registered_within_s: float | None) -> None:
-    """Claim what is held for users whose registration crossed an issue: those registered lately, or (None) all."""
-    claimed = 0
-    for _ in range(_CLAIM_STEPS_MAX):
-        with transaction() as connection:
-            step = claim.claim_crossed(connection, registered_within_s=registered_within_s)
-        claimed += step
-        if not step:
-            break
-    if claimed:
-        _log.info("claimed_crossed", transactions=claimed)
-        count({CLAIMED.field(): claimed})
-
-
-@celery.task(name=FOLD, send_events=False)
-def fold_credits() -> None:
-    """Fold what was issued since the last run; what is left after these steps waits for the next."""
-    for _ in range(_FOLD_STEPS_MAX):
-        with transaction() as connection:
-            if fold.fold(connection) == 0:
-                return
 
 
 @celery.task(name=AUDIT, send_events=False)

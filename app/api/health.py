@@ -14,6 +14,8 @@ _NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
 
 blueprint = Blueprint("health", __name__)
 
+_WRITTEN = "points:readyz"
+
 
 @blueprint.get("/healthz")
 def healthz() -> Response:
@@ -22,7 +24,7 @@ def healthz() -> Response:
 
 @blueprint.get("/readyz")
 def readyz() -> Response:
-    """Answer 503 while PostgreSQL or Redis is out of reach, naming which."""
+    """Answer 503 while PostgreSQL is out of reach; with Redis alone away, say so: sends go on without it."""
     faults = {}
     try:
         with transaction() as connection:
@@ -31,9 +33,9 @@ def readyz() -> Response:
         has_no_tables = isinstance(getattr(error, "orig", None), UndefinedTable)
         faults["postgresql"] = [_NO_TABLES if has_no_tables else "PostgreSQL is out of reach."]
     try:
-        redis().ping()
+        redis().set(_WRITTEN, 1, px=1_000)  # One that is read-only or full answers a ping.
     except RedisError:
-        faults["redis"] = ["Redis is out of reach."]
-    if faults:
+        faults["redis"] = ["Redis is out of reach, or refuses to write."]
+    if "postgresql" in faults:
         return envelope.failure(503, faults)
-    return envelope.success({"status": "ready"})
+    return envelope.success({"status": "ready", "postgresql": "ok", "redis": "away" if faults else "ok"})

@@ -19,13 +19,11 @@ from app.ledger.queued import count_queued
 from app.local import loopback, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.identity import process_identity
-from app.queue_state import messages_waiting, workers_answering
+from app.queue_state import answering, messages_waiting
 from app.redis_client import redis_client
 from app.settings import settings, without_password
 
 _TIMEOUT_S = 1.0
-# Beat asks for a sweep every two seconds; after this long, something between it and a worker is down.
-_SWEEP_OVERDUE_S = 15.0
 _PAGES = {"web": "Web", "flower": "Flower"}
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
@@ -60,8 +58,6 @@ def status(as_json: bool, data_dir: str) -> None:
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         url = found[f"{part}_url"]
         found[part] = loopback.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
-    if not found["beat"] and (found["database"] is None or not found["workers"]):
-        found["beat"] = None  # Its sweeps are made by a worker, in the database.
     found["hung_workers"] = _hung_workers(running, found["workers"]) if found["redis"] else []
     found["down"] = _down(found)
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
@@ -105,14 +101,14 @@ def _look_at_redis() -> dict[str, Any]:
     try:
         with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
             server = client.info("server")
-            swept_s_ago = last_runs.swept_s_ago(client)
+            workers, beat = answering(timeout_s=_TIMEOUT_S)
             release = server.get("valkey_version") or server["redis_version"]
             return {
                 "redis": f"{server.get('server_name', 'redis')} {release}",
                 "queued_messages": messages_waiting(),
-                "workers": workers_answering(timeout_s=_TIMEOUT_S),
-                "swept_s_ago": swept_s_ago,
-                "beat": swept_s_ago is not None and swept_s_ago < _SWEEP_OVERDUE_S,
+                "workers": workers,
+                "swept_s_ago": last_runs.swept_s_ago(client),
+                "beat": beat,
             }
     except RedisError:
         return unknown
@@ -161,7 +157,6 @@ def _down(found: dict[str, Any]) -> list[str]:
 def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
-    beat = {None: "unknown", True: "working", False: "not working"}[found["beat"]]
     none_queued = "unknown" if found["queued_batches"] is None else "–"
     no_database = found.get("database_error") or "does not answer"
     verdict = "not well" if found["down"] else "all is well"
@@ -171,9 +166,11 @@ def _describe(found: dict[str, Any]) -> str:
         "Database": f"{found['database'] or no_database}  {without_password(found['database_url'])}",
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
-        "Workers": ", ".join([*found["workers"], *(f"{name} hangs" for name in found["hung_workers"])])
-        or "none answers",
-        "Beat": f"{beat} ({swept})",
+        "Workers": ", ".join(
+            [*found["workers"], *(f"{name} hangs" for name in found["hung_workers"])] or ["none answers"]
+        )
+        + f" ({swept})",
+        "Beat": _ANSWERS[found["beat"]],
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],
         "Queued batches": "unknown" if found["queued_batches"] is None else found["queued_batches"],

@@ -64,7 +64,9 @@ def worker(number: int) -> Part:
 
 
 def beat() -> Part:
-    return Part(name="beat", environment=_logs(), command=[*_celery(), "beat", "--pidfile="])
+    """Beat; it answers pings as long as it schedules, which it looks at twice a minute."""
+    options = ("--pidfile=", "--enable-remote-control", "--max-interval", "30")
+    return Part(name="beat", environment=_logs(), command=[*_celery(), "beat", *options])
 
 
 def flower(port: int, password: str, memory: Path) -> Part:

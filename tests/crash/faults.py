@@ -11,6 +11,7 @@ Fault = Callable[[Scene], None]
 
 _FAULTS: tuple[Fault, ...] = (
     faults_of_processes.a_worker_child_is_killed,
+    faults_of_processes.the_upkeep_of_a_worker_is_killed,
     faults_of_processes.a_whole_worker_is_killed,
     faults_of_processes.the_parent_of_a_worker_is_killed,
     faults_of_processes.web_is_killed_after_commit_and_before_the_answer,
@@ -22,6 +23,7 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_servers.the_broker_is_killed_and_comes_back_empty,
     faults_of_servers.the_broker_is_killed_and_comes_back_full,
     faults_of_servers.the_broker_is_frozen,
+    faults_of_servers.the_broker_refuses_to_write,
     faults_of_servers.postgresql_is_stopped_at_once,
     faults_of_servers.a_backend_of_postgresql_is_killed,
     faults_of_servers.backends_of_postgresql_are_terminated,
@@ -40,7 +42,6 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_delivery.a_batch_is_poisonous,
     faults_of_delivery.a_batch_ends_its_connection,
     faults_of_delivery.clocks_are_an_hour_apart,
-    faults_of_delivery.the_clock_of_beat_is_set_back_while_it_runs,
     faults_of_delivery.beat_is_killed,
 )
 KINDS: dict[str, Fault] = {fault.__name__: fault for fault in _FAULTS}

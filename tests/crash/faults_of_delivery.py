@@ -94,22 +94,13 @@ def clocks_are_an_hour_apart(scene: Scene) -> None:
     _restart_all(scene, shifted, {})
     scene.send(scene.new_intent())
     scene.queue_without_a_message()
-    scene.wait_for("the sweep brings a batch without a message", lambda: not _is_queued(scene))
+    scene.wait_for("a sweep brings a batch without a message", lambda: not _is_queued(scene))
     right = {name: service.worker_command(name) for name in names}
     _restart_all(scene, right | {"web": service.web_command()}, {})
 
 
-def the_clock_of_beat_is_set_back_while_it_runs(scene: Scene) -> None:
-    """Beat must not wait until its clock is again where it was, by an hour or by a year."""
-    service = scene.service
-    for ahead_s in (scene.random.choice((_HOUR_S, 365 * 24 * _HOUR_S)), 0):
-        service.set_clock_of_beat(ahead_s)
-        scene.queue_without_a_message()
-        scene.wait_for("the sweep brings a batch without a message", lambda: not _is_queued(scene))
-
-
 def beat_is_killed(scene: Scene) -> None:
-    """Nobody sweeps until it is there again, and then it must not wait for anything it has missed."""
+    """The workers sweep without it."""
     with scene.started_again(scene.service.part("beat")) as beat:
         beat.kill_group()
     scene.queue_without_a_message()

@@ -7,15 +7,24 @@ import psutil
 
 from tests.crash import planted_places as places
 from tests.crash.scene import Scene
+from tests.integration.workers import pool_of, upkeep_of
 
 
 def a_worker_child_is_killed(scene: Scene) -> None:
     worker = scene.random.choice(scene.service.workers)
-    children = psutil.Process(worker.pid).children()
+    children = pool_of(psutil.Process(worker.pid))
     if children:  # A worker that is just starting has none yet; then all of it goes.
         os.kill(scene.random.choice(children).pid, signal.SIGKILL)
     else:
         worker.kill_group()
+
+
+def the_upkeep_of_a_worker_is_killed(scene: Scene) -> None:
+    """It is started again, and sweeps as before."""
+    for worker in scene.service.workers:
+        for upkeep in upkeep_of(psutil.Process(worker.pid)):
+            upkeep.kill()
+    scene.queue_without_a_message()
 
 
 def a_whole_worker_is_killed(scene: Scene) -> None:

@@ -3,6 +3,9 @@
 import os
 import signal
 
+from redis import Redis
+
+from app.local import ports
 from tests.crash.scene import Scene
 
 _BACKENDS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'points' AND pid <> pg_backend_pid()"
@@ -32,6 +35,28 @@ def the_broker_is_frozen(scene: Scene) -> None:
         scene.lasts(0, 2)
     finally:
         valkey.send(signal.SIGCONT)
+
+
+def the_broker_refuses_to_write(scene: Scene) -> None:
+    """It became somebody's replica, or its memory is full; it answers, and takes nothing."""
+    how, back = scene.random.choice(
+        (
+            (("REPLICAOF", ports.HOST, 1), ("REPLICAOF", "NO", "ONE")),
+            (("CONFIG", "SET", "maxmemory", 1), ("CONFIG", "SET", "maxmemory", 0)),
+        )
+    )
+    deaths = [worker.deaths for worker in scene.service.workers]
+    with Redis.from_url(scene.service.valkey.url()) as valkey:
+        valkey.execute_command(*how)
+        try:
+            scene.send_is_taken()
+            scene.send(scene.new_intent())  # A worker issues by itself meanwhile.
+            scene.lasts(0, 3)
+        finally:
+            valkey.execute_command(*back)
+    scene.send(scene.new_intent())
+    if [worker.deaths for worker in scene.service.workers] != deaths:
+        scene.intents.violation("a worker died because its broker refused to write")
 
 
 def postgresql_is_stopped_at_once(scene: Scene) -> None:

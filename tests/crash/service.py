@@ -48,7 +48,6 @@ class Service:
         self.volume = Volume(folder / "data")
         self.data = DataDir(folder / "data")
         self.pauses = Pauses(folder / "pauses")
-        self._clock_of_beat = folder / "clock-of-beat"
         self.supervisor = Supervisor()
         self.postgresql, self.valkey = PostgreSQL(self.data), Valkey(self.data)
         self.web_port = free_port()
@@ -109,15 +108,7 @@ class Service:
         return [*_python(shift_s), *celery, "worker", "--hostname", f"{name}@%h", *options]
 
     def beat_command(self) -> list[str]:
-        """Return how beat is started: with a clock that `set_clock_of_beat` sets while it runs."""
-        self.set_clock_of_beat(0)
-        clock = ["tests.crash.shifted", str(self._clock_of_beat)]
-        return [*_python(0), *clock, "celery", "--app", "worker", "--quiet", "beat", "--pidfile="]
-
-    def set_clock_of_beat(self, ahead_s: int) -> None:
-        written = self._clock_of_beat.with_suffix(".new")
-        written.write_text(str(ahead_s))
-        written.rename(self._clock_of_beat)  # At once: beat may be reading it.
+        return [*_python(0), "celery", "--app", "worker", "--quiet", "beat", "--pidfile="]
 
     def restart(self, name: str, command: list[str], **environment: str) -> None:
         """End a part at once and start it with another command or environment."""

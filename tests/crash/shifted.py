@@ -1,6 +1,5 @@
 """Runs a module as a program whose clock is wrong: `python -m tests.crash.shifted SECONDS MODULE ARGUMENTS…`.
 
-In the place of SECONDS may stand a file that holds them: whoever writes to it sets the clock of the running program.
 Only what Python code reads is shifted, and that is all a process of this service reads by itself.
 """
 
@@ -9,8 +8,6 @@ import datetime
 import runpy
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 _true_time = time.time
@@ -21,9 +18,8 @@ def _pickled(moment: datetime.datetime) -> tuple[Any, ...]:
     return (datetime.datetime, _TrueDatetime.__reduce_ex__(moment, 2)[1])
 
 
-def _shift_clock(shift_s: Callable[[], float]) -> None:
-    def delta() -> datetime.timedelta:
-        return datetime.timedelta(seconds=shift_s())
+def _shift_clock(shift_s: float) -> None:
+    delta = datetime.timedelta(seconds=shift_s)
 
     class AnyDatetime(type):
         """Takes a true datetime, which C code makes, for one of the shifted class."""
@@ -34,32 +30,23 @@ def _shift_clock(shift_s: Callable[[], float]) -> None:
     class ShiftedDatetime(_TrueDatetime, metaclass=AnyDatetime):
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> Any:
-            return _TrueDatetime.now(tz) + delta()
+            return _TrueDatetime.now(tz) + delta
 
         def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
             return _pickled(self)
 
         @classmethod
         def utcnow(cls) -> Any:
-            return _TrueDatetime.now(datetime.UTC).replace(tzinfo=None) + delta()
+            return _TrueDatetime.now(datetime.UTC).replace(tzinfo=None) + delta
 
     # Beat pickles moments: under the name by which whoever reads them, at whatever hour, finds the class.
     ShiftedDatetime.__module__, ShiftedDatetime.__qualname__ = "datetime", "datetime"
     copyreg.pickle(_TrueDatetime, _pickled)
-    time.time = lambda: _true_time() + shift_s()
+    time.time = lambda: _true_time() + shift_s
     datetime.datetime = ShiftedDatetime  # type: ignore[misc]
 
 
-def _shift(word: str) -> Callable[[], float]:
-    """Return what tells by how many seconds the clock is wrong at this moment."""
-    file = Path(word)
-    if file.is_file():
-        return lambda: float(file.read_text() or 0)
-    seconds = float(word)
-    return lambda: seconds
-
-
 if __name__ == "__main__":
-    _shift_clock(_shift(sys.argv[1]))
+    _shift_clock(float(sys.argv[1]))
     sys.argv = sys.argv[2:]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -155,9 +155,9 @@ def fold() -> int:
 
 
 def claim_crossed(*, registered_within_s: float | None = 900.0) -> None:
-    """Run the task that claims what is held for users whose registration crossed an issue."""
+    """Run the upkeep that claims what is held for users whose registration crossed an issue."""
     # Importing the worker ends a process without settings, and a test has some only while it runs.
-    from worker.tasks import claim_crossed  # noqa: PLC0415
+    from worker.upkeep import claim_crossed  # noqa: PLC0415
 
     claim_crossed(registered_within_s=registered_within_s)
 

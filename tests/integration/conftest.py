@@ -17,7 +17,7 @@ from app.local.postgresql import PostgreSQL
 from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 from tests.deadline import until
-from tests.integration import races
+from tests.integration import races, workers
 from tests.ports import free_port
 
 
@@ -106,12 +106,15 @@ def sender(servers: Servers) -> Iterator[Celery]:
 
 @pytest.fixture
 def worker(broker: None, database: None, sender: Celery) -> Iterator[psutil.Process]:
-    """Run a real worker with two processes, and no beat: nothing but the broker brings a message again."""
+    """Run a real worker with two processes and its upkeep suspended: nothing but the broker brings a message again."""
     command = [sys.executable, "-m", "celery", "--app", "worker", "--quiet", "worker", "--concurrency", "2"]
     process = subprocess.Popen([*command, "--without-mingle", "--without-gossip"], stderr=subprocess.DEVNULL)
     try:
+        running = psutil.Process(process.pid)
+        until(lambda: bool(workers.upkeep_of(running)), what="its upkeep runs")
+        workers.upkeep_of(running)[0].suspend()
         until(lambda: bool(sender.control.ping(timeout=0.5)), what="the worker answers")
-        yield psutil.Process(process.pid)
+        yield running
     finally:
         process.terminate()
         process.wait(races.PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What wakes people up: an audit that finds a breach, a queue that grows old, and a beat that has stopped."""
+"""What wakes people up: an audit that finds a breach, and a queue that grows old."""
 
 import time
 from inspect import unwrap
@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import last_runs, process_redis
-from app.cli import status
 from app.cli.audit import audit
 from app.database import transaction
 from app.metrics import state
@@ -49,17 +48,3 @@ def test_a_look_at_the_queue_that_takes_long_is_given_up(monkeypatch: pytest.Mon
         with pytest.raises(SQLAlchemyError):
             list(state.queue())
         assert time.monotonic() - began < 5  # A connection of ours waits for ten seconds.
-
-
-@pytest.mark.usefixtures("broker")
-@pytest.mark.parametrize(("swept_s_ago", "works"), [(5, True), (30, False)])
-def test_beat_is_said_not_to_work_soon_after_its_last_sweep(
-    monkeypatch: pytest.MonkeyPatch, swept_s_ago: int, *, works: bool
-) -> None:
-    for name, found in {"messages_waiting": 0, "workers_answering": []}.items():
-        monkeypatch.setattr(status, name, lambda found=found, **_: found)
-    then = time.time() - swept_s_ago
-    with monkeypatch.context() as past:
-        past.setattr("time.time", lambda: then)
-        last_runs.note_sweep({})
-    assert status._look_at_redis()["beat"] is works

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("broker")
 def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, redis_proxy: Proxy) -> None:
     with Celery(set_as_current=False) as app:
         app.add_defaults(queue._configuration)
-        app.send_task(queue.SWEEP, queue=queue.QUEUE)
+        app.send_task(queue.AUDIT, queue=queue.QUEUE)
         with app.connection_for_read() as connection, connection.channel() as channel:
             channel.basic_qos(0, 1, False)
             message: Any = channel.basic_get(queue.QUEUE)

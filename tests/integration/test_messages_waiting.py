@@ -1,4 +1,4 @@
-"""The messages that wait in the broker, for the people who watch: those for sends and the scheduled ones."""
+"""The messages that wait in the broker, for the people who watch."""
 
 import pytest
 from celery import Celery
@@ -8,7 +8,7 @@ from app.metrics import state
 
 
 @pytest.mark.usefixtures("broker")
-def test_messages_for_sends_and_scheduled_ones_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_messages_that_no_worker_has_taken_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     with Celery(set_as_current=False) as app:  # The service's own keeps the broker that it was first used with.
         app.add_defaults(queue._configuration)
         for module in (queue, queue_state):
@@ -16,9 +16,7 @@ def test_messages_for_sends_and_scheduled_ones_are_counted_together(monkeypatch:
         assert queue_state.messages_waiting() == 0
         assert queue.submit(1)
         assert queue_state.messages_waiting() == 1
-        app.send_task(queue.SWEEP, queue=queue.SCHEDULED_QUEUE)
-        assert queue_state.messages_waiting() == 2
-        assert [(metric.name, metric.samples[0].value) for metric in state.broker()] == [("points_broker_messages", 2)]
+        assert [(metric.name, metric.samples[0].value) for metric in state.broker()] == [("points_broker_messages", 1)]
 
 
 @pytest.mark.usefixtures("broker")

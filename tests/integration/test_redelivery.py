@@ -10,7 +10,7 @@ from celery import Celery
 from app import queue
 from app.connections import engine
 from tests.deadline import until
-from tests.integration import books, races
+from tests.integration import books, races, workers
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
@@ -24,7 +24,7 @@ def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: ps
         sender.send_task(queue.ISSUE, kwargs={"organization_id": organization_id}, queue=queue.QUEUE)
         races.until_waiting()
         orphans = races.waiting()
-        for child in worker.children():
+        for child in workers.pool_of(worker):
             os.kill(child.pid, signal.SIGKILL)
         # A drain is one message to PostgreSQL, its COMMIT included: let go too soon, and it ends without its worker.
         until(lambda: not orphans & races.waiting(), what="PostgreSQL has given the drain up")

@@ -46,8 +46,8 @@ def test_to_tell_a_silent_redis_something_ends(proxy: Proxy, events: list[Mutabl
     hints.publish(1, [1])
     proxy.tell("hole")
     began = time.monotonic()
-    assert hints.request_drain(1)  # Nobody knows whether it was requested before.
     hints.publish(1, [2], {POINTS.field("live"): 5})
+    assert hints.request_drain(1)  # Nobody knows whether it was requested before.
     last_runs.note_sweep({SWEEPS.field(): 1})
     count({POSTPONED_BATCHES.field(): 1})
     assert time.monotonic() - began < 10

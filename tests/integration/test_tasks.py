@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 from redis import Redis
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from app import hints, last_runs, process_redis
 from app.database import transaction
-from app.ledger import drain, fold, issue
+from app.ledger import drain, issue
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
-ANN, BOB = "ann@example.com", "bob@example.com"
+ANN = "ann@example.com"
 
 
 @pytest.fixture
@@ -84,59 +84,6 @@ def test_an_issue_task_that_comes_twice_changes_nothing(tasks: ModuleType, submi
     assert books.balance_of(organization_id) == 99
     assert books.breaches() == []
     assert submitted == []
-
-
-def test_the_sweep_asks_for_those_whose_message_was_lost_and_notes_that_it_ran(
-    tasks: ModuleType, submitted: list[int]
-) -> None:
-    lost, young, _ = (books.make_organization(100) for _ in range(3))
-    books.queue_batch(lost, [ANN], 1)
-    books.queue_batch(young, [ANN], 1)
-    books.execute(f"UPDATE batches SET created_at = now() - interval '4 s' WHERE organization_id = {lost}")
-    assert last_runs.swept_s_ago(process_redis.redis()) is None
-    tasks.sweep()
-    assert submitted == [lost]
-    assert books.counted() == {"points_resubmitted_messages": 1, "points_sweeps": 1}
-    seconds = last_runs.swept_s_ago(process_redis.redis())
-    assert seconds is not None
-    assert seconds < 10
-
-
-def test_crossings_are_looked_for_among_the_users_of_the_time_that_beat_says_and_counted(tasks: ModuleType) -> None:
-    books.issue_now(books.make_organization(100), [ANN, BOB], 1)
-    books.execute(
-        "INSERT INTO users (email, email_key, first_name, last_name, created_at)"
-        f" VALUES ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '16 minutes'),"
-        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '14 minutes')"
-    )
-    for _ in range(2):
-        tasks.claim_crossed(registered_within_s=900.0)
-        assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (0, 1)
-        assert books.counted() == {"points_claimed_crossed": 1}
-
-
-def test_the_fold_task_folds_step_by_step_up_to_a_number_of_steps_and_ends_where_nothing_is_left(
-    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folded: list[int] = []
-
-    def note(connection: Connection) -> int:
-        folded.append(fold_once(connection))
-        return folded[-1]
-
-    fold_once = fold.fold
-    monkeypatch.setattr(fold, "fold", note)
-    monkeypatch.setattr(fold, "BATCHES_MAX", 1)
-    monkeypatch.setattr(tasks, "_FOLD_STEPS_MAX", 3)
-    books.make_users(ANN)
-    organization_id = books.make_organization(100)
-    for _ in range(4):
-        books.issue_now(organization_id, [ANN], 1)
-    tasks.fold_credits()
-    assert folded == [1, 1, 1]
-    tasks.fold_credits()
-    assert folded == [1, 1, 1, 1, 0]
-    assert books.balance_of_user(ANN) == 4
 
 
 def _keys_known() -> int:

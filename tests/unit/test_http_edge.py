@@ -88,6 +88,11 @@ def test_readyz_is_503_and_names_what_is_away(client: FlaskClient) -> None:
     assert set(errors_of(client.get("/readyz"), 503)) == {"postgresql", "redis"}
 
 
+@pytest.mark.usefixtures("no_rows")
+def test_with_redis_alone_away_it_is_ready_and_says_so(client: FlaskClient) -> None:
+    assert data_of(client.get("/readyz"), 200) == {"status": "ready", "postgresql": "ok", "redis": "away"}
+
+
 def test_of_what_machines_ask_every_few_seconds_only_what_goes_wrong_has_a_line(
     client: FlaskClient, events: list[MutableMapping[str, Any]]
 ) -> None:

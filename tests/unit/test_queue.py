@@ -10,6 +10,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from app import queue
+from app.settings import settings
 
 
 @pytest.fixture
@@ -40,6 +41,13 @@ def test_a_process_takes_no_message_that_it_does_not_work_on(app: Celery) -> Non
 def test_a_worker_never_gives_up_on_a_broker_that_is_away(app: Celery) -> None:
     assert app.conf.broker_connection_retry_on_startup is True
     assert app.conf.broker_connection_max_retries is None
+
+
+def test_beat_asks_for_what_may_wait_and_for_nothing_else(app: Celery) -> None:
+    asked = {entry["task"]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
+    assert asked == {queue.FORGET_IDEMPOTENCY_KEYS: 600, queue.AUDIT: settings().audit_every_s}
+    # Where no worker runs for a day, its messages do not pile up; clocks that differ by minutes drop none.
+    assert {entry["options"]["expires"] for entry in app.conf.beat_schedule.values()} == {3_600}
 
 
 def test_a_broker_that_is_away_is_asked_again_soon_and_every_two_seconds_in_the_end(

@@ -150,9 +150,11 @@ class Health(BaseModel):
 
 
 class Readiness(BaseModel):
-    """That PostgreSQL and Redis answer too."""
+    """That PostgreSQL answers too, and whether Redis does."""
 
     status: Literal["ready"] = says("Always `ready`; when it is not, the answer is 503.", "ready")
+    postgresql: Literal["ok"] = says("Always `ok`; when it is away, the answer is 503.", "ok")
+    redis: Literal["ok", "away"] = says("Sends go on while it is away, and take up to 3 s more.", "ok")
 
 
 class Additions(BaseModel):

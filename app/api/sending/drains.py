@@ -24,17 +24,22 @@ class Drains:
     """The drains that this process asks for."""
 
     def __init__(self) -> None:
+        # Until when (`time.monotonic`) the broker is left alone; 0 once it has taken a message.
         self._broker_away_until = 0.0
 
     def ask(self, job: Job) -> None:
         """Ask for a drain that issues this batch, unless a requested one will still look at the queue.
 
-        Never fails: the batch is accepted, and the sweep brings what no message does.
+        Never fails: the batch is accepted, and a sweep brings what no message does.
         """
-        if time.monotonic() < self._broker_away_until or not hints.request_drain(job.organization_id):
+        now = time.monotonic()
+        if now < self._broker_away_until:
             return
-        if not _submit(job):
-            self._broker_away_until = time.monotonic() + _BROKER_AWAY_S
+        if self._broker_away_until:  # Only this caller finds out whether it still is; the others do not wait with it.
+            self._broker_away_until = now + _BROKER_AWAY_S
+        if hints.request_drain(job.organization_id):
+            is_taken = _submit(job)
+            self._broker_away_until = 0.0 if is_taken else time.monotonic() + _BROKER_AWAY_S
 
 
 def _submit(job: Job) -> bool:

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import api_keys, hints, logs
+from app import api_keys, logs
 from app.acceptance import Acceptance, Send
 from app.api.sending.accepting import Accepting
-from app.api.sending.drains import Drains, Job
+from app.api.sending.drains import Drains
 from app.api.sending.wait_slots import WaitSlots
-from app.api.sending.waiting import Rows, Waiter, Waiting
+from app.api.sending.waiting import Rows, Waiting
 from app.batches import QUEUED
 from app.database import transaction
 
@@ -29,8 +29,7 @@ class SendPath:
     """The sends of one process."""
 
     def __init__(self) -> None:
-        self._drains = Drains()
-        self._accepting = Accepting(self._drains.ask)
+        self._accepting = Accepting(Drains().ask)
         self._waiting = Waiting()
         self._slots = WaitSlots()
 
@@ -55,20 +54,13 @@ class SendPath:
         self._waiting.start()
         if wait_s <= 0:
             return Sent(accepted, accepted_at, None)
-        job = Job(accepted.organization_id, accepted.batch_id, recipients, request_id)
         with (
             self._slots.slot(accepted.organization_id) as may_wait,
             self._waiting.waiter(accepted.batch_id, recipients) as waiter,
         ):
             if may_wait:
-                self._wait(waiter, job, deadline)
+                waiter.is_final.wait(deadline - time.monotonic())
             return Sent(accepted, accepted_at, waiter.rows)
-
-    def _wait(self, waiter: Waiter, job: Job, deadline: float) -> None:
-        while not waiter.is_final.wait(min(deadline - time.monotonic(), hints.REQUEST_KEPT_S)):
-            if time.monotonic() >= deadline:
-                return
-            self._drains.ask(job)
 
 
 def _note_use(api_key_id: int) -> None:

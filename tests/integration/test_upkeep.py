@@ -1,0 +1,162 @@
+"""A worker's upkeep, on a real PostgreSQL and a real Valkey: it sweeps, claims and folds, and needs no message."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from types import ModuleType
+
+import psutil
+import pytest
+from sqlalchemy import Connection, text
+
+from app import hints, last_runs, process_redis
+from app.database import transaction
+from app.ledger import fold
+from tests.deadline import until
+from tests.integration import books, races, workers
+
+pytestmark = pytest.mark.usefixtures("database", "broker")
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+
+
+@pytest.fixture
+def upkeep(database: None, broker: None) -> ModuleType:
+    """Import it only now: importing the worker ends a process that has no settings yet."""
+    return import_module("worker.upkeep")
+
+
+def test_a_sweep_issues_what_has_been_queued_too_long_and_notes_that_it_ran(upkeep: ModuleType) -> None:
+    lost, young, _ = (books.make_organization(100) for _ in range(3))
+    old = books.queue_batch(lost, [ANN], 1)
+    waiting = books.queue_batch(young, [ANN], 1)
+    books.execute(f"UPDATE batches SET created_at = now() - interval '4 s' WHERE organization_id = {lost}")
+    books.execute(f"UPDATE batches SET created_at = now() WHERE organization_id = {young}")
+    assert last_runs.swept_s_ago(process_redis.redis()) is None
+    hint = hints.listen()
+    assert next(hint) is None  # It listens from here on.
+    upkeep.sweep()
+    assert next(heard for heard in hint if heard) == [old]
+    assert books.read_batch(young, waiting)[0].status == "queued"
+    assert books.counted("points_swept_batches", "points_sweeps", "points_final_batches|live|issued") == {
+        "points_swept_batches": 1,
+        "points_sweeps": 1,
+        "points_final_batches|live|issued": 1,
+    }
+    seconds = last_runs.swept_s_ago(process_redis.redis())
+    assert seconds is not None
+    assert seconds < 10
+
+
+@pytest.fixture
+def beside(database: None, broker: None) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the upkeep alone, as a worker's parent would."""
+    process = subprocess.Popen([sys.executable, "-m", "worker.upkeep", str(os.getpid())])
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.usefixtures("beside")
+def test_what_is_queued_held_by_a_crossing_or_unfolded_is_seen_to_though_nobody_asks() -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN], 3)
+    books.make_users(BOB)
+    books.execute(
+        f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'First', 'Last')"
+    )
+    batch_id = books.queue_batch(organization_id, [BOB], 2)
+    until(lambda: books.read_batch(organization_id, batch_id)[0].status == "issued", what="it is issued")
+    until(lambda: books.balance_of_user(ANN) == 3, what="what was held is claimed")
+    until(lambda: _unfolded() == 0, what="all is folded")
+    assert books.balance_of_user(BOB) == 2
+    assert books.breaches() == []
+
+
+def _unfolded() -> int:
+    with transaction() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM unfolded_batches")).scalar_one())
+
+
+@pytest.mark.usefixtures("beside")
+def test_upkeep_that_fails_goes_on_with_the_next_look() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 2)
+    with transaction() as connection:  # Its sweep is terminated while it waits.
+        connection.exec_driver_sql("LOCK TABLE batches IN ACCESS EXCLUSIVE MODE")
+        until(races.waiting, what="its sweep waits")
+        for pid in races.waiting():
+            connection.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
+    until(lambda: books.read_batch(organization_id, batch_id)[0].status == "issued", what="it is issued")
+
+
+def test_upkeep_whose_parent_is_gone_ends() -> None:
+    command = [sys.executable, "-m", "worker.upkeep", "1"]
+    assert subprocess.run(command, timeout=60, check=False).returncode == 0
+
+
+def test_a_worker_issues_what_nobody_told_it_of_and_has_its_upkeep_again_when_that_is_killed(
+    worker: psutil.Process,
+) -> None:
+    [upkeep] = workers.upkeep_of(worker)
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 10)
+    upkeep.kill()
+    until(lambda: books.read_batch(organization_id, batch_id)[0].status == "issued", what="it is issued")
+    assert books.balance_of(organization_id) == 90
+
+
+def test_upkeep_does_not_outlive_a_worker_that_is_killed(worker: psutil.Process) -> None:
+    [upkeep] = workers.upkeep_of(worker)
+    upkeep.resume()
+    pool = workers.pool_of(worker)
+    worker.send_signal(signal.SIGKILL)
+    for process in (upkeep, *pool):
+        process.wait(30)
+
+
+def test_upkeep_that_hangs_does_not_hold_up_the_end_of_its_worker(worker: psutil.Process) -> None:
+    [upkeep] = workers.upkeep_of(worker)  # It is suspended, so it answers nobody.
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(10) == 0
+    assert not upkeep.is_running()
+
+
+def test_crossings_are_looked_for_among_the_users_of_the_time_that_is_said_and_counted(upkeep: ModuleType) -> None:
+    books.issue_now(books.make_organization(100), [ANN, BOB], 1)
+    books.execute(
+        "INSERT INTO users (email, email_key, first_name, last_name, created_at)"
+        f" VALUES ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '16 minutes'),"
+        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '14 minutes')"
+    )
+    for _ in range(2):
+        upkeep.claim_crossed(registered_within_s=900.0)
+        assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (0, 1)
+        assert books.counted() == {"points_claimed_crossed": 1}
+
+
+def test_a_fold_goes_step_by_step_up_to_a_number_of_steps_and_ends_where_nothing_is_left(
+    upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: list[int] = []
+
+    def note(connection: Connection) -> int:
+        folded.append(fold_once(connection))
+        return folded[-1]
+
+    fold_once = fold.fold
+    monkeypatch.setattr(fold, "fold", note)
+    monkeypatch.setattr(fold, "BATCHES_MAX", 1)
+    monkeypatch.setattr(upkeep, "_FOLD_STEPS_MAX", 3)
+    books.make_users(ANN)
+    organization_id = books.make_organization(100)
+    for _ in range(4):
+        books.issue_now(organization_id, [ANN], 1)
+    upkeep.fold_credits()
+    assert folded == [1, 1, 1]
+    upkeep.fold_credits()
+    assert folded == [1, 1, 1, 1, 0]
+    assert books.balance_of_user(ANN) == 4

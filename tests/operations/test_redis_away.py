@@ -1,0 +1,137 @@
+"""Redis killed, silent, or refusing to write, under load: every send is answered and paid once, and no part dies."""
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from redis import Redis
+
+from app.local import ports
+from app.local.datadir import DataDir
+from app.local.valkey import Valkey
+from tests.conftest import forget_everything
+from tests.crash.parts import Part
+from tests.deadline import until
+from tests.integration import books
+from tests.operations.callers import Callers, callers
+from tests.operations.deployment import Deployment, deployment
+
+_AWAY_S = 10.0
+_ANSWERED_WITHIN_S = 5.0
+_BACK_WITHIN_S = 5.0
+
+
+class Broker:
+    """A Valkey of the test's own, which it may hurt."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self._server = Valkey(DataDir(folder))
+        self._server.prepare()
+        self.url = self._server.url()
+        self.part = Part("valkey", self._server.command(), {}, folder / "log")
+        self.start()
+
+    def start(self) -> None:
+        self.part.start()
+        self._server.wait_until_ready()
+
+    def tell(self, *words: object) -> None:
+        with Redis.from_url(self.url) as client:
+            client.execute_command(*words)
+
+
+@pytest.fixture
+def broker(tmp_path: Path, database: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+    made = Broker(tmp_path / "valkey")
+    monkeypatch.setenv("REDIS_URL", made.url)
+    forget_everything()
+    yield made
+    made.part.hold_down()
+
+
+@pytest.fixture
+def running(broker: Broker, tmp_path: Path) -> Iterator[tuple[Deployment, int]]:
+    """Run web and two workers, and no beat: it sweeps nothing."""
+    with deployment(tmp_path) as parts:
+        for name in ("worker1", "worker2"):
+            parts.worker(name)
+        port = ports.any_free()
+        parts.web(port)
+        until(lambda: len(parts.points("status")["workers"]) == 2, within_s=60)
+        yield parts, port
+
+
+def _readiness(port: int) -> tuple[int, object]:
+    answer = httpx.get(f"http://{ports.HOST}:{port}/readyz")
+    return answer.status_code, answer.json()["data"]["redis"]
+
+
+def _stop_and_continue(broker: Broker, stack: ExitStack) -> None:
+    broker.part.send(signal.SIGSTOP)
+    stack.callback(broker.part.send, signal.SIGCONT)
+
+
+def _kill_and_start(broker: Broker, stack: ExitStack) -> None:
+    broker.part.hold_down()
+    stack.callback(broker.start)
+
+
+def _make_a_replica(broker: Broker, stack: ExitStack) -> None:
+    broker.tell("REPLICAOF", ports.HOST, ports.any_free())
+    stack.callback(broker.tell, "REPLICAOF", "NO", "ONE")
+
+
+def _fill_memory(broker: Broker, stack: ExitStack) -> None:
+    broker.tell("CONFIG", "SET", "maxmemory", 1)
+    stack.callback(broker.tell, "CONFIG", "SET", "maxmemory", 0)
+
+
+def _refuse_by_disk(broker: Broker, stack: ExitStack) -> None:
+    """Have it fail to save, after which it refuses every write (MISCONF)."""
+    in_the_way = broker.folder / "valkey" / "dump.rdb"
+    in_the_way.mkdir()
+    stack.callback(broker.tell, "BGSAVE")
+    stack.callback(in_the_way.rmdir)
+    broker.tell("CONFIG", "SET", "save", "1 1")
+
+
+@pytest.mark.parametrize(
+    "hurt",
+    [_kill_and_start, _stop_and_continue, _make_a_replica, _fill_memory, _refuse_by_disk],
+    ids=lambda f: f.__name__,
+)
+def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_as_before(
+    running: tuple[Deployment, int], broker: Broker, hurt: Callable[[Broker, ExitStack], None]
+) -> None:
+    parts, port = running
+    with callers(port) as load:
+        load.during(3)
+        before = load.during(4)
+        with ExitStack() as back:
+            hurt(broker, back)
+            until(lambda: _readiness(port) == (200, "away"), within_s=15)
+            away = load.during(_AWAY_S)
+        time.sleep(_BACK_WITHIN_S)
+        after = load.during(4)
+        assert _readiness(port) == (200, "ok")
+    _print(load, before, away, after)
+    assert {answer.status for answer in load.answers} == {"201"}
+    assert max(answer.seconds for answer in load.answers) < _ANSWERED_WITHIN_S
+    assert away > 1
+    assert after > before / 2
+    assert parts.deaths() == {}
+    assert books.counts() == (0, len(load.answers))
+    assert books.breaches() == []
+
+
+def _print(load: Callers, before: float, away: float, after: float) -> None:
+    slowest = max(answer.seconds for answer in load.answers)
+    statuses = dict(Counter(answer.status for answer in load.answers))
+    print(f"{before:.0f}/s, away {away:.1f}/s, back {after:.0f}/s; slowest {slowest:.2f} s; {statuses}")

@@ -1,0 +1,121 @@
+"""A worker's upkeep: the process beside its pool that needs no message (`python -m worker.upkeep PARENT`).
+
+What is queued, held or not yet folded stands in PostgreSQL, and so this work goes on while the broker is away. A
+worker's parent then waits for the broker, and its pool gets nothing to do; and a parent that forks must not hold
+connections and locks of a working thread. So this is a program of its own, that `worker.beside` starts and kills.
+
+Nothing is lost when it is killed: what it has not committed is still there for the next. Every worker has one. Two
+share the work: a drain has one owner, and so has each look for crossings and each fold.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from app import hints, last_runs, logs
+from app.connections import require_writable_server
+from app.counters import CLAIMED, SWEEPS, SWEPT, Counts, count
+from app.database import transaction
+from app.ledger import claim, fold
+from app.ledger.drain import drain
+from app.ledger.queued import organizations_waiting
+from app.settings import settings
+
+SWEEP_EVERY_S = 1.0
+# A batch that waited this long has probably lost its message; before that, it has only been busy.
+QUEUED_TOO_LONG_S = 1.5
+
+# How often crossings of a registration and an issue are looked for, and among whom: the users registered within so many
+# seconds, or (None) all. Neither a registration nor an issue lasts a quarter of an hour, so the second of these windows
+# misses none. After an import of a million users a look takes ten seconds, too long for one every five.
+CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
+FOLD_EVERY_S = 5.0
+
+# Work in steps, each a transaction of its own. What is left after so many waits for the next run.
+_CLAIM_STEPS_MAX = 100
+_FOLD_STEPS_MAX = 20
+
+_PARENT_LOOK_EVERY_S = 0.5
+
+_log = logs.logger()
+
+
+def sweep() -> None:
+    """Drain every organization whose batches have been queued too long: their message was lost, or could not be sent.
+
+    A drain that ends its turn with more to do leaves it to the next sweep.
+    """
+    with transaction() as connection:
+        waiting = organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
+    swept: list[int] = []
+    for organization_id in waiting:
+
+        def tell(batch_ids: Sequence[int], counts: Counts, organization_id: int = organization_id) -> None:
+            swept.extend(batch_ids)
+            hints.publish(organization_id, batch_ids, counts)
+
+        drain(organization_id, announce=tell)
+    if swept:
+        _log.info("swept", organization_ids=waiting, batches=len(swept))
+    last_runs.note_sweep({SWEEPS.field(): 1, SWEPT.field(): len(swept)})
+
+
+def claim_crossed(*, registered_within_s: float | None) -> None:
+    """Claim what is held for users whose registration crossed an issue: those registered lately, or (None) all."""
+    claimed = 0
+    for _ in range(_CLAIM_STEPS_MAX):
+        with transaction() as connection:
+            step = claim.claim_crossed(connection, registered_within_s=registered_within_s)
+        claimed += step
+        if not step:
+            break
+    if claimed:
+        _log.info("claimed_crossed", transactions=claimed)
+        count({CLAIMED.field(): claimed})
+
+
+def fold_credits() -> None:
+    """Fold what was issued since the last run; what is left after these steps waits for the next."""
+    for _ in range(_FOLD_STEPS_MAX):
+        with transaction() as connection:
+            if fold.fold(connection) == 0:
+                return
+
+
+def _for_ever(every_s: float, name: str, work: Callable[[], None]) -> None:
+    """Do one kind of work again and again, by a clock that nobody sets; no error ends it."""
+    while True:
+        began = time.monotonic()
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  # PostgreSQL may be away, and comes back.
+            _log.warning("upkeep_failed", work=name, **logs.kind_of(error))
+        time.sleep(max(0.0, began + every_s - time.monotonic()))
+
+
+def run(parent: int) -> None:
+    """Do all of it until the process `parent` is gone, each kind in a thread of its own: none holds up another."""
+    kinds: list[tuple[float, str, Callable[[], None]]] = [
+        (SWEEP_EVERY_S, "sweep", sweep),
+        (FOLD_EVERY_S, "fold", fold_credits),
+        *(
+            (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))
+            for every_s, registered_within_s in CLAIM_CROSSED_EVERY_S.items()
+        ),
+    ]
+    for kind in kinds:
+        threading.Thread(target=_for_ever, args=kind, daemon=True).start()
+    while os.getppid() == parent:
+        time.sleep(_PARENT_LOOK_EVERY_S)
+    os._exit(0)  # No work that hangs, in whatever server, keeps a process that belongs to nobody.
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends this process in its turn.
+    logs.configure("worker", log_format=settings().log_format)
+    require_writable_server()
+    run(int(sys.argv[1]))
