@@ -149,7 +149,7 @@ def _down(found: dict[str, Any]) -> list[str]:
     if found["redis"] and not found["workers"] and not found["hung_workers"]:
         down.append("No worker runs. Read on at “The oldest queued batch grows older”.")
     if found["beat"] is False and found["redis"]:
-        down.append("Beat does not work: no sweep is made. Read on at “The oldest queued batch grows older”.")
+        down.append("Beat does not answer: no audit is made by itself.")
     down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
     return down
 
@@ -159,6 +159,7 @@ def _describe(found: dict[str, Any]) -> str:
     oldest = found["oldest_queued_s"]
     none_queued = "unknown" if found["queued_batches"] is None else "–"
     no_database = found.get("database_error") or "does not answer"
+    workers = [*found["workers"], *(f"{name} hangs" for name in found["hung_workers"])]
     verdict = "not well" if found["down"] else "all is well"
     lines = {
         "Status": " ".join([f"{verdict}.", *found["down"]]),
@@ -166,10 +167,7 @@ def _describe(found: dict[str, Any]) -> str:
         "Database": f"{found['database'] or no_database}  {without_password(found['database_url'])}",
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
-        "Workers": ", ".join(
-            [*found["workers"], *(f"{name} hangs" for name in found["hung_workers"])] or ["none answers"]
-        )
-        + f" ({swept})",
+        "Workers": f"{', '.join(workers) or 'none answers'} ({swept})",
         "Beat": _ANSWERS[found["beat"]],
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],
