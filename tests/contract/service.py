@@ -107,11 +107,13 @@ class Service:
         if part == "postgresql" and "DATABASE_URL" in self.environment:
             pytest.skip("this PostgreSQL is not run by `points up`, so nothing is done to its processes")
         words, others = _PARTS[part]
+        beside = "worker.upkeep" if part == "worker" else None
         found = []
         for process in self._tree()[1:]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 line = " ".join([process.name(), *process.cmdline()])
-                if all(word in line for word in words) and not any(word in line for word in others):
+                is_of_part = all(word in line for word in words) and not any(word in line for word in others)
+                if is_of_part or (beside is not None and beside in line):
                     found.append(process)
         return found
 

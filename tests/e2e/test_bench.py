@@ -39,7 +39,7 @@ def test_two_checkouts_are_compared_each_with_its_own_code_in_all_parts(tmp_path
         "app/cli/up.py",
         "app/api/gateway/worker.py",
         "worker/tasks.py",
-        "worker/upkeep.py",
+        "worker/beside.py",
         "worker/flower.py",
     ]
     for module in modules:

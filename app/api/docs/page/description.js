@@ -60,8 +60,10 @@ export class Description {
   fields(given) {
     const schema = this.whole(given);
     const forms = (schema.oneOf ?? [schema]).map((form) => this.whole(form));
-    const fields = Object.assign({}, ...forms.map((form) => form.properties));
-    const inAll = (name) => forms.every((form) => form.properties?.[name]);
+    // What a form names only to say that it stays empty is described by the others.
+    const taken = forms.map((form) => Object.entries(form.properties ?? {}).filter(([, field]) => field.maxLength !== 0));
+    const fields = Object.fromEntries(taken.flat());
+    const inAll = (name) => taken.every((names) => names.some(([one]) => one === name));
     return Object.entries(fields)
       .sort(([one], [other]) => inAll(one) - inAll(other))
       .map(([name, field]) => ({ name, field, required: forms.every((form) => form.required?.includes(name)) }));
