@@ -217,7 +217,7 @@ def deadlocks() -> int:
     are ended first, and seen to be gone.
     """
     engine().dispose()
-    with transaction() as connection:
+    with single_statement() as connection:  # A transaction would see the sessions of its first look again and again.
         others = text(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
             " AND backend_type = 'client backend'"

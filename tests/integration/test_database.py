@@ -134,11 +134,6 @@ def test_whoever_is_interrupted_while_it_waits_leaves_no_answer_behind(run: Run)
     finally:
         signal.signal(signal.SIGALRM, before)
     assert _name() == "Acme"
-    with transaction() as connection:  # Its session would go on, and other tests wait until all have ended.
-        connection.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE query LIKE 'SELECT ''late''%%' AND pid <> pg_backend_pid()"
-        )
 
 
 @pytest.mark.parametrize("code", ["25006", "25P03", "25P04", "42P01"])
