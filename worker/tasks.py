@@ -1,17 +1,16 @@
 """The tasks. Each is thin: it calls one function of the ledger and says what came of it."""
 
 import time
-from collections.abc import Sequence
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
-from app import batches, hints, last_runs, logs
-from app.counters import AUDITS, Counts, count
+from app import batches, last_runs, logs
+from app.counters import AUDITS, count
 from app.database import snapshot, transaction
 from app.ledger import audit as ledger_audit
-from app.ledger.drain import drain
 from app.queue import AUDIT, FORGET_IDEMPOTENCY_KEYS, ISSUE, celery, submit
+from worker.draining import drain_and_tell
 
 # Work in steps, each a transaction of its own. What is left after so many waits for the next run.
 _FORGET_STEP = 1_000
@@ -32,15 +31,10 @@ def issue(
 
     Flower shows what is returned: the ids of the batches that this job has issued or refused.
     """
-    done: list[int] = []
-
-    def tell(batch_ids: Sequence[int], counts: Counts) -> None:
-        done.extend(batch_ids)
-        hints.publish(organization_id, batch_ids, counts)
-
-    if drain(organization_id, announce=tell):
+    final, has_more = drain_and_tell(organization_id)
+    if has_more:
         submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
-    return done
+    return final
 
 
 @celery.task(name=AUDIT, send_events=False)

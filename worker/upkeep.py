@@ -13,17 +13,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
-from app import hints, last_runs, logs
+from app import last_runs, logs
 from app.connections import require_writable_server
-from app.counters import CLAIMED, SWEEPS, SWEPT, Counts, count
+from app.counters import CLAIMED, SWEEPS, SWEPT, count
 from app.database import transaction
 from app.ledger import claim, fold
-from app.ledger.drain import drain
 from app.ledger.queued import organizations_waiting
 from app.settings import settings
+from worker.draining import drain_and_tell
 
 SWEEP_EVERY_S = 1.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
@@ -53,12 +53,7 @@ def sweep() -> None:
         waiting = organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
     swept: list[int] = []
     for organization_id in waiting:
-
-        def tell(batch_ids: Sequence[int], counts: Counts, organization_id: int = organization_id) -> None:
-            swept.extend(batch_ids)
-            hints.publish(organization_id, batch_ids, counts)
-
-        drain(organization_id, announce=tell)
+        swept += drain_and_tell(organization_id)[0]
     if swept:
         _log.info("swept", organization_ids=waiting, batches=len(swept))
     last_runs.note_sweep({SWEEPS.field(): 1, SWEPT.field(): len(swept)})
@@ -86,7 +81,7 @@ def fold_credits() -> None:
                 return
 
 
-def _for_ever(every_s: float, name: str, work: Callable[[], None]) -> None:
+def _repeat(every_s: float, name: str, work: Callable[[], None]) -> None:
     """Do one kind of work again and again, by a clock that nobody sets; no error ends it."""
     while True:
         began = time.monotonic()
@@ -108,7 +103,7 @@ def run(parent: int) -> None:
         ),
     ]
     for kind in kinds:
-        threading.Thread(target=_for_ever, args=kind, daemon=True).start()
+        threading.Thread(target=_repeat, args=kind, daemon=True).start()
     while os.getppid() == parent:
         time.sleep(_PARENT_LOOK_EVERY_S)
     os._exit(0)  # No work that hangs, in whatever server, keeps a process that belongs to nobody.
