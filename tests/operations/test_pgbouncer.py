@@ -118,7 +118,7 @@ def test_sends_go_through_the_pooler_and_share_its_few_connections(pooler: Poole
             assert parts.points("audit")["balanced"] is True
         assert parts.points("users", "show", "0.0@example.com")["balance"] == 1
     assert parts.deaths() == {}
-    issued_exactly(callers.answers)
+    issued_exactly(callers)
 
 
 def test_a_connection_of_the_pooler_begins_with_what_the_service_asks_for(pooler: Pooler) -> None:

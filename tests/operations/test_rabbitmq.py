@@ -92,6 +92,6 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: s
         assert [name.partition("@")[0] for name in found["workers"]] == ["worker1"]
         assert found["beat"] is True
     assert parts.deaths() == {}
-    issued_exactly(callers.answers)
+    issued_exactly(callers)
     # What Celery keeps on Redis has its name or Kombu's; hints and limits have ours.
     assert [key for key in process_redis.redis().scan_iter() if not key.startswith("points:")] == []

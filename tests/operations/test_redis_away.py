@@ -2,7 +2,6 @@
 
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,9 +16,9 @@ from app.local.valkey import Valkey
 from tests.conftest import forget_everything
 from tests.crash.parts import Part
 from tests.deadline import until
-from tests.integration import books
-from tests.operations.callers import Callers, callers
 from tests.operations.deployment import Deployment, deployment
+from tests.operations.load import Load, issued_exactly, load
+from tests.ports import free_port
 
 _AWAY_S = 10.0
 _ANSWERED_WITHIN_S = 5.0
@@ -62,7 +61,7 @@ def running(broker: Broker, tmp_path: Path) -> Iterator[tuple[Deployment, int]]:
     with deployment(tmp_path) as parts:
         for name in ("worker1", "worker2"):
             parts.worker(name)
-        port = ports.any_free()
+        port = free_port()
         parts.web(port)
         until(lambda: len(parts.points("status")["workers"]) == 2, within_s=60)
         yield parts, port
@@ -84,7 +83,7 @@ def _kill_and_start(broker: Broker, stack: ExitStack) -> None:
 
 
 def _make_a_replica(broker: Broker, stack: ExitStack) -> None:
-    broker.tell("REPLICAOF", ports.HOST, ports.any_free())
+    broker.tell("REPLICAOF", ports.HOST, free_port())
     stack.callback(broker.tell, "REPLICAOF", "NO", "ONE")
 
 
@@ -111,27 +110,24 @@ def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_
     running: tuple[Deployment, int], broker: Broker, hurt: Callable[[Broker, ExitStack], None]
 ) -> None:
     parts, port = running
-    with callers(port) as load:
-        load.during(3)
-        before = load.during(4)
+    with load(port, callers=8, organizations=2, recipients=1, pause_s=0.0) as calls:
+        calls.during(3)
+        before = calls.during(4)
         with ExitStack() as back:
             hurt(broker, back)
             until(lambda: _readiness(port) == (200, "away"), within_s=15)
-            away = load.during(_AWAY_S)
+            away = calls.during(_AWAY_S)
         time.sleep(_BACK_WITHIN_S)
-        after = load.during(4)
+        after = calls.during(4)
         assert _readiness(port) == (200, "ok")
-    _print(load, before, away, after)
-    assert {answer.status for answer in load.answers} == {"201"}
-    assert max(answer.seconds for answer in load.answers) < _ANSWERED_WITHIN_S
+    _print(calls, before, away, after)
+    assert max(answer.seconds for answer in calls.answers) < _ANSWERED_WITHIN_S
     assert away > 1
     assert after > before / 2
     assert parts.deaths() == {}
-    assert books.counts() == (0, len(load.answers))
-    assert books.breaches() == []
+    issued_exactly(calls)
 
 
-def _print(load: Callers, before: float, away: float, after: float) -> None:
-    slowest = max(answer.seconds for answer in load.answers)
-    statuses = dict(Counter(answer.status for answer in load.answers))
-    print(f"{before:.0f}/s, away {away:.1f}/s, back {after:.0f}/s; slowest {slowest:.2f} s; {statuses}")
+def _print(calls: Load, before: float, away: float, after: float) -> None:
+    slowest = max(answer.seconds for answer in calls.answers)
+    print(f"{before:.0f}/s, away {away:.1f}/s, back {after:.0f}/s; slowest {slowest:.2f} s; {dict(calls.statuses)}")

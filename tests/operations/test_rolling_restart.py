@@ -29,4 +29,4 @@ def test_every_process_is_replaced_under_load_and_no_call_fails(tmp_path: Path) 
                 front.targets = list(web)
                 callers.goes_on()
         assert parts.deaths() == {}
-        issued_exactly(callers.answers)
+        issued_exactly(callers)

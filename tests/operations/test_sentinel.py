@@ -127,4 +127,4 @@ def test_a_master_dies_under_load_another_takes_over_and_no_call_fails(watched: 
             # and is started again, as every worker is that dies.
             callers.goes_on(calls=50)
         assert comes_true(lambda: parts.points("status")["workers"] != [], within_s=STARTED_IN_S)
-    issued_exactly(callers.answers)
+    issued_exactly(callers)

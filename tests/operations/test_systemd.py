@@ -98,7 +98,7 @@ def test_web_is_restarted_behind_its_socket_under_load_and_no_call_fails(tmp_pat
                 with _activated(listening, tmp_path):
                     callers.goes_on(calls=50)
                     callers.stop()
-        issued_exactly(callers.answers)
+        issued_exactly(callers)
 
 
 @contextmanager
