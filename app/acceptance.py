@@ -1,6 +1,7 @@
 """Acceptance: one statement that checks the API keys and writes the batches of one send or of many."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,10 @@ class IssueRequest:
         for key in self.email_keys:
             digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
         return digest.digest()
+
+
+# An idempotency key, as a regular expression of JSON Schema has it too: 1 to 255 visible ASCII characters.
+IDEMPOTENCY_KEY = re.compile(r"^[!-~]{1,255}$")
 
 
 class Send(NamedTuple):

@@ -13,6 +13,7 @@ from flask import request
 from werkzeug.datastructures import MultiDict
 
 from app import addresses
+from app.acceptance import IDEMPOTENCY_KEY
 from app.api.faults import FaultsFound
 from app.api.schemas import LABEL_LENGTH_MAX
 from app.api_keys import Caller
@@ -33,13 +34,12 @@ FORMS = {
     "created_from": (
         r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
     ),
-    "idempotency_key": r"^[!-~]{1,255}$",
+    "idempotency_key": IDEMPOTENCY_KEY.pattern,
     "cursor": r"^[A-Za-z0-9_-]{38}$",
 }
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _MOMENT = re.compile(FORMS["created_from"])
-_KEY = re.compile(FORMS["idempotency_key"])
 _NO_CURSOR = "must be the next_cursor of an earlier answer"
 
 _Value = TypeVar("_Value")
@@ -175,7 +175,7 @@ def _flag(text: str) -> bool:
 
 
 def _idempotency_key(text: str) -> str:
-    if not _KEY.fullmatch(text):
+    if not IDEMPOTENCY_KEY.fullmatch(text):
         raise _Fault("must be 1 to 255 visible ASCII characters.")
     return text
 

@@ -1,6 +1,5 @@
 """`POST /v1/points/send`: accept a batch, hand it to the workers, and answer with what they committed."""
 
-import re
 from urllib.request import parse_http_list
 
 from flask import Blueprint, Response, request
@@ -8,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
 from app import batches, logs
-from app.acceptance import Acceptance, Send
+from app.acceptance import IDEMPOTENCY_KEY, Acceptance, Send
 from app.api import bodies, envelope
 from app.api.auth import caller, hash_of_key
 from app.api.body import json_bytes
@@ -23,7 +22,6 @@ from app.settings import settings
 
 blueprint = Blueprint("send", __name__)
 
-_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
 _RETRY_AFTER_S = 1
 # A larger body is read only once its key is known to be good.
 _READ_FOR_STRANGERS_BYTES = 65_536
@@ -116,7 +114,7 @@ def _idempotency_key() -> str | None:
         InvalidRequest: it is not 1 to 255 visible ASCII characters.
     """
     key = request.environ.get("HTTP_IDEMPOTENCY_KEY")
-    if key is None or _IDEMPOTENCY_KEY.match(key):
+    if key is None or IDEMPOTENCY_KEY.fullmatch(key):
         return key
     seen = f"it has {len(key)}" if not 1 <= len(key) <= 255 else "some of its characters are of another kind"
     sentence = f"The Idempotency-Key must be 1 to 255 visible ASCII characters, but {seen}."

@@ -139,7 +139,7 @@ def _down(found: dict[str, Any]) -> list[str]:
     """Return what is down, a sentence each, with the heading of docs/operating.md to read on at."""
     down = []
     if found["database"] is None:
-        down.append(f"PostgreSQL: {found.get('database_error') or 'does not answer'}. Read on at “503”.")
+        down.append(f"PostgreSQL: {found['database_error']}. Read on at “503”.")
     if found["redis"] is None:
         down.append("Redis does not answer. Read on at “503”.")
     down += [
@@ -158,13 +158,12 @@ def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
     none_queued = "unknown" if found["queued_batches"] is None else "–"
-    no_database = found.get("database_error") or "does not answer"
     workers = [*found["workers"], *(f"{name} hangs" for name in found["hung_workers"])]
     verdict = "not well" if found["down"] else "all is well"
     lines = {
         "Status": " ".join([f"{verdict}.", *found["down"]]),
         "Version": found["version"],
-        "Database": f"{found['database'] or no_database}  {without_password(found['database_url'])}",
+        "Database": f"{found['database'] or found['database_error']}  {without_password(found['database_url'])}",
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
         "Workers": f"{', '.join(workers) or 'none answers'} ({swept})",

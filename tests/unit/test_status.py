@@ -11,7 +11,7 @@ from app.errors import Refused
 from app.local.datadir import DataDir
 
 URL = "http://127.0.0.1:1"
-_DATABASE = {"database": "PostgreSQL 18", "queued_batches": 0, "oldest_queued_s": None}
+_DATABASE = {"database": "PostgreSQL 18", "database_error": None, "queued_batches": 0, "oldest_queued_s": None}
 _REDIS = {"redis": "valkey 9", "queued_messages": 0, "workers": ["worker1@host"], "swept_s_ago": 67.0, "beat": False}
 
 
@@ -20,7 +20,7 @@ _REDIS = {"redis": "valkey 9", "queued_messages": 0, "workers": ["worker1@host"]
     [
         ({}, {}, "does not answer", "–"),
         ({}, {"beat": True}, "answers", "–"),
-        ({"database": None, "queued_batches": None}, {}, "does not answer", "unknown"),
+        ({"database": None, "database_error": "away", "queued_batches": None}, {}, "does not answer", "unknown"),
         ({"queued_batches": 3, "oldest_queued_s": 2.25}, {}, "does not answer", "2.2 s"),
     ],
 )
