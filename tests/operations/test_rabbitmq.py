@@ -7,12 +7,14 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from app import process_redis
 from app.local import ports
 from tests.crash.parts import Part
+from tests.crash.proxy import Proxy
 from tests.deadline import comes_true
 from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
@@ -21,6 +23,9 @@ from tests.ports import free_port
 # The program itself: what lies in /usr/sbin changes to a user of its own, and to folders of the system.
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _PORT_MAPPER = shutil.which("epmd")
+
+# A second or two for the sweep, and the noise of a busy machine.
+_ANSWERED_WITHIN_S = 5.0
 
 _CONFIGURATION = """
 listeners.tcp.1 = {host}:{port}
@@ -95,3 +100,29 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: s
     issued_exactly(callers)
     # What Celery keeps on Redis has its name or Kombu's; hints and limits have ours.
     assert [key for key in process_redis.redis().scan_iter() if not key.startswith("points:")] == []
+
+
+@pytest.mark.usefixtures("broker", "database")
+def test_while_rabbitmq_is_gone_sends_are_201_soon_and_with_it_back_nothing_is_left(
+    rabbitmq: str, tmp_path: Path
+) -> None:
+    server = urlsplit(rabbitmq)
+    assert server.port is not None
+    proxy = Proxy(free_port(), server.port)
+    url = server._replace(netloc=server.netloc.replace(str(server.port), str(proxy.port))).geturl()
+    try:
+        with deployment(tmp_path, POINTS_BROKER_URL=url) as parts:
+            parts.worker("worker1")
+            port = free_port()
+            parts.web(port)
+            with load(port) as callers:
+                proxy.tell("refuse")
+                proxy.tell("drop")
+                assert callers.during(10) > 1
+                proxy.tell("forward")
+                callers.goes_on(calls=50)
+        assert parts.deaths() == {}
+    finally:
+        proxy.stop()
+    issued_exactly(callers)
+    assert max(answer.seconds for answer in callers.answers) < _ANSWERED_WITHIN_S
