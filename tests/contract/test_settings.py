@@ -1,7 +1,8 @@
 """The settings: each moves the limit that it names, and a wrong one stops the start."""
 
-import socket
 import time
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -56,11 +57,15 @@ def test_body_bytes_max_bounds_the_body(made: Organization) -> None:
 
 
 def test_keep_alive_s_is_how_long_a_connection_is_kept_for_its_next_call(narrow: Service) -> None:
-    with socket.create_connection((HOST, narrow.port), timeout=30) as connection:
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    connection = HTTPConnection(HOST, narrow.port, timeout=30)
+    with closing(connection):
+        connection.request("GET", "/healthz")
         answered = time.monotonic()
-        assert b"Connection: keep-alive" in connection.recv(65_536)
-        assert connection.recv(1) == b"", "something came without a call"
+        response = connection.getresponse()
+        assert response.headers["Connection"] == "keep-alive"
+        response.read()
+        assert connection.sock is not None, "the answer closed the connection"
+        assert connection.sock.recv(1) == b"", "something came without a call"
         assert 2 < time.monotonic() - answered < 20
 
 
