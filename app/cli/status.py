@@ -143,11 +143,11 @@ def _down(found: dict[str, Any]) -> list[str]:
     if found["redis"] is None:
         down.append("Redis does not answer. Read on at “503”.")
     down += [
-        f"{name} hangs: its process is there and does not answer. Read on at “The oldest queued batch grows older”."
+        f"{name} hangs: its process is there and does not answer. Read on at “Sends answer 202”."
         for name in found["hung_workers"]
     ]
     if found["redis"] and not found["workers"] and not found["hung_workers"]:
-        down.append("No worker runs. Read on at “The oldest queued batch grows older”.")
+        down.append("No worker runs. Read on at “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
         down.append("Beat does not answer: no audit is made by itself.")
     down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
