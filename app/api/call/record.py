@@ -11,9 +11,9 @@ from flask import Flask, Response, request
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
-from app.keys import start_in
 from app.metrics.requests import NO_ROUTE, count_request, count_wait
 from app.settings import settings
+from app.values.keys import start_in
 
 # Never an API key, even if a caller sends one: request ids are logged and sent to workers.
 _USABLE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
