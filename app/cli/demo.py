@@ -8,6 +8,7 @@ from urllib.request import Request
 import click
 
 from app import api_keys, organizations, users
+from app.cli.numbers import points
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import local_http
@@ -98,7 +99,7 @@ def _first_batch(web_url: str, key: str) -> list[str]:
                 f"    transaction {transaction_body['id']}  {transaction_body['email']:<18}"
                 f" {transaction_body['amount']} points, {outcome}"
             )
-        lines.append(f"    current balance {sent['data']['current_balance']}")
+        lines.append(f"    current balance {points(sent['data']['current_balance'])}")
     return [*lines, ""]
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.cli.answer import Answer, data_dir_option, json_option
+from app.cli.numbers import points
 from app.errors import Refused
 from app.ledger.queued import count_queued
 from app.local import local_http, servers
@@ -169,8 +170,8 @@ def _describe(found: dict[str, Any]) -> str:
         "Workers": f"{', '.join(workers) or 'none answers'} ({swept})",
         "Beat": _ANSWERS[found["beat"]],
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
-        "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],
-        "Queued batches": "unknown" if found["queued_batches"] is None else found["queued_batches"],
+        "Messages": "unknown" if found["queued_messages"] is None else points(found["queued_messages"]),
+        "Queued batches": "unknown" if found["queued_batches"] is None else points(found["queued_batches"]),
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
     }
     return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())
