@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from importlib.metadata import version
 from typing import Any
 
@@ -25,6 +26,8 @@ from app.postgres.connections import new_engine
 from app.settings import settings, without_password
 
 _TIMEOUT_S = 1.0
+# A worker answers this long after its process was made, also on a busy machine.
+_STARTED_IN_S = 15.0
 _PAGES = {"web": "Web", "flower": "Flower"}
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
@@ -125,13 +128,18 @@ def _reason(error: SQLAlchemyError) -> str:
 
 
 def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
-    """Return the workers of this folder's `points up` whose process is there and that answer nobody, each by name."""
+    """Return the workers of this folder's `points up` whose process is there and that answer nobody, each by name.
+
+    One that was started a moment ago answers soon.
+    """
     answering_here = {name.partition("@")[0] for name in answering}
     hung = []
     for name, known in running.get("parts", {}).items():
         if name.startswith("worker") and name not in answering_here:
             with contextlib.suppress(psutil.Error):
-                if process_identity(psutil.Process(known["pid"])) == known["created"]:
+                process = psutil.Process(known["pid"])
+                is_new = time.time() - process.create_time() < _STARTED_IN_S
+                if process_identity(process) == known["created"] and not is_new:
                     hung.append(f"{name} (process {known['pid']})")
     return hung
 
@@ -148,7 +156,7 @@ def _down(found: dict[str, Any]) -> list[str]:
         for name in found["hung_workers"]
     ]
     if found["redis"] and not found["workers"] and not found["hung_workers"]:
-        down.append("No worker runs. Read on at “Sends answer 202”.")
+        down.append("No worker answers. Read on at “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
         down.append("Beat does not answer: no audit is made by itself.")
     down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
