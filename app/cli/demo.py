@@ -8,13 +8,13 @@ from urllib.request import Request
 import click
 
 from app import api_keys, organizations, users
-from app.cli.numbers import points
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import local_http
 from app.local.datadir import DataDir
 from app.postgres.database import transaction
 from app.settings import settings
+from app.values.numbers import points
 
 _FILE = "demo.json"
 _BALANCE = 100_000

@@ -4,10 +4,10 @@ import click
 
 from app import api_keys, organizations
 from app.cli.answer import Answer
-from app.cli.numbers import moment
 from app.cli.operator_command import document, operator_command
 from app.cli.row_id import KEY_ID, ORGANIZATION_ID
 from app.postgres.database import transaction
+from app.values.numbers import moment
 
 _COLUMNS = {
     "ID": "id",

@@ -9,13 +9,13 @@ from sqlalchemy import Connection
 
 from app import organizations as rows
 from app.cli.answer import Answer
-from app.cli.numbers import points
 from app.cli.operator_command import document, operator_command
 from app.cli.row_id import ORGANIZATION_ID
 from app.ledger.refill import refill as refill_balance
 from app.ledger.refill import refill_once
 from app.postgres.database import transaction
 from app.settings import INT64_MAX, settings
+from app.values.numbers import points
 
 if TYPE_CHECKING:
     from app.cli.tables import Columns

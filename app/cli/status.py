@@ -13,7 +13,6 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.cli.answer import Answer, data_dir_option, json_option
-from app.cli.numbers import points
 from app.errors import Refused
 from app.ledger.queued import count_queued
 from app.local import local_http, servers
@@ -24,6 +23,7 @@ from app.messaging.queue_state import answering, messages_waiting
 from app.messaging.redis_client import redis_client
 from app.postgres.connections import new_engine
 from app.settings import settings, without_password
+from app.values.numbers import points
 
 _TIMEOUT_S = 1.0
 # A worker answers this long after its process was made, also on a busy machine.

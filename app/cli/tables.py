@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.numbers import moment, points
+from app.values.numbers import moment, points
 
 # A heading, to the key of a row or to a function that makes the cell of it.
 Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]

@@ -7,11 +7,11 @@ from sqlalchemy import Connection
 
 from app import users as rows
 from app.cli.answer import Answer
-from app.cli.numbers import counted, points
 from app.cli.operator_command import document, operator_command
 from app.errors import Refused
 from app.ledger.claim import register
 from app.postgres.database import transaction
+from app.values.numbers import counted, points
 
 _COLUMNS = {
     "ID": "id",

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from app import users
-from app.cli.numbers import points
 from app.cli.progress import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_some
 from app.lists import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet, from_spreadsheet
 from app.postgres.database import transaction
+from app.values.numbers import points
 
 CHUNK_ROWS = 20_000
 _COLUMNS = {"email": EMAIL, "first_name": ("first_name",), "last_name": ("last_name",)}

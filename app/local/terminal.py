@@ -10,6 +10,8 @@ from typing import Self, TextIO
 
 import click
 
+from app.values.numbers import points
+
 # Lines kept for a slow reader; further lines are dropped.
 _LINES_MAX = 10_000
 # How long the end waits for unwritten lines.
@@ -82,7 +84,7 @@ class Terminal:
             while not self._unwritten:
                 self._changed.wait()
             if self._dropped:
-                self._unwritten.append(f"… and {self._dropped:,} more lines, not read in time.")
+                self._unwritten.append(f"… and {points(self._dropped)} more lines, not read in time.")
             texts, self._unwritten = self._unwritten, deque()
             self._lines = self._dropped = 0
             self._is_writing = True

@@ -1,1 +1,1 @@
-"""The forms of single values: addresses, names, keys, times, text."""
+"""The forms of single values: addresses, names, keys, numbers, times, text."""
