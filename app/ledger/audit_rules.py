@@ -69,8 +69,8 @@ RULES = {
             UNION ALL
             SELECT b.id, r.ordinality - 1
             FROM batches b
-            CROSS JOIN LATERAL unnest(b.running_totals, (0::bigint || b.running_totals)[:b.recipient_count], b.labels,
-                                      b.item_references)
+            CROSS JOIN LATERAL unnest(b.running_totals, (0::bigint || b.running_totals)[1 : b.recipient_count],
+                                      b.labels, b.item_references)
                                    WITH ORDINALITY AS r (total, total_before, label, reference, ordinality)
             LEFT JOIN transactions t ON t.batch_id = b.id AND t.position = r.ordinality - 1
             WHERE b.status = 'issued'

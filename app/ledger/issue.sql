@@ -87,7 +87,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
            r.email, nullif(r.email_key, r.email), r.total - r.total_before, r.label, r.reference
     FROM issued b
     CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails), b.running_totals,
-                              (0::bigint || b.running_totals)[:b.recipient_count], b.labels, b.item_references)
+                              (0::bigint || b.running_totals)[1 : b.recipient_count], b.labels, b.item_references)
                            WITH ORDINALITY
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
     LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true

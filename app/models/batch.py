@@ -17,9 +17,9 @@ class Batch(Base):
 
     `email_keys` is null when every address is its own normalised form. Of items with amounts of their own `amount` is
     null, and `running_totals` holds at each place the sum up to and with that item. `labels` and `item_references` are
-    null when no item has its own; at a place without one they hold a null. The columns from `issued_at` on are null until
-    the batch is issued. `organization_name` and `last_refill` repeat the organization at that moment, so that a replay
-    answers exactly the same.
+    null when no item has its own; at a place without one they hold a null. The columns from `issued_at` on are null
+    until the batch is issued. `organization_name` and `last_refill` repeat the organization at that moment, so that a
+    replay answers exactly the same.
 
     There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the
     front end. The accepting statement joins that row instead, and organizations are never deleted.

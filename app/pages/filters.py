@@ -63,19 +63,17 @@ class Filters:
 
     @property
     def _debits(self) -> set[bool]:
-        return {self.debited, _FLAGS_OF_STATE.get(self.state, _NO_FLAGS)[0]} - {None}
+        return _given(self.debited, _FLAGS_OF_STATE.get(self.state, _NO_FLAGS)[0])
 
     @property
     def _credits(self) -> set[bool]:
-        return {self.credited, self.allocated, _FLAGS_OF_STATE.get(self.state, _NO_FLAGS)[1]} - {None}
+        return _given(self.credited, self.allocated, _FLAGS_OF_STATE.get(self.state, _NO_FLAGS)[1])
 
     @property
     def contradict_themselves(self) -> bool:
         """Tell whether no transaction can have these flags and this state (contract, the table of the three flags)."""
         never = self.state is not None and self.state not in _FLAGS_OF_STATE
-        return (
-            never or len(self._debits) > 1 or len(self._credits) > 1 or (self.debit is False and self.credit is True)
-        )
+        return never or len(self._debits) > 1 or len(self._credits) > 1 or (self.debit is False and self.credit is True)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the pages' statements."""
@@ -119,6 +117,10 @@ class Filters:
         """Return the conditions on a batch that no index serves: its rows are read one by one."""
         names = [name for name in ("label", "status") if getattr(self, name) is not None]
         return [f"{name} = :{name}" for name in names]
+
+
+def _given(*flags: bool | None) -> set[bool]:
+    return {flag for flag in flags if flag is not None}
 
 
 @dataclass(frozen=True, slots=True)

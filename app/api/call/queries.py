@@ -14,7 +14,7 @@ from werkzeug.datastructures import MultiDict
 
 from app.acceptance import IDEMPOTENCY_KEY
 from app.api.call.faults import FaultsFound
-from app.api.call.schemas import LABEL_LENGTH_MAX
+from app.api.call.fields import LABEL_LENGTH_MAX
 from app.api_keys import Caller
 from app.batches import STATES, STATUSES
 from app.errors import InvalidAddress
@@ -22,12 +22,16 @@ from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters, Page
 from app.settings import INT64_MAX
 from app.values import addresses
+from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 
 # The parameters of each list.
 _OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
-PARAMETERS = {"transactions": (*_OF_BOTH, "reference", "state"), "batches": (*_OF_BOTH, "idempotency_key", "label", "status")}
+PARAMETERS = {
+    "transactions": (*_OF_BOTH, "reference", "state"),
+    "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
+}
 
 # The forms of some parameters, as a regular expression of JSON Schema has them.
 FORMS = {
@@ -195,7 +199,7 @@ def _status(text: str) -> str:
 
 
 def _reference(text: str) -> str:
-    if not is_reference(text):
+    if not REFERENCE.fullmatch(text):
         raise _Fault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters.")
     return text
 

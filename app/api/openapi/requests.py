@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 
+from app.api.call.fields import LABEL_LENGTH_MAX
 from app.api.call.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.api.call.schemas import LABEL_LENGTH_MAX
 from app.api.openapi.answers import says
 from app.batches import STATUSES
 from app.pages.filters import LOOKED_AT_MAX
