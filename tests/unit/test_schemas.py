@@ -99,7 +99,9 @@ def test_unknown_fields_are_faults_that_name_the_nearest_known_one() -> None:
     assert set(faults) == {"recipents", "Amount", "sender", "body"}
     assert faults["recipents"][0].endswith("did you mean recipients?")
     assert faults["Amount"][0].endswith("did you mean amount?")
-    assert faults["sender"][0].endswith("this call takes recipients, recipient, items, amount, atomic, label, expect, metadata.")
+    assert faults["sender"][0].endswith(
+        "this call takes recipients, recipient, items, amount, atomic, label, expect, metadata."
+    )
 
 
 def test_unknown_fields_without_end_are_counted_and_a_long_name_is_cut() -> None:

@@ -70,7 +70,9 @@ def _read_addresses(fields: Mapping[str, Any], faults: FaultsFound, settings: Se
         faults.add("recipients", "The recipients field is required when recipient is not present.")
     for name in sent if len(sent) > 1 else ():
         others = [other for other in sent if other != name]
-        faults.add(name, f"Send either {' or '.join([name, *others])}, not {'both' if len(sent) == 2 else 'all three'}.")
+        faults.add(
+            name, f"Send either {' or '.join([name, *others])}, not {'both' if len(sent) == 2 else 'all three'}."
+        )
     addresses = [] if is_missing(many) else read_recipients(many, faults, settings)
     return addresses if is_missing(one) else addresses + read_recipient(one, faults)
 
