@@ -65,6 +65,11 @@ class ListFile:
         is_word = cell and not any(map(is_like_an_address, self._cells))
         return f"“{cell}” ({place + 1})" if is_word else f"column {place + 1}"
 
+    def listed(self, places: Sequence[int]) -> str:
+        """Return the names of columns for a person."""
+        titles = [self.title(place) for place in places]
+        return ", ".join(titles[:-1]) + f" and {titles[-1]}" if len(titles) > 1 else titles[0]
+
     def address_column(self) -> int:
         """Return the column of the addresses to pay.
 
@@ -81,7 +86,7 @@ class ListFile:
             return 0
         if holding := named or sorted({place for _, place in self._beginning.addresses}):
             raise ColumnUnclear(
-                f"{self._listed(holding)} of {self.name} may hold the addresses that are meant.", holding
+                f"{self.listed(holding)} of {self.name} may hold the addresses that are meant.", holding
             )
         raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", ())
 
@@ -132,11 +137,7 @@ class ListFile:
         if not found and column in map(str, range(1, len(self._cells) + 1)):
             return int(column) - 1
         if not found:
-            raise Refused(f"{self.name} has no column {column}: its columns are {self._listed(range(self._named))}.")
+            raise Refused(f"{self.name} has no column {column}: its columns are {self.listed(range(self._named))}.")
         if len(found) > 1:
-            raise ColumnUnclear(f"{self.name} has the column {column} twice: {self._listed(found)}.", found)
+            raise ColumnUnclear(f"{self.name} has the column {column} twice: {self.listed(found)}.", found)
         return found[0]
-
-    def _listed(self, places: Sequence[int]) -> str:
-        titles = [self.title(place) for place in places]
-        return ", ".join(titles[:-1]) + f" and {titles[-1]}" if len(titles) > 1 else titles[0]

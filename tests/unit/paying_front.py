@@ -30,6 +30,9 @@ class PayingFront:
     def __init__(self) -> None:
         self.balance = 1_000_000
         self.paid: list[str] = []
+        self.points: list[int] = []  # Of each that was paid.
+        self.amount_max = 1_000_000_000
+        self.bodies: list[Any] = []  # Of each batch.
         self.created_at = datetime.now(UTC).isoformat()
         self.refusal: dict[str, list[str]] | None = None
         self._answers: dict[str, tuple[Any, dict[str, Any]]] = {}
@@ -55,32 +58,54 @@ class PayingFront:
             return 200, _envelope({"id": 7, "name": "Acme", "balance": self.balance}), {}
         if self.refusal is not None:
             return 400, {"success": False, "data": None, "errors": self.refusal, "additional_data": None}, {}
+        if faults := self._faults(body):
+            return 400, {"success": False, "data": None, "errors": faults, "additional_data": None}, {}
         if path == "/v1/points/verify":
             return 200, _envelope({"validated": True, "error": None}, code=None), {}
         assert key is not None, "every send has a key"
         with self._lock:
             if key in self._answers:
                 sent, answered = self._answers[key]
-                assert _meaning(sent) == _meaning(body), "a key stands for one body"
+                if _meaning(sent) != _meaning(body):
+                    errors = {"idempotency_key": ["It stands for another body."]}
+                    return 422, {"success": False, "data": None, "errors": errors, "additional_data": None}, {}
                 return 201, answered, {"Idempotency-Replayed": "true"}
             answered = self._issue(body, len(self._answers) + 1)
             self._answers[key] = body, answered
         return 201, answered, {}
 
+    def _faults(self, body: Any) -> dict[str, list[str]]:
+        """Find an amount above the limit, and control totals that differ."""
+        items = _items(body)
+        if any(item["amount"] > self.amount_max for item in items):
+            return {"amount": [f"The amount must be between 1 and {self.amount_max} points."]}
+        found = {"recipients": len(items), "amount": sum(item["amount"] for item in items)}
+        return {} if body.get("expect", found) == found else {"expect": [f"There are {found}."]}
+
     def _issue(self, body: Any, batch_id: int) -> dict[str, Any]:
-        transactions = []
-        for place, email in enumerate(body["recipients"]):
-            if debited := self.balance >= body["amount"]:
-                self.balance -= body["amount"]
-                self.paid.append(email)
-            of_each = {"label": body.get("label"), "sandbox": False, "organization": {"id": 7}}
-            flags = {"debited": debited, "credited": False, "amount": body["amount"], "created_at": self.created_at}
-            transactions.append({"id": batch_id * 1_000 + place, "email": email, **of_each, **flags})
+        transactions, debited = [], True
+        self.bodies.append(body)
+        for place, item in enumerate(_items(body)):
+            # The first that the balance cannot pay ends the paying.
+            if debited := debited and self.balance >= item["amount"]:
+                self.balance -= item["amount"]
+                self.paid.append(item["email"])
+                self.points.append(item["amount"])
+            of_each = {"sandbox": False, "organization": {"id": 7}}
+            flags = {"debited": debited, "credited": False, "created_at": self.created_at}
+            transactions.append({"id": batch_id * 1_000 + place, **item, **of_each, **flags})
         return _envelope({"transactions": transactions, "current_balance": self.balance}, batch_id=batch_id)
 
 
+def _items(body: Any) -> list[dict[str, Any]]:
+    """Return the items of a body, with its defaults."""
+    one_or_many = body.get("recipients") or [body.get("recipient")]
+    items = body.get("items") or [{"email": email} for email in one_or_many]
+    return [{"amount": body.get("amount"), "label": body.get("label"), "reference": None, **item} for item in items]
+
+
 def _meaning(body: Any) -> Any:
-    return {**body, "recipients": [email.lower() for email in body["recipients"]]}
+    return [body["atomic"], *({**item, "email": item["email"].lower()} for item in _items(body))]
 
 
 def _envelope(data: dict[str, Any], **additional: object) -> dict[str, Any]:

@@ -26,9 +26,10 @@ def send(run: Run) -> None:
             _resend_unanswered(run)
             require_no_second_payment(run)
             run.totals.clear()
+        run.results.renew()
         _send_parts(run)
         if run.totals["debited"] < run.totals["sent"]:
-            run.undebited = run.results.write_unpaid(run.campaign)
+            run.undebited = run.results.write_unpaid(run.campaign, list(run.columns.own))
     except KeyboardInterrupt:
         if run.results.unanswered:
             click.echo("Stopping once it is known what became of the last batches; Ctrl-C stops at once.", err=True)

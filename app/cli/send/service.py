@@ -12,6 +12,7 @@ import httpx
 import orjson
 
 from app.errors import PointsError, Refused
+from app.settings import INT64_MAX
 
 # Statuses worth a retry: the batch is queued, or something is busy. A 500 too: the idempotency key makes that safe.
 _TEMPORARY = frozenset((202, 429, 500, 502, 503, 504))
@@ -19,6 +20,7 @@ _TEMPORARY = frozenset((202, 429, 500, 502, 503, 504))
 _NOT_ACCEPTED = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 413, 415, 422, 429))
 _NEVER_ACCEPTED = frozenset((403, 422))
 _RETRY_WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+_PLACE = re.compile(r"(?:recipients|items)\.(\d+)")
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -34,10 +36,11 @@ class FaultyBody(Refused):
 
     def __init__(self, status: int, errors: Mapping[str, Sequence[str]]) -> None:
         super().__init__(_sentences(errors))
-        limit = re.search(r"at most (\d+)", " ".join(errors.get("recipients", ())))
+        about_all = [*errors.get("recipients", ()), *errors.get("items", ())]
+        limit = re.search(r"at most (\d+)", " ".join(about_all))
         self.limit = None if limit is None else int(limit[1])
         self.is_too_long = status == 413 or limit is not None
-        self.places = {int(key[11:]): found[0] for key, found in errors.items() if key.startswith("recipients.")}
+        self.places = {int(place[1]): found[0] for key, found in errors.items() if (place := _PLACE.match(key))}
 
 
 class Transaction(NamedTuple):
@@ -96,6 +99,16 @@ class Service:
         document, _ = self._call("POST", "/v1/points/verify", body)
         return {**document["data"], **document["additional_data"]}
 
+    def amount_max(self) -> int:
+        """Return the most points that the service gives one recipient: it says so when asked for more."""
+        try:
+            self.verify({"recipient": "anyone@example.com", "amount": INT64_MAX})
+        except FaultyBody as error:
+            if limit := re.search(r"between 1 and (\d+)", error.sentence):
+                return int(limit[1])
+            raise
+        return INT64_MAX
+
     def send(self, body: Mapping[str, Any], idempotency_key: str) -> Issued:
         """Issue a batch, or find the batch of an earlier call with this key; wait until it is committed.
 
@@ -106,7 +119,7 @@ class Service:
         document, replayed = self._call("POST", "/v1/points/send", body, idempotency_key)
         found = document["data"]["transactions"]
         transactions = list(map(Transaction._make, map(itemgetter(*Transaction._fields), found)))
-        if len(transactions) != len(body["recipients"]):
+        if len(transactions) != len(body.get("items") or body["recipients"]):
             raise NoAnswer(self._no_service(201).sentence)
         return Issued(
             batch_id=document["additional_data"]["batch_id"],
@@ -178,9 +191,9 @@ class Service:
             )
         if status == 422:
             raise Refused(
-                "An earlier run has sent this part in another form: --atomic or the limit of recipients has changed"
-                " since. Give the command as it was then; or, to pay everybody once more, name a new campaign with"
-                " --again NAME."
+                "An earlier run has sent this part in another form: an amount of its lines, --atomic or the limit of"
+                " recipients has changed since. Give the list and the command as they were then, and a difference in a"
+                " list of its own; or, to pay everybody once more, name a new campaign with --again NAME."
             )
         raise Refused(_sentences(errors))
 
