@@ -37,7 +37,9 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient [default: the list's column].")
+@click.option(
+    "--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient [default: the list's column]."
+)
 @click.option(
     "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=_key, help="The API key to send with."
 )
@@ -73,9 +75,9 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
     3 when lines were left out; 1 when not all was sent.
 
     The same command again never pays twice: it continues an interrupted run. Each batch has an idempotency
-    key, made of the addresses, references and labels, --amount, --label and the batch's number. Keep the result file beside
-    the list, and do not change it: it prevents a second payment when the list has changed, or was sent
-    more than 30 days ago.
+    key, made of the addresses, references and labels, --amount, --label and the batch's number. Keep the
+    result file beside the list, and do not change it: it prevents a second payment when the list has
+    changed, or was sent more than 30 days ago.
     """
     end_gently()
     chosen = Choices(as_json=as_json, url=url or _running(DataDir(data_dir)), key=key, **choices)

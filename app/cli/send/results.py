@@ -47,10 +47,13 @@ class ResultFile:
         for part in checked_parts(self.path):
             self._end, self._check = part.end, part.check
             checks.add(part.check)
-            for row in csv.DictReader((line.decode() for line in part.lines), self._form.columns):
+            for cells in csv.reader(line.decode() for line in part.lines):
+                if len(cells) != len(self._form.columns):
+                    raise self._changed_by_others()
+                row = {"reference": ""} | dict(zip(self._form.columns, cells, strict=True))
                 if row["idempotency_key"]:
                     self._answered[identity_of(row)] = row["batch_id"]
-                    yield {"reference": ""} | row
+                    yield row
         self._find_unanswered(checks)
         # Only a killed run may leave an incomplete part at the end; `write` checks and completes it.
         if self.path.exists() and not self.unanswered and self.path.stat().st_size != (self._end or -1):
