@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
@@ -12,9 +12,9 @@ import orjson
 from sqlalchemy import Connection
 
 from app.batches import BatchRow
-from app.database import fetch_all
 from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
 from app.organizations import may_not_issue
+from app.postgres.database import fetch_all
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,22 +22,40 @@ class IssueRequest:
     """A valid request to issue points.
 
     `emails` are the addresses as sent (trimmed), in order; `email_keys` their normalised forms at the
-    same places; `amount` is in points, for each recipient.
+    same places. Each recipient gets `amount` points; where that is None, `running_totals` holds at each place the
+    points for all up to and with that one. `labels` (where they are not the batch's `label`) and `references` are None
+    when no item has its own.
     """
 
     emails: Sequence[str]
     email_keys: Sequence[str]
-    amount: int
+    amount: int | None
+    running_totals: Sequence[int] | None = None
     atomic: bool
     label: str | None
+    labels: Sequence[str | None] | None = None
+    references: Sequence[str | None] | None = None
+    metadata: Mapping[str, str] | None = None
+
+    @property
+    def required(self) -> int:
+        """The points for all recipients together."""
+        if self.running_totals is not None:
+            return self.running_totals[-1]
+        assert self.amount is not None, "a request has an amount or running totals"
+        return self.amount * len(self.emails)
 
     def meaning(self) -> bytes:
         """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
-        digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
-        digest.update(b"-" if self.label is None else b"+" + self.label.encode())
-        for key in self.email_keys:
-            digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
-        return digest.digest()
+        parts = (
+            (self.amount, self.atomic, self.label),
+            self.email_keys,
+            self.running_totals,
+            self.labels,
+            self.references,
+            sorted(self.metadata.items()) if self.metadata else None,
+        )
+        return hashlib.sha256(orjson.dumps(parts)).digest()
 
 
 # An idempotency key, as a regular expression of JSON Schema has it too: 1 to 255 visible ASCII characters.
@@ -84,7 +102,7 @@ def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | P
     batch exists now, so ask again.
 
     Raises:
-        DBAPIError: nothing was accepted; if `app.database.is_away`, the outcome is unknown.
+        DBAPIError: nothing was accepted; if `app.postgres.database.is_away`, the outcome is unknown.
     """
     outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
     for place, is_disabled, is_suspended, is_same, *accepted in fetch_all(connection, _ACCEPT, {"sends": _json(sends)}):
@@ -106,10 +124,14 @@ def _columns(place: int, key_hash: bytes, request: IssueRequest, idempotency_key
         "place": place,
         "key_hash": key_hash.hex(),
         "amount": request.amount,
+        "running_totals": request.running_totals,
         "atomic": request.atomic,
         "label": request.label,
         "emails": request.emails,
         "email_keys": None if request.email_keys == request.emails else request.email_keys,
+        "labels": request.labels,
+        "item_references": request.references,
+        "metadata": None if request.metadata is None else orjson.dumps(request.metadata).decode(),
         "idempotency_key": idempotency_key,
         "idempotency_hash": None if idempotency_key is None else request.meaning().hex(),
     }

@@ -7,9 +7,9 @@ from datetime import datetime
 import orjson
 from sqlalchemy import Connection, text
 
-from app import names
-from app.addresses import Address, parse
 from app.errors import NotFound
+from app.values import names
+from app.values.addresses import Address, parse
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,7 +97,7 @@ def find(connection: Connection, email: str) -> RegisteredUser:
 # A claim adds to the folded balance at once, so claimed transactions are not counted again.
 _FIND = text("""
     SELECT u.id, u.email, u.first_name, u.last_name, u.created_at,
-           u.folded_balance + coalesce((SELECT sum(b.amount)
+           u.folded_balance + coalesce((SELECT sum(coalesce(t.amount, b.amount))
                                         FROM unfolded_batches f
                                         JOIN batches b ON b.id = f.batch_id
                                         JOIN transactions t ON t.batch_id = f.batch_id

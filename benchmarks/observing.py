@@ -7,7 +7,7 @@ from time import process_time
 from flask import Flask, Response
 
 from app import logs
-from app.api.record import _begin, _end, _end_with_line, current_record
+from app.api.call.record import _begin, _end, _end_with_line, current_record
 from app.ledger.issue import Outcome
 from app.ledger.report import counts_of
 from app.metrics.requests import count_request
@@ -33,7 +33,7 @@ def main() -> None:
     terminal = os.dup(2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     log = logs.logger()
-    round_of_one = Outcome(batch_id=42, sandbox=False, amount=1, recipients=1, debited_count=1)
+    round_of_one = Outcome(batch_id=42, sandbox=False, recipients=1, debited_count=1, debited_amount=1)
     app, response = Flask(__name__), Response()
     app.add_url_rule("/v1/points/send", "send", lambda: response, methods=["POST"])
     try:

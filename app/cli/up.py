@@ -13,15 +13,15 @@ import migrations
 from app.cli import demo
 from app.cli.answer import data_dir_option
 from app.cli.reach import database_in_reach
-from app.connections import engine
 from app.errors import Refused
-from app.local import loopback, parts, ports, servers
+from app.local import local_http, parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.interrupts import ask_gently, end_gently
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import Supervisor
 from app.local.terminal import Terminal
 from app.local.valkey import Valkey
+from app.postgres.connections import engine
 from app.settings import settings, without_password
 
 _READY_TIMEOUT_S = 90.0
@@ -171,7 +171,7 @@ def _wait_until_ready(supervisor: Supervisor, web_url: str) -> None:
     deadline = time.monotonic() + _READY_TIMEOUT_S
 
     def settled() -> bool:
-        return loopback.answers(f"{web_url}/readyz") or time.monotonic() > deadline
+        return local_http.answers(f"{web_url}/readyz") or time.monotonic() > deadline
 
     supervisor.watch(until=settled)
     if not supervisor.is_stopping and time.monotonic() > deadline:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from app.database import fetch_all
 from app.errors import OrganizationDisabled, OrganizationSuspended
 from app.ledger.queued import IS_DUE
+from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 
 # One drain is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
@@ -20,13 +20,13 @@ _LOCK_TIMEOUT_MS = 1_000
 
 
 class Outcome(NamedTuple):
-    """What became of a batch: of its `recipients`, so many were debited `amount` points; None when it was refused."""
+    """What became of a batch: of its `recipients`, so many were debited, for so many points; None when refused."""
 
     batch_id: int
     sandbox: bool
-    amount: int
     recipients: int
     debited_count: int | None
+    debited_amount: int | None
 
 
 def drain_lock(organization_id: int) -> int:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app import process_redis
 from app.local import ports
+from app.messaging import process_redis
 from tests.crash.parts import Part
 from tests.crash.proxy import Proxy
 from tests.deadline import comes_true

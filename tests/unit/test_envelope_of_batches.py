@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.api import bodies, envelope
+from app.api.call import bodies, envelope
 from app.batches import REFUSED
 from tests.unit import rows
 
@@ -117,15 +117,17 @@ def test_points_claimed_since_are_shown_as_held_to_a_retry_and_as_credited_to_a_
 
 def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
     issue = rows.Issue(batch=rows.issued_batch(), transactions=[rows.transaction(claimed=True)])
-    assert sent(bodies.batch_body(issue.batch, issue.transactions)) == {
+    assert sent(bodies.batch_body(issue.batch, issue.transactions, metadata={"run": "7"})) == {
         "batch_id": 42,
         "status": "issued",
         "final": True,
         "refusal": None,
         "label": None,
+        "metadata": {"run": "7"},
         "idempotency_key": None,
+        "api_key_id": 1,
         "sender": None,
-        "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1},
+        "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1, "reversed": 0},
         "created_at": "2026-01-31T09:30:00.000000Z",
         "issued_at": "2026-01-31T09:30:00.000005Z",
         **issued(issue, as_issued=False),
@@ -142,7 +144,9 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
         "final": status == REFUSED,
         "refusal": refusal,
         "label": None,
+        "metadata": None,
         "idempotency_key": None,
+        "api_key_id": 1,
         "sender": None,
         "counts": None,
         "created_at": "2026-01-31T09:30:00.000000Z",
@@ -150,8 +154,8 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
         "amount": None,
         "current_balance": None,
     }
-    assert sent(bodies.listed_batch_body(batch, 0)) == listed
-    assert sent(bodies.batch_body(batch, [])) == listed | {"transactions": None}
+    assert sent(bodies.listed_batch_body(batch, credited=0, metadata=None)) == listed
+    assert sent(bodies.batch_body(batch, [], metadata=None)) == listed | {"transactions": None}
 
 
 def test_each_transaction_of_a_list_shows_the_batch_that_it_comes_with() -> None:

@@ -12,7 +12,7 @@ from app.api.sending.drains import Drains
 from app.api.sending.wait_slots import WaitSlots
 from app.api.sending.waiting import Rows, Waiting
 from app.batches import QUEUED
-from app.database import transaction
+from app.postgres.database import transaction
 
 _log = logs.logger()
 

@@ -5,9 +5,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from app.addresses import Address
 from app.errors import PointsError, Refused
 from app.lists import ListFile, Row, address_in, from_spreadsheet, trimmed
+from app.values.addresses import Address
+from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 AMOUNT = ("amount", "points")
 # The column of a list of unpaid recipients, which `points send` has written: it makes the list another campaign.
@@ -16,7 +17,6 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _WHOLE_NUMBER = re.compile("[1-9][0-9]{0,18}")
 # What a spreadsheet would take for a formula, or for one that has an apostrophe in front.
 _LIKE_A_FORMULA = re.compile(r"'*[=+@-]")
-_REFERENCE_LENGTH_MAX = 128
 _LABEL_LENGTH_MAX = 255
 _SHOWN_MAX = 24
 
@@ -123,8 +123,8 @@ def _amount_in(cell: str, amount_max: int) -> int:
 
 
 def _reference_in(text: str, *, is_unicode: bool) -> str | None:
-    if len(text) > _REFERENCE_LENGTH_MAX:
-        raise BadCell(f"has a reference of {len(text)} characters: there may be at most {_REFERENCE_LENGTH_MAX}.")
+    if len(text) > REFERENCE_LENGTH_MAX:
+        raise BadCell(f"has a reference of {len(text)} characters: there may be at most {REFERENCE_LENGTH_MAX}.")
     if not text.isprintable() or " " in text:
         raise BadCell(
             f"has the reference “{_shown(text)}”: it must not hold blanks or characters that are not visible."

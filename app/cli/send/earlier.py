@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from app.addresses import parse
 from app.cli.send.columns import Item
 from app.cli.send.recipients import digest
 from app.cli.send.result_rows import address_of, reference_of, text_of, word
 from app.cli.send.run import Run
 from app.cli.tables import points
 from app.errors import Refused
+from app.values.addresses import parse
 
 # The service keeps an idempotency key for 30 days at least; after that it may pay again.
 _REMEMBERED = timedelta(days=30)

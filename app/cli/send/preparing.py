@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 import click
 
 from app.cli.progress import progress_bar
-from app.cli.send import words
+from app.cli.send import output
 from app.cli.send.columns import Columns, columns_of
+from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
-from app.cli.send.in_order import in_order
 from app.cli.send.recipients import Part, Recipients
 from app.cli.send.run import Choices, Run
 from app.cli.send.service import FaultyBody, Service
@@ -42,14 +42,14 @@ def prepared(choices: Choices) -> Iterator[Run]:
         _lock(raw, choices)
         file = ListFile(raw, choices.file.name, column=choices.column)
         columns = _columns(choices, file)
-        service = Service(choices.url, choices.key, patience_s=choices.patience, say=words.say)
+        service = Service(choices.url, choices.key, patience_s=choices.patience, say=output.say)
         stack.enter_context(closing(service))
         recipients = stack.enter_context(closing(Recipients()))
         run = Run(choices, file, recipients, columns, service)
         amount_max = INT64_MAX if columns.amount is None else service.amount_max()
         with progress_bar(f"Reading {file.name}", total=choices.file.stat().st_size) as advance_to:
             _verify(run, recipients.read(file, columns, amount_max, run.size, advance_to))
-        words.bad_lines(choices, recipients)
+        output.bad_lines(choices, recipients)
         if not recipients.count:
             raise Refused(f"{file.name} holds no e-mail address to send to in {file.title(columns.address)}.")
         run.campaign = recipients.campaign(amount=choices.amount, label=choices.label, again=choices.again)
@@ -97,7 +97,7 @@ def ask(run: Run) -> None:
         Refused: the answer was no or did not come, or --atomic is given and the balance cannot pay the whole.
     """
     if not (run.choices.yes and run.choices.as_json):
-        words.plan(run)
+        output.plan(run)
     if run.choices.atomic and run.cost > run.organization["balance"]:
         raise Refused(
             "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."

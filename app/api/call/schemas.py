@@ -1,0 +1,83 @@
+"""What callers send: the body of verify and send, checked whole, with every fault in one answer.
+
+The checks are written out instead of declared, because the contract asks for more than a model gives:
+a body with a wrong type in one place still has its presence, its limits and its addresses reported.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from app.acceptance import IssueRequest
+from app.api.call.faults import FaultsFound
+from app.api.call.fields import check_expect, read_amount, read_atomic, read_label, read_metadata
+from app.api.call.items import Items
+from app.api.call.json_body import is_missing, parse_object
+from app.api.call.recipients import read_recipient, read_recipients
+from app.settings import INT64_MAX, Settings
+from app.values.addresses import Address
+
+FIELDS = ("recipients", "recipient", "items", "amount", "atomic", "label", "expect", "metadata")
+
+
+def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
+    """Read the body of verify or send.
+
+    Args:
+        body: JSON in UTF-8.
+        settings: the limits: how many recipients, how many points, whether an address may come twice.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field; a bad entry under its place, `recipients.3`.
+    """
+    fields, refusal = parse_object(body)
+    faults = FaultsFound()
+    faults.add_unknown("field", fields, FIELDS, whole="body")
+    atomic, label = read_atomic(fields.get("atomic"), faults), read_label(fields.get("label"), faults)
+    metadata = read_metadata(fields.get("metadata"), faults)
+    items = None if is_missing(fields.get("items")) else Items(fields, faults, settings)
+    addresses = _read_addresses(fields, faults, settings)
+    amount = read_amount(fields.get("amount"), faults, settings, is_required=items is None)
+    count = _recipients_sent(fields)
+    if items is not None:
+        points = sum(items.amounts) if len(items.amounts) == count else None
+    else:
+        points = None if amount is None else amount * count
+        if points is not None and points > INT64_MAX:
+            faults.add("amount", f"The amount for all {count} recipients together must not exceed {INT64_MAX} points.")
+    check_expect(fields.get("expect"), faults, recipients=count, amount=points)
+    faults.raise_if_any()
+    if refusal is not None:
+        raise refusal
+    addresses = addresses if items is None else items.addresses
+    uniform = IssueRequest(
+        emails=[address.text for address in addresses],
+        email_keys=[address.key for address in addresses],
+        amount=amount,
+        atomic=atomic,
+        label=label,
+        metadata=metadata,
+    )
+    return uniform if items is None else replace(uniform, **items.columns())
+
+
+def _read_addresses(fields: Mapping[str, Any], faults: FaultsFound, settings: Settings) -> list[Address]:
+    """Return the addresses of `recipient` or `recipients`. One of these and `items` must be sent, and only one."""
+    one, many = fields.get("recipient"), fields.get("recipients")
+    sent = [name for name in ("recipient", "recipients", "items") if not is_missing(fields.get(name))]
+    if not sent:
+        faults.add("recipient", "The recipient field is required when recipients is not present.")
+        faults.add("recipients", "The recipients field is required when recipient is not present.")
+    for name in sent if len(sent) > 1 else ():
+        others = [other for other in sent if other != name]
+        faults.add(
+            name, f"Send either {' or '.join([name, *others])}, not {'both' if len(sent) == 2 else 'all three'}."
+        )
+    addresses = [] if is_missing(many) else read_recipients(many, faults, settings)
+    return addresses if is_missing(one) else addresses + read_recipient(one, faults)
+
+
+def _recipients_sent(fields: Mapping[str, Any]) -> int:
+    """Count the entries, good or bad: what the amount comes to for all is asked whatever else is at fault."""
+    lists = [fields[name] for name in ("recipients", "items") if isinstance(fields.get(name), list)]
+    return sum(map(len, lists)) + (0 if is_missing(fields.get("recipient")) else 1)

@@ -1,0 +1,106 @@
+"""The pages of `GET /v1/batches`: newest first, by the time of acceptance, then by id."""
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.batches import BatchRow
+from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
+from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
+from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, order_and_limit, read_page
+
+_NEWEST_FIRST = "created_at DESC, id DESC"
+
+
+def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[BatchRow]:
+    """Return the batches of a page.
+
+    Args:
+        start: where the page begins, the `next` of the previous page; None for the first page.
+        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
+    """
+    by_time = filters.email_key is None
+    statement = _statement_by_time(filters, start) if by_time else _statement_of_address(filters, start)
+
+    def next_start(row: Any) -> CursorPosition:
+        return CursorPosition(row.created_at, row.id) if by_time else _start_in_address(row)
+
+    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
+
+
+def _row(row: Any) -> BatchRow:
+    return BatchRow(*row[: len(BatchRow._fields)])
+
+
+def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
+    """Return the statement of a page of an organization's batches.
+
+    A batch counts as one row looked at. With a filter on credits it counts as all its transactions, because all of
+    them may have to be read.
+    """
+    batches = filters.scope_conditions(moment="created_at")
+    if start is not None:
+        batches.append("(created_at, id) <= (:start_moment, :start_id)")
+    if filters.batch_id is not None:
+        batches.append("id = :batch_id")
+    if filters.idempotency_key is not None:
+        batches.append("idempotency_key = :idempotency_key")
+    if filters.debit is False:
+        batches.append("debited_count < recipient_count")
+    conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
+    weight = "1" if filters.credit is None else "recipient_count"
+    lines = [
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, rows_read FROM (",
+        f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read",
+        f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
+        f"      {order_and_limit(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
+        f") looked_at WHERE rows_read >= :looked_at_max OR ({conditions}) ORDER BY {_NEWEST_FIRST} LIMIT :rows",
+    ]
+    return "\n".join(lines)
+
+
+def _flags(filters: Filters) -> str:
+    """Return the condition on a batch: at least one of its transactions has all the flags asked for.
+
+    The balance pays the first `debited_count` recipients of a batch. Only the rows tell whether they were credited,
+    since held points are claimed later. The LIMIT keeps PostgreSQL from reading the whole table at once for this.
+    """
+    if filters.credit is None:
+        return {None: "true", True: "debited_count > 0", False: "debited_count < recipient_count"}[filters.debit]
+    if filters.debit is False:  # An undebited transaction is never credited.
+        return "debited_count < recipient_count"
+    among_debited = "position < looked_at.debited_count"
+    found = f"""
+        coalesce((SELECT true FROM transactions WHERE batch_id = looked_at.id AND {among_debited}
+                  AND credited = :credited ORDER BY position LIMIT 1), false)
+    """
+    if filters.credit or filters.debit:
+        return found
+    return f"(debited_count < recipient_count OR {found})"
+
+
+def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str:
+    """Return the statement of a page of the batches that have a transaction of the address.
+
+    Where repeats are allowed, a batch may have several such rows: only the first that matches counts.
+    """
+    conditions = address_conditions(filters, moment="created_at")
+    conditions += [*filters.flag_conditions(), *filters.batch_conditions()]
+    if filters.idempotency_key is not None:
+        conditions.append("idempotency_key = :idempotency_key")
+    lines = [
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, rows_read, above FROM (",
+        f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",
+        rows_of_address(filters, start),
+        f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
+        ") found WHERE rows_read = :looked_at_max OR above IS DISTINCT FROM id",
+        f"ORDER BY {NEWEST_FIRST} LIMIT :rows",
+    ]
+    return "\n".join(lines)
+
+
+def _start_in_address(row: Any) -> CursorPosition:
+    """Return the position of the next page: below this row's batch, if the page already shows that batch."""
+    if row.above == row.id:
+        return CursorPosition(None, row.id * POSITIONS - 1)
+    return CursorPosition(None, row.transaction_id)

@@ -1,0 +1,135 @@
+"""The pages of `GET /v1/transactions`: newest first, by the time of issue, then by id."""
+
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from app.batches import BatchRow, TransactionRow
+from app.pages import addresses, references
+from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
+from app.pages.statements import (
+    BATCH,
+    COLUMNS_OF_TRANSACTION,
+    ORGANIZATION_CREATED_AT,
+    TRANSACTION,
+    order_and_limit,
+    read_page,
+)
+
+Row = tuple[BatchRow, TransactionRow]
+
+_NEWEST_FIRST = "issued_at DESC, id DESC, position DESC"
+
+
+def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[Row]:
+    """Return the transactions of a page, each with its batch.
+
+    Args:
+        start: where the page begins, the `next` of the previous page; None for the first page.
+        limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
+    """
+    by_time = filters.email_key is None and filters.reference is None
+    statement = _statement(filters, start)
+
+    def next_start(row: Any) -> CursorPosition:
+        return CursorPosition(row.issued_at if by_time else None, row.transaction_id)
+
+    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
+
+
+def find(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row | None:
+    """Return one transaction; None if the organization and mode have none with this id."""
+    batch_id, position = divmod(transaction_id, POSITIONS)
+    parameters = {"organization_id": organization_id, "sandbox": sandbox, "batch_id": batch_id, "position": position}
+    row = connection.execute(_FIND, parameters).one_or_none()
+    return None if row is None else _row(row)
+
+
+def _row(row: Any) -> Row:
+    columns = len(BatchRow._fields)
+    return BatchRow(*row[:columns]), TransactionRow(*row[columns : columns + len(TransactionRow._fields)])
+
+
+def _statement(filters: Filters, start: CursorPosition | None) -> str:
+    """Return the statement of a page: the source in the list's order, filtered, with users.
+
+    The source is read only as far as the page needs. Its last row is returned even if it does not match: the next
+    page begins there.
+    """
+    if filters.reference is not None:
+        source, order = references.rows_of_reference(filters, start), references.NEWEST_FIRST
+        conditions = references.reference_conditions(filters)
+    elif filters.email_key is not None:
+        source, order = addresses.rows_of_address(filters, start), addresses.NEWEST_FIRST
+        conditions = addresses.address_conditions(filters, moment="issued_at")
+    else:
+        source, order, conditions = _rows_of_batches(filters, start), _NEWEST_FIRST, ["position IS NOT NULL"]
+    conditions += filters.flag_conditions()
+    lines = [
+        _SHOWN,
+        "FROM (SELECT * FROM (",
+        source,
+        f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",
+        f"ORDER BY {order} LIMIT :rows) found",
+        _USER,
+        "ORDER BY rows_read",
+    ]
+    return "\n".join(lines)
+
+
+def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
+    """Return the statement of an organization's transactions, batch by batch, newest first, numbered from 1.
+
+    The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
+    A batch without a row in that range gives one row without a position: it counts as looked at, too.
+    """
+    batches = [*filters.scope_conditions(moment="issued_at"), "issued_at IS NOT NULL"]
+    rows = ["batch_id = b.id"]
+    if start is not None:
+        batches.append("(issued_at, id) <= (:start_moment, :start_batch_id)")
+        last = f"CASE b.id WHEN :start_batch_id THEN CAST(:start_position AS int) ELSE {POSITIONS - 1} END"
+        rows.append(f"position <= {last}")
+    if filters.batch_id is not None:
+        batches.append("id = :batch_id")
+    if filters.debit is False:
+        batches.append("debited_count < recipient_count")
+        rows.append("position >= b.debited_count")
+    elif filters.debit or filters.credit:
+        rows.append("position < b.debited_count")
+    # PostgreSQL reads all rows found of a batch before it sorts them, so the limit here is what the page can need.
+    at_most = ":rows" if filters.credit is None else ":looked_at_max"
+    lines = [
+        f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read",
+        f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
+        f"      {order_and_limit(filters, 'issued_at DESC, id DESC')}) b",
+        f"LEFT JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
+        f"                   ORDER BY position DESC LIMIT {at_most}) t ON true",
+        f"ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max",
+    ]
+    return "\n".join(lines)
+
+
+_SHOWN = "\n".join(
+    [
+        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT},",
+        f"transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id,",
+        "email, balance, debited, credited, claimed_at IS NOT NULL,",
+        "own_amount, own_label, reference, recipient_id, first_name, last_name, rows_read",
+    ]
+)
+_USER = """
+    LEFT JOIN LATERAL (SELECT id AS recipient_id, first_name, last_name FROM users
+                       WHERE id = found.user_id LIMIT 1) u ON true
+"""
+_FIND = text(
+    "\n".join(
+        [
+            _SHOWN,
+            f"FROM (SELECT {BATCH}, {TRANSACTION}, 1 AS rows_read FROM batches b",
+            f"CROSS JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE batch_id = b.id",
+            "                     AND position = :position) t",
+            "WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found",
+            _USER,
+        ]
+    )
+)
