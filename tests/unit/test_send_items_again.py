@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -274,7 +274,7 @@ def test_a_result_of_an_earlier_version_that_is_not_ours_to_the_letter_stops_the
 
 @pytest.mark.parametrize("retyped", [(b",A-1", b",a-1"), (b",7,yes", b",70,yes"), (b"reference", b"Reference")])
 def test_a_retyped_reference_or_amount_stops_the_send(
-    front: PayingFront, people: Path, retyped: Sequence[bytes]
+    front: PayingFront, people: Path, retyped: tuple[bytes, bytes]
 ) -> None:
     front.run(people)
     content = _result(people).read_bytes()

@@ -125,7 +125,7 @@ def _amount_in(cell: str, amount_max: int) -> int:
 def _reference_in(text: str, *, is_unicode: bool) -> str | None:
     if len(text) > REFERENCE_LENGTH_MAX:
         raise BadCell(f"has a reference of {len(text)} characters: there may be at most {REFERENCE_LENGTH_MAX}.")
-    if not text.isprintable() or " " in text:
+    if text and not REFERENCE.fullmatch(text):
         raise BadCell(
             f"has the reference “{_shown(text)}”: it must not hold blanks or characters that are not visible."
         )
