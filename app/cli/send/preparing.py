@@ -13,12 +13,13 @@ import click
 
 from app.cli.progress import progress_bar
 from app.cli.send import output
+from app.cli.send.answers import FaultyBody
 from app.cli.send.columns import Columns, columns_of
 from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.recipients import Part, Recipients
 from app.cli.send.run import Choices, Run
-from app.cli.send.service import FaultyBody, Service
+from app.cli.send.service import Service
 from app.errors import Refused
 from app.lists import ListFile
 from app.settings import INT64_MAX

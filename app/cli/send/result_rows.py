@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from app.cli.send.answers import Issued
 from app.cli.send.columns import CONTROL, Item, bare_reference, safe_reference
 from app.cli.send.recipients import BadLine
-from app.cli.send.service import Issued
 from app.lists import for_spreadsheet
 
 COLUMNS = (

@@ -2,15 +2,15 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import orjson
 
+from app.cli.send.answers import FaultyBody, Issued, NoAnswer, Transaction, sentences_of
 from app.errors import PointsError, Refused
 from app.settings import INT64_MAX
 
@@ -20,47 +20,7 @@ _TEMPORARY = frozenset((202, 429, 500, 502, 503, 504))
 _NOT_ACCEPTED = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 413, 415, 422, 429))
 _NEVER_ACCEPTED = frozenset((403, 422))
 _RETRY_WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-_PLACE = re.compile(r"(?:recipients|items)\.(\d+)")
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-
-
-class NoAnswer(PointsError):
-    """No clear answer came in time. A send may have been accepted all the same."""
-
-
-class FaultyBody(Refused):
-    """The service found faults in a body; `places` maps a faulty recipient's index to its sentence.
-
-    `is_too_long`: it has too many recipients; `limit` is how many are allowed, if known.
-    """
-
-    def __init__(self, status: int, errors: Mapping[str, Sequence[str]]) -> None:
-        super().__init__(_sentences(errors))
-        about_all = [*errors.get("recipients", ()), *errors.get("items", ())]
-        limit = re.search(r"at most (\d+)", " ".join(about_all))
-        self.limit = None if limit is None else int(limit[1])
-        self.is_too_long = status == 413 or limit is not None
-        self.places = {int(place[1]): found[0] for key, found in errors.items() if (place := _PLACE.match(key))}
-
-
-class Transaction(NamedTuple):
-    """The outcome of one recipient: the fields of the answer that the result file needs."""
-
-    id: int
-    amount: int
-    debited: bool
-    credited: bool
-    created_at: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Issued:
-    """An issued batch, its transactions in the order of the recipients; `replayed` if an earlier call issued it."""
-
-    batch_id: int
-    transactions: Sequence[Transaction]
-    current_balance: int
-    replayed: bool
 
 
 class Service:
@@ -195,15 +155,11 @@ class Service:
                 " recipients has changed since. Give the list and the command as they were then, and a difference in a"
                 " list of its own; or, to pay everybody once more, name a new campaign with --again NAME."
             )
-        raise Refused(_sentences(errors))
+        raise Refused(sentences_of(errors))
 
     def _no_service(self, status: int | None) -> Refused:
         answers = "answers" if status is None else f"answers {status}"
         return Refused(f"{self._url} {answers}, but not as a Points Issuing Service does. Is the --url right?")
-
-
-def _sentences(errors: Mapping[str, Sequence[str]]) -> str:
-    return " ".join(sentence for sentences in errors.values() for sentence in sentences)
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:
