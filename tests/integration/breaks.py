@@ -109,7 +109,8 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "an atomic batch that the balance would have paid, whole",
         {(COVERED, "batch 4")},
         [
-            "UPDATE batches SET atomic = true, debited_count = 0, debited_amount = 0, current_balance = 50 WHERE id = 4",
+            "UPDATE batches SET debited_count = 0, debited_amount = 0, current_balance = 50 WHERE id = 4",
+            "UPDATE batches SET atomic = true WHERE id = 4",
             f"{_UNDEBITED}, balance = 50 WHERE batch_id = 4",
             "UPDATE organizations SET sandbox_balance = 50 WHERE id = 1",
         ],
@@ -167,7 +168,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "a refill so large that no 64 bits hold what was there before it",
         {(SUMS, SANDBOX), (CHAIN, SANDBOX)},
-        ["UPDATE refills SET amount = -9223372036854775807 WHERE sandbox"],
+        ["UPDATE refills SET amount = -9223372036854775807 WHERE sandbox AND organization_id = 1"],
     ),
     ("another last refill", {(LAST_REFILL, LIVE)}, ["UPDATE organizations SET last_refill = 99 WHERE id = 1"]),
     (

@@ -43,6 +43,9 @@ def test_a_transaction_has_every_field_of_the_interface_document() -> None:
         "allocated": True,
         "sender": None,
         "label": None,
+        "reference": None,
+        "reversed": 0,
+        "state": "credited",
         "sandbox": False,
         "created_at": "2026-01-31T09:30:00.000005Z",
     }
@@ -57,6 +60,20 @@ def test_the_three_flags_and_the_recipient_follow_the_table_of_the_contract() ->
     assert case(credited) == [True, True, True, True]
     assert case(held) == [True, False, False, False]
     assert case(unpaid) == [False, False, False, True]
+
+
+def test_a_transaction_shows_its_own_amount_label_and_reference_or_those_of_its_batch() -> None:
+    own = rows.transaction(amount=7, label="its own", reference="4711")
+    batch = rows.issued_batch(amount=None, label="of all")
+    shown = issued(rows.Issue(batch=batch, transactions=[own, rows.transaction(amount=8)]))["transactions"]
+    assert [(body["amount"], body["label"], body["reference"]) for body in shown] == [
+        (7, "its own", "4711"),
+        (8, "of all", None),
+    ]
+
+
+def test_the_state_says_in_a_word_what_the_flags_say() -> None:
+    assert [body["state"] for body in issued(rows.issue())["transactions"]] == ["credited", "held", "unpaid"]
 
 
 def test_the_email_is_always_filled_next_to_the_recipient() -> None:
@@ -79,7 +96,10 @@ def test_the_amount_of_a_batch_is_the_sum_of_its_debited_transactions() -> None:
 
 def test_a_batch_that_debited_nobody_amounts_to_zero() -> None:
     unpaid = rows.transaction(debited=False, credited=False, balance=10)
-    assert issued(rows.Issue(batch=rows.issued_batch(debited_count=0), transactions=[unpaid]))["amount"] == 0
+    assert (
+        issued(rows.Issue(batch=rows.issued_batch(debited_count=0, debited_amount=0), transactions=[unpaid]))["amount"]
+        == 0
+    )
 
 
 @pytest.mark.parametrize(("label", "sandbox"), [("Spring", True), ("", False)])
