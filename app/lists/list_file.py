@@ -24,8 +24,13 @@ class ListFile:
     `is_unicode` tells whether it is in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous.
     """
 
-    def __init__(self, raw: BinaryIO, name: str, *, column: str | None = None) -> None:
-        """Read the first rows. `column` is the heading or the number that the person has given.
+    def __init__(self, raw: BinaryIO, name: str, *, column: str | None = None, others: Collection[str] = ()) -> None:
+        """Read the first rows.
+
+        Args:
+            column: the heading or the number that the person has given for the addresses.
+            others: headings of further columns. They tell which row is the heading where a number is given, and no
+                heading is a spelling of e-mail.
 
         Raises:
             Refused: the list cannot be read, is empty, or its delimiter or heading is ambiguous.
@@ -37,6 +42,8 @@ class ListFile:
         self.is_unicode = self._text.encoding != "cp1252"
         named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
         self._beginning = beginning(self._text, name, named)
+        if column is not None and column.isdecimal() and not self._beginning.headings:
+            self._beginning = beginning(self._text, name, others)
         self._heading = next(iter(self._beginning.headings), None)
         # Without a heading, the first good row gives the number of columns.
         good = [row for row in self._beginning.sample if row.fault is None]

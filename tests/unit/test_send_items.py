@@ -127,6 +127,14 @@ def test_of_two_columns_of_amounts_none_is_guessed(front: PayingFront, people: P
     assert front.points == [7]
 
 
+@pytest.mark.parametrize("column", ["2", "Adresse"])
+def test_a_list_whose_addresses_are_named_by_number_has_its_heading_all_the_same(
+    front: PayingFront, people: Path, column: str
+) -> None:
+    done = _send(front, people, f"Kunde,Adresse,Points,Chef\nAnn,{ANN},5,{CY}\nBob,{BOB},6,{CY}\n", "--column", column)
+    assert (done.status, front.paid, front.points) == (0, [ANN, BOB], [5, 6])
+
+
 @pytest.mark.parametrize("heading", ["reference", "label"])
 def test_of_two_columns_of_one_name_none_is_guessed(front: PayingFront, people: Path, heading: str) -> None:
     done = _send(front, people, f"email,{heading},{heading}\n{ANN},5,6\n", "--amount", "5")

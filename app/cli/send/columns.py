@@ -11,6 +11,8 @@ from app.values.addresses import Address
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 AMOUNT = ("amount", "points")
+# The headings of all columns with what is a line's own.
+OWN = (*AMOUNT, "reference", "label")
 # The column of a list of unpaid recipients, which `points send` has written: it makes the list another campaign.
 UNPAID_BATCH = "unpaid_batch_id"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")

@@ -6,7 +6,7 @@ from typing import Any
 from rich.text import Text
 
 from app.cli.answer import Answer
-from app.cli.send.columns import AMOUNT
+from app.cli.send.columns import OWN
 from app.cli.send.recipients import Recipients
 from app.cli.send.run import Choices, Run
 from app.cli.sentence import write_error
@@ -117,7 +117,7 @@ def _too_low(run: Run) -> str:
 
 def _not_used(run: Run) -> str | None:
     """Name the unused columns that a person may expect to be used."""
-    named, used = run.list.places((*AMOUNT, "reference", "label")), run.columns.own.values()
+    named, used = run.list.places(OWN), run.columns.own.values()
     columns = [run.list.title(place) for place in named if place not in (*used, run.columns.address)]
     columns += [f"the addresses in {run.list.title(place)}" for place in run.list.others(run.columns.address)]
     return ", ".join(columns) or None

@@ -14,7 +14,7 @@ import click
 from app.cli.progress import progress_bar
 from app.cli.send import output
 from app.cli.send.answers import FaultyBody
-from app.cli.send.columns import Columns, columns_of
+from app.cli.send.columns import OWN, Columns, columns_of
 from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.recipients import Part, Recipients
@@ -41,7 +41,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
     with ExitStack() as stack:
         raw = stack.enter_context(choices.file.open("rb"))
         _lock(raw, choices)
-        file = ListFile(raw, choices.file.name, column=choices.column)
+        file = ListFile(raw, choices.file.name, column=choices.column, others=OWN)
         columns = _columns(choices, file)
         service = Service(choices.url, choices.key, patience_s=choices.patience, say=output.say)
         stack.enter_context(closing(service))
