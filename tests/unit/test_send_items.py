@@ -286,3 +286,10 @@ def test_the_plan_says_how_far_the_balance_reaches(front: PayingFront, people: P
     shown = _plan(front, people, f"email,amount\n{ANN},5\n{BOB},6\n{CY},1\nd@example.com,9\n")
     assert left in shown["Left after"]
     assert len(front.paid) == balance // 5 - (balance == 10)
+
+
+def test_in_a_list_of_several_batches_each_pays_as_far_as_the_balance_reaches(front: PayingFront, people: Path) -> None:
+    front.balance, front.recipients_max = 7, 2
+    shown = _plan(front, people, f"email,amount\n{ANN},5\n{BOB},9\n{CY},1\nd@example.com,2\n")
+    assert shown["Left after"] == "The balance pays only 2; the others are not debited."
+    assert front.paid == [ANN, CY]
