@@ -106,11 +106,14 @@ def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | P
     outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
     for place, is_disabled, is_suspended, is_same, *accepted in fetch_all(connection, _ACCEPT, {"sends": _json(sends)}):
         acceptance = Acceptance(*accepted)
+        refusal: PointsError | None
         if acceptance.existed:
-            outcomes[place] = acceptance if is_same else IdempotencyKeyReused()
+            refusal = None if is_same else IdempotencyKeyReused()
         else:
             refusal = may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)
-            outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
+        if refusal is not None:
+            refusal.organization_id = acceptance.organization_id
+        outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
     return outcomes
 
 

@@ -154,6 +154,24 @@ def test_a_list_is_the_same_in_every_form(front: PayingFront, people: Path) -> N
     assert len(front.paid) == 3
 
 
+def test_the_unpaid_of_two_campaigns_of_a_list_are_in_files_of_their_own_and_each_is_named(
+    front: PayingFront, people: Path
+) -> None:
+    front.balance = 30
+    spring = front.run(people, "--amount", "20", "--label", "Spring")
+    summer = front.run(people, "--amount", "10", "--label", "Summer")
+    lists = [Path(done.document["undebited"]) for done in (spring, summer)]
+    assert [path.name for path in lists] == ["people.undebited.csv", "people.undebited-2.csv"]
+    assert [len(path.read_text().splitlines()) for path in lists] == [3, 3]
+    for again, label, amount in ((spring, "Spring", "20"), (summer, "Summer", "10")):
+        done = front.run(people, "--amount", amount, "--label", label)
+        assert done.document["undebited"] == again.document["undebited"]
+    front.balance = 1_000
+    for path, label, amount in ((lists[0], "Spring", "20"), (lists[1], "Summer", "10")):
+        assert front.run(path, "--amount", amount, "--label", label).document["debited"] == 2
+    assert sorted(front.paid) == sorted([*_EMAILS, *_EMAILS])
+
+
 def test_whom_the_balance_did_not_pay_is_paid_by_the_list_that_is_offered(front: PayingFront, people: Path) -> None:
     front.balance = 0
     first = front.run(people, "--amount", "10")

@@ -6,11 +6,12 @@ from typing import Any
 from rich.text import Text
 
 from app.cli.answer import Answer
+from app.cli.numbers import counted, points
 from app.cli.send.columns import OWN
 from app.cli.send.recipients import Recipients
 from app.cli.send.run import Choices, Run
 from app.cli.sentence import write_error
-from app.cli.tables import console, counted, points, print_pairs
+from app.cli.tables import console, print_pairs
 
 _BAD_LINES_SHOWN_MAX = 20
 

@@ -105,8 +105,11 @@ class ResultFile:
         """
         stem = re.sub(r"(\.result)?\.csv$", "", self.path.name)
         again = re.fullmatch(r"(.*)\.undebited(?:-([0-9]+))?", stem)
-        name = f"{stem}.undebited" if again is None else f"{again[1]}.undebited-{int(again[2] or 1) + 1}"
-        draft, target = (self.path.with_name(name + suffix) for suffix in (".csv.draft", ".csv"))
+        stem, number = (stem, 1) if again is None else (again[1], int(again[2] or 1) + 1)
+        batch_ids = {batch_id for identity, batch_id in self._answered.items() if f"-{campaign}-" in identity}
+        while not _may_hold(target := self.path.with_name(f"{stem}.undebited{_ending(number)}.csv"), batch_ids):
+            number += 1
+        draft = target.with_name(f"{target.name}.draft")
         with draft.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(("email", "line", UNPAID_BATCH, *own))
@@ -150,3 +153,15 @@ class ResultFile:
             f"{self.path} is not as `points send` has written it, so it cannot tell who was paid: another program may"
             " have saved it. Restore it; or, if nobody in the list was paid before, move it away."
         )
+
+
+def _may_hold(path: Path, batch_ids: Collection[str]) -> bool:
+    """Tell whether the unpaid recipients of these batches may be written there: others may still have to be sent."""
+    if not path.exists():
+        return True
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        return next(csv.DictReader(file), {}).get(UNPAID_BATCH) in batch_ids
+
+
+def _ending(number: int) -> str:
+    return "" if number == 1 else f"-{number}"
