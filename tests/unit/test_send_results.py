@@ -211,16 +211,6 @@ def test_no_cell_of_a_result_is_taken_for_a_formula_by_a_spreadsheet(front: Payi
     assert "1 of its recipients were paid then" in front.run(people, "--amount", "10", "--label", "=1+1").told
 
 
-def test_a_list_of_its_own_amounts_is_not_sent_with_one_by_mistake(front: PayingFront, people: Path) -> None:
-    people.write_text("email,Points\nann@example.com,500\n")
-    done = front.run(people)
-    assert (done.status, done.document, front.paid) == (2, {}, [])
-    assert "people.csv has the column “Points” (2)" in done.told
-    assert "with --amount" in done.told
-    people.write_text("email\nann@example.com\n")
-    assert "Missing option '--amount'" in front.run(people).told
-
-
 def test_a_recipient_that_the_service_refuses_stops_the_send_with_its_line(front: PayingFront, people: Path) -> None:
     front.refusal = {"recipients.1": ["is refused."]}
     people.write_text("email\nann@example.com\nnonsense\nbob@example.com\n")
