@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 import app.metrics  # noqa: F401  # Before prometheus_client, as in a web process.
 import migrations
-from app import connections, hints, process_redis
+from app import connections, process_redis
 from app.connections import discard_inherited_connections
 from app.database import transaction
 from app.ledger.drain import _left_alone_until
@@ -46,7 +46,7 @@ def forget_everything() -> None:
         process_redis.redis().close()
     process_redis.redis.cache_clear()
     _left_alone_until.clear()
-    hints._left_alone_until = 0.0
+    process_redis._left_alone_until = 0.0
     clear_contextvars()
 
 
