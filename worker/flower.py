@@ -17,7 +17,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # A job is a few kilobytes of memory, and all of them are saved at once.
 _JOBS_KEPT = 10_000
 _SAVE_EVERY_MS = 60_000
-# A worker is shown offline a few seconds after its last sign. Without this it stays so for ever, and online in /metrics.
+# A worker is offline a few seconds after its last sign. Without this it stays listed for ever, in /metrics as online.
 _OFFLINE_WORKERS_KEPT_S = 60
 
 

@@ -1,4 +1,4 @@
-"""Workers that are gone, in Flower: offline within seconds, and soon shown no more, neither there nor in its metrics."""
+"""Workers that are gone, in Flower: offline within seconds, and soon shown no more, nor in its metrics."""
 
 from pathlib import Path
 
