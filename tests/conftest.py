@@ -22,6 +22,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.models import Base
 from app.settings import settings
+from tests.deadline import TIMEOUT_S
 from tests.e2e.conftest import Service
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
@@ -87,7 +88,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     process = subprocess.Popen(cache.command(), stdout=subprocess.DEVNULL)
     try:
         server.wait_until_ready()
-        cache.wait_until_ready()
+        assert cache.answers(within_s=TIMEOUT_S)
         migrations.upgrade(server.url())
         yield Servers(database_url=server.url(), redis_url=cache.url())
     finally:
