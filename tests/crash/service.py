@@ -42,7 +42,7 @@ def _behind(url: str, port: int) -> str:
 class Service:
     """Every process of it, the addresses to reach it by, and a way to the database past the proxy."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.logs = folder / "logs"
         self.logs.mkdir()
@@ -53,7 +53,7 @@ class Service:
         self.postgresql, self.valkey = PostgreSQL(self.data), Valkey(self.data)
         self.web_port = free_port()
         self.proxies: dict[str, Proxy] = {}
-        self.environment: dict[str, str] = {}
+        self.environment = environment
         self._engine: Engine | None = None
 
     @property
