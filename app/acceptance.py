@@ -12,9 +12,9 @@ import orjson
 from sqlalchemy import Connection
 
 from app.batches import BatchRow
-from app.database import fetch_all
 from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
 from app.organizations import may_not_issue
+from app.postgres.database import fetch_all
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +84,7 @@ def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | P
     batch exists now, so ask again.
 
     Raises:
-        DBAPIError: nothing was accepted; if `app.database.is_away`, the outcome is unknown.
+        DBAPIError: nothing was accepted; if `app.postgres.database.is_away`, the outcome is unknown.
     """
     outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
     for place, is_disabled, is_suspended, is_same, *accepted in fetch_all(connection, _ACCEPT, {"sends": _json(sends)}):

@@ -7,9 +7,9 @@ from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import InvalidKey, NotFound
-from app.keys import new_key
 from app.models import ApiKey
 from app.organizations import OrganizationInMode
+from app.values.keys import new_key
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.database import fetch_all
+from app.postgres.database import fetch_all
 
 STATUSES = QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
 

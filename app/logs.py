@@ -22,7 +22,7 @@ import structlog
 from structlog.contextvars import merge_contextvars
 from structlog.typing import FilteringBoundLogger
 
-from app.timestamps import timestamp
+from app.values.timestamps import timestamp
 
 # Masks keys, and words that hold something like an address. The whole word is masked, because an address may contain
 # most delimiters; only the path before a query stays. `?+` and `?>` prevent backtracking, which would take seconds on a

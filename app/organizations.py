@@ -5,9 +5,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, select, update
 
-from app import names
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.models import Organization
+from app.values import names
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,11 +12,12 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from app import broker
 from app.errors import SettingsError
-from app.redis_client import Sentinels, names_sentinels, require_known_options
+from app.values.redis_address import Sentinels, names_sentinels, require_known_options
 
 INT64_MAX = 2**63 - 1
+
+_BROKER_SCHEMES = ("redis", "rediss", "sentinel", "amqp", "amqps")
 
 
 def _postgresql(url: str) -> str:
@@ -55,8 +56,8 @@ def _require_number_of_database(url: str) -> None:
 
 
 def _broker(url: str) -> str:
-    if _scheme_of(url) not in broker.SCHEMES:
-        raise ValueError(f"it must start with one of {', '.join(broker.SCHEMES)}")
+    if _scheme_of(url) not in _BROKER_SCHEMES:
+        raise ValueError(f"it must start with one of {', '.join(_BROKER_SCHEMES)}")
     if _scheme_of(url) not in ("amqp", "amqps"):
         return _redis(url)
     _require_host_and_port(url)

@@ -7,9 +7,9 @@ from datetime import datetime
 import orjson
 from sqlalchemy import Connection, text
 
-from app import names
-from app.addresses import Address, parse
 from app.errors import NotFound
+from app.values import names
+from app.values.addresses import Address, parse
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,9 +6,9 @@ from functools import partial
 
 from app import batches
 from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.database import single_statement
-from app.keys import hash_key
 from app.ledger.drain import drain
+from app.postgres.database import single_statement
+from app.values.keys import hash_key
 from benchmarks import floor
 from benchmarks.options import NotMeasured, Options
 from benchmarks.rows import Measurement, Name, Row, named, repeated, take_turns

@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from app.connections import discard_inherited_connections, engine
+from app.postgres.connections import discard_inherited_connections, engine
 from app.settings import settings
 from benchmarks.service import Service
 

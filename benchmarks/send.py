@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 
 from app import batches
-from app.api.schemas import parse_issue_request
-from app.database import transaction
+from app.api.call.schemas import parse_issue_request
 from app.local.ports import HOST
+from app.postgres.database import transaction
 from app.settings import settings
 from benchmarks import floor
 from benchmarks.body import accept_and_drain

@@ -15,13 +15,13 @@ import psycopg
 from sqlalchemy import Connection
 
 from app import api_keys, organizations, users
-from app.connections import new_engine
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import ports
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
+from app.postgres.connections import new_engine
 from benchmarks.options import NotMeasured
 
 ROOT = Path(__file__).parent.parent

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, text
 
-from app.database import transaction
 from app.errors import Refused
+from app.postgres.database import transaction
 from app.settings import settings
 
 

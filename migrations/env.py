@@ -5,8 +5,8 @@ import time
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app.connections import disable_timeouts, new_engine
 from app.models import Base
+from app.postgres.connections import disable_timeouts, new_engine
 from app.settings import settings
 from migrations import require_fit
 

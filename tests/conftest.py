@@ -13,14 +13,15 @@ from structlog.testing import capture_logs
 
 import app.metrics  # noqa: F401  # Before prometheus_client, as in a web process.
 import migrations
-from app import connections, process_redis
-from app.connections import discard_inherited_connections
-from app.database import transaction
 from app.ledger.drain import _left_alone_until
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
+from app.messaging import process_redis
 from app.models import Base
+from app.postgres import connections
+from app.postgres.connections import discard_inherited_connections
+from app.postgres.database import transaction
 from app.settings import settings
 from tests.deadline import TIMEOUT_S
 from tests.e2e.conftest import Service

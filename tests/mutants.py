@@ -54,7 +54,7 @@ MUTANTS = (
     ),
     Mutant(
         name="a message is acknowledged before its work",
-        edits=[("app/queue.py", '"task_acks_late": True', '"task_acks_late": False')],
+        edits=[("app/messaging/jobs.py", '"task_acks_late": True', '"task_acks_late": False')],
         tests=["tests/integration/test_redelivery.py"],
     ),
     Mutant(
@@ -121,7 +121,7 @@ MUTANTS = (
         name="positions are taken from a set",
         edits=[
             (
-                "app/api/schemas.py",
+                "app/api/call/schemas.py",
                 "        emails=[address.text for address in addresses],",
                 "        emails=list({address.text for address in addresses}),",
             )

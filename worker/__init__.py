@@ -6,7 +6,7 @@ import warnings
 from celery.platforms import SecurityWarning
 
 from app.errors import SettingsError
-from app.queue import celery
+from app.messaging.jobs import celery
 from app.settings import settings
 
 # Celery warns root because of pickled messages; this worker accepts JSON only.

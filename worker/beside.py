@@ -9,7 +9,7 @@ from typing import Any
 from celery import bootsteps
 
 from app import logs
-from app.queue import celery
+from app.messaging.jobs import celery
 
 _STARTS_AGAIN_AFTER_S = 1.0
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from app import hints
-from app.counters import Counts
 from app.ledger.drain import drain
+from app.messaging import hints
+from app.messaging.worker_counters import Counts
 
 
 def drain_and_tell(organization_id: int) -> tuple[list[int], bool]:

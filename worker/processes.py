@@ -15,7 +15,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
-from app.connections import discard_inherited_connections, require_writable_server
+from app.postgres.connections import discard_inherited_connections, require_writable_server
 from app.settings import misspelt_settings, settings
 
 # These log a line for each task sent, received and done; the ledger tells what was issued.

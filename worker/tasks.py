@@ -5,11 +5,12 @@ import time
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
-from app import batches, last_runs, logs
-from app.counters import AUDITS, count
-from app.database import snapshot, transaction
+from app import batches, logs
 from app.ledger import audit as ledger_audit
-from app.queue import AUDIT, FORGET_IDEMPOTENCY_KEYS, ISSUE, celery, submit
+from app.messaging import last_runs
+from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, ISSUE, celery, submit
+from app.messaging.worker_counters import AUDITS, count
+from app.postgres.database import snapshot, transaction
 from worker.draining import drain_and_tell
 
 # Work in steps, each a transaction of its own. What is left after so many waits for the next run.

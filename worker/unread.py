@@ -6,7 +6,7 @@ where one looks every minute, and the lists not at all. RabbitMQ forgets its que
 
 from urllib.parse import urlsplit
 
-from app.redis_client import redis_client
+from app.messaging.redis_client import redis_client
 from app.settings import settings
 
 FORGET_UNREAD_EVERY_S = 600.0

@@ -16,12 +16,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from app import last_runs, logs
-from app.connections import require_writable_server
-from app.counters import CLAIMED, SWEEPS, SWEPT, count
-from app.database import transaction
+from app import logs
 from app.ledger import claim, fold
 from app.ledger.queued import organizations_waiting
+from app.messaging import last_runs
+from app.messaging.worker_counters import CLAIMED, SWEEPS, SWEPT, count
+from app.postgres.connections import require_writable_server
+from app.postgres.database import transaction
 from app.settings import settings
 from worker.draining import drain_and_tell
 from worker.unread import FORGET_UNREAD_EVERY_S, Unread

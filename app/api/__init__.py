@@ -7,11 +7,13 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import IntegerConverter
 
 from app import logs
-from app.api import batches, docs, envelope, health, metrics, openapi, organization, sandbox, send, transactions, verify
-from app.api.limits import limit_rate, retry_after_s
-from app.api.record import current_record, record_requests
-from app.database import is_away
+from app.api import docs, openapi
+from app.api.call import envelope
+from app.api.call.limits import limit_rate, retry_after_s
+from app.api.call.record import current_record, record_requests
+from app.api.views import batches, health, metrics, organization, sandbox, send, transactions, verify
 from app.errors import OutOfReach, PointsError
+from app.postgres.database import is_away
 from app.settings import settings
 
 _log = logs.logger()

@@ -8,11 +8,11 @@ from urllib.request import Request
 import click
 
 from app import api_keys, organizations, users
-from app.database import transaction
 from app.ledger.claim import register
 from app.ledger.refill import refill
-from app.local import loopback
+from app.local import local_http
 from app.local.datadir import DataDir
+from app.postgres.database import transaction
 from app.settings import settings
 
 _FILE = "demo.json"
@@ -110,5 +110,5 @@ def _post(url: str, key: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]
         "Accept": "application/json",
     }
     request = Request(url, json.dumps(body).encode(), headers)  # noqa: S310  # Our own address.
-    with loopback.call(request, timeout_s=settings().wait_s + 10) as answer:
+    with local_http.call(request, timeout_s=settings().wait_s + 10) as answer:
         return answer.status, json.load(answer)

@@ -4,9 +4,9 @@ import click
 
 from app import api_keys, organizations
 from app.cli.answer import Answer
-from app.cli.operator import document, operator_command
+from app.cli.operator_command import document, operator_command
 from app.cli.row_id import KEY_ID, ORGANIZATION_ID
-from app.database import transaction
+from app.postgres.database import transaction
 
 _COLUMNS = {
     "ID": "id",

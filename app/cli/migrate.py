@@ -6,7 +6,7 @@ import click
 
 import migrations
 from app.cli.answer import Answer
-from app.cli.operator import operator_command
+from app.cli.operator_command import operator_command
 
 
 @click.command()

@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 
 from app import organizations as rows
 from app.cli.answer import Answer
-from app.cli.operator import document, operator_command
+from app.cli.operator_command import document, operator_command
 from app.cli.row_id import ORGANIZATION_ID
-from app.database import transaction
 from app.ledger.refill import refill as refill_balance
 from app.ledger.refill import refill_once
+from app.postgres.database import transaction
 from app.settings import INT64_MAX, settings
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from psycopg.errors import InsufficientPrivilege, QueryCanceled
 from sqlalchemy.exc import DBAPIError
 
-from app.database import is_away, is_locked_out
 from app.errors import PointsError, Refused
+from app.postgres.database import is_away, is_locked_out
 
 
 class Unreachable(PointsError):

@@ -11,16 +11,16 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import last_runs
 from app.cli.answer import Answer, data_dir_option, json_option
-from app.connections import new_engine
 from app.errors import Refused
 from app.ledger.queued import count_queued
-from app.local import loopback, servers
+from app.local import local_http, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import process_identity
-from app.queue_state import answering, messages_waiting
-from app.redis_client import redis_client
+from app.local.process_identity import process_identity
+from app.messaging import last_runs
+from app.messaging.queue_state import answering, messages_waiting
+from app.messaging.redis_client import redis_client
+from app.postgres.connections import new_engine
 from app.settings import settings, without_password
 
 _TIMEOUT_S = 1.0
@@ -57,7 +57,7 @@ def status(as_json: bool, data_dir: str) -> None:
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         url = found[f"{part}_url"]
-        found[part] = loopback.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
+        found[part] = local_http.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
     found["hung_workers"] = _hung_workers(running, found["workers"]) if found["redis"] else []
     found["down"] = _down(found)
     Answer(found, sentence=_describe(found)).print(as_json=as_json)

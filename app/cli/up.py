@@ -14,15 +14,15 @@ import migrations
 from app.cli import demo
 from app.cli.answer import data_dir_option
 from app.cli.reach import database_in_reach
-from app.connections import engine
 from app.errors import Refused
-from app.local import loopback, parts, ports, servers
+from app.local import local_http, parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.interrupts import ask_gently, end_gently
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import Supervisor
 from app.local.terminal import Terminal
 from app.local.valkey import Valkey
+from app.postgres.connections import engine
 from app.settings import settings, without_password
 
 _VALKEY_TIMEOUT_S = 30.0
@@ -100,7 +100,7 @@ def _start(
     web_url = f"http://{ports.HOST}:{port}"
     flower_url = f"http://{ports.HOST}:{flower_port}"
     datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
-    is_ready = partial(loopback.answers, f"{web_url}/readyz")
+    is_ready = partial(local_http.answers, f"{web_url}/readyz")
     _keep_running_until(supervisor, is_ready, within_s=_READY_TIMEOUT_S, else_="The service was not ready")
     if not supervisor.is_stopping:
         terminal.say(_introduction(datadir, web_url=web_url, flower_url=flower_url))

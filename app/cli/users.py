@@ -7,10 +7,10 @@ from sqlalchemy import Connection
 
 from app import users as rows
 from app.cli.answer import Answer
-from app.cli.operator import document, operator_command
-from app.database import transaction
+from app.cli.operator_command import document, operator_command
 from app.errors import Refused
 from app.ledger.claim import register
+from app.postgres.database import transaction
 
 _COLUMNS = {
     "ID": "id",

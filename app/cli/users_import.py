@@ -10,10 +10,10 @@ from typing import IO, NamedTuple, Self
 
 from app import users
 from app.cli.progress import progress_bar
-from app.database import transaction
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_some
 from app.lists import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet, from_spreadsheet
+from app.postgres.database import transaction
 
 CHUNK_ROWS = 20_000
 _COLUMNS = {"email": EMAIL, "first_name": ("first_name",), "last_name": ("last_name",)}

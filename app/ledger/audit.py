@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import DBAPIError
 
-from app.connections import disable_timeouts, wait_at_most
-from app.database import is_away
 from app.ledger.audit_rules import RULES
+from app.postgres.connections import disable_timeouts, wait_at_most
+from app.postgres.database import is_away
 
 BREACHES_SHOWN_MAX = 100
 
@@ -44,7 +44,7 @@ class Audit:
 
 
 def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit:
-    """Check every rule of the books. Give it `app.database.snapshot()`, so that all rules see one moment.
+    """Check every rule of the books. Give it `app.postgres.database.snapshot()`, so that all rules see one moment.
 
     It takes no lock that a send, a refill or a registration waits for.
 

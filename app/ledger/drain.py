@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
-from app.counters import DRAINS, POSTPONED_BATCHES, Counts, count
-from app.database import is_locked_out, is_lost, is_unreachable, single_statement, transaction
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
 from app.ledger.queued import due_batches, has_due, postpone
 from app.ledger.report import counts_of, report
+from app.messaging.worker_counters import DRAINS, POSTPONED_BATCHES, Counts, count
+from app.postgres.database import is_locked_out, is_lost, is_unreachable, single_statement, transaction
 
 # After this many rounds, or this long, a busy organization makes room for others: its owner asks for a fresh task.
 ROUNDS_MAX = 10

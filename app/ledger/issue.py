@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from app.database import fetch_all
 from app.errors import OrganizationDisabled, OrganizationSuspended
 from app.ledger.queued import IS_DUE
+from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 
 # One drain is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.database import fetch_all
+from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 
 # How long a batch that failed is put aside at the most.

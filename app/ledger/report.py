@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from app import logs
-from app.counters import (
+from app.ledger.issue import Outcome
+from app.messaging.worker_counters import (
     DRAIN_BATCHES,
     DRAIN_RECIPIENTS,
     DRAINS,
@@ -14,7 +15,6 @@ from app.counters import (
     RECIPIENTS,
     Counts,
 )
-from app.ledger.issue import Outcome
 
 _log = logs.logger()
 

@@ -2,8 +2,8 @@
 
 import re
 
-from app.addresses import Address, parse
 from app.errors import InvalidAddress
+from app.values.addresses import Address, parse
 
 # Zero-width characters and direction marks, often copied along with an address.
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import BinaryIO
 
 from app.errors import Refused
-from app.lists.beginning import beginning
 from app.lists.cells import EMAIL, heading_name, is_blank, is_like_an_address
+from app.lists.delimiter_and_heading import beginning
 from app.lists.rows import Row, rows
 from app.lists.text import open_text
 

@@ -13,8 +13,8 @@ import psutil
 
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import process_identity
 from app.local.part import Part, kill_group
+from app.local.process_identity import process_identity
 
 _CHECK_EVERY_S = 0.2
 # The delay doubles with each death in a row: 0.5 s, 1 s, 2 s … up to 10 s.

@@ -10,7 +10,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import process_redis
+from app.messaging import process_redis
 from app.metrics import DIRECTORY, state
 from app.metrics.work import work
 

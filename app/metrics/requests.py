@@ -7,7 +7,7 @@ from functools import cache
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.multiprocess import mark_process_dead
 
-from app.connections import connections_in_use
+from app.postgres.connections import connections_in_use
 from app.settings import settings
 
 # Method and route of an unknown path and of bytes that are not a request: callers must not be able to add label values.

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
-from app import last_runs
-from app.connections import new_engine, wait_at_most
 from app.ledger.queued import count_queued
-from app.queue_state import messages_waiting
+from app.messaging import last_runs
+from app.messaging.queue_state import messages_waiting
+from app.postgres.connections import new_engine, wait_at_most
 from app.settings import settings
 
 # Time limit of counting the queue, which is an index scan.

@@ -1,4 +1,4 @@
-"""The counts of the workers on all machines (app/counters.py), as Prometheus shows them."""
+"""The counts of the workers on all machines (app/messaging/worker_counters.py), as Prometheus shows them."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.utils import floatToGoString
 from redis import Redis
 
-from app.counters import FAMILIES, KEY, SUM, Family
+from app.messaging.worker_counters import FAMILIES, KEY, SUM, Family
 
 
 def work(client: Redis) -> Iterator[CounterMetricFamily | HistogramMetricFamily]:

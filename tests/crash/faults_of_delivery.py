@@ -5,7 +5,7 @@ import threading
 
 from celery import Celery
 
-from app.queue import ISSUE, QUEUE
+from app.messaging.jobs import ISSUE, QUEUE
 from tests.crash import planted_places as places
 from tests.crash import poison
 from tests.crash.intents import Known

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from celery.signals import task_prerun
 
-from app import hints
 from app.ledger import drain
 from app.ledger import issue as issuing
+from app.messaging import hints
 from tests.crash import planted_places as places
 from tests.crash.planted import FOLDER, plant_after, plant_before, reach
 from worker import celery, tasks

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.keys import hash_key
+from app.values.keys import hash_key
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import REGISTERED, Parties
 from tests.crash.parts import Part

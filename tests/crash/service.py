@@ -13,11 +13,11 @@ import psycopg
 from sqlalchemy import Connection, Engine
 
 import migrations
-from app.connections import new_engine
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
+from app.postgres.connections import new_engine
 from tests.crash.parts import Part, Supervisor
 from tests.crash.planted import FOLDER, Pauses
 from tests.crash.proxy import Proxy

@@ -17,11 +17,11 @@ import pytest
 from sqlalchemy import Connection, Engine
 
 from app import api_keys, organizations, users
-from app.connections import new_engine
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
+from app.postgres.connections import new_engine
 from tests.ports import free_port
 
 STARTED_IN_S = 90

@@ -19,9 +19,9 @@ from redis.exceptions import AuthenticationError
 from redis.exceptions import ConnectionError as NotReachedError
 
 import migrations
-from app import last_runs, process_redis
 from app.local import ports
 from app.local.valkey import _binary as valkey_program
+from app.messaging import last_runs, process_redis
 from app.settings import settings
 from tests.conftest import Servers
 from tests.deadline import until

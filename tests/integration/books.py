@@ -4,13 +4,10 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, insert, text
 
-from app import api_keys, batches, counters, organizations, process_redis, users
+from app import api_keys, batches, organizations, users
 from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.batches import BatchRow, TransactionRow
-from app.connections import engine
-from app.database import single_statement, snapshot, transaction
 from app.errors import MayNotIssue
-from app.keys import hash_key
 from app.ledger import fold as ledger_fold
 from app.ledger import issue as ledger_issue
 from app.ledger import queued
@@ -18,7 +15,11 @@ from app.ledger.audit import Breach, audit
 from app.ledger.claim import register
 from app.ledger.drain import drain
 from app.ledger.refill import refill
+from app.messaging import process_redis, worker_counters
 from app.models import Batch, Organization
+from app.postgres.connections import engine
+from app.postgres.database import single_statement, snapshot, transaction
+from app.values.keys import hash_key
 from tests.deadline import until
 
 
@@ -135,7 +136,7 @@ def issue_now(organization_id: int, emails: Sequence[str], amount: int, *, sandb
 
 def counted(*fields: str) -> dict[str, float]:
     """Return what the workers have counted, by the fields in Redis: these, or all."""
-    found = {str(field): float(amount) for field, amount in process_redis.redis().hgetall(counters.KEY).items()}
+    found = {str(field): float(amount) for field, amount in process_redis.redis().hgetall(worker_counters.KEY).items()}
     return {field: amount for field, amount in found.items() if not fields or field in fields}
 
 

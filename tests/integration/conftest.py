@@ -11,9 +11,9 @@ import pytest
 from celery import Celery
 from sqlalchemy import Engine
 
-from app.connections import LOCK_TIMEOUT_MS, engine, new_engine
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
+from app.postgres.connections import LOCK_TIMEOUT_MS, engine, new_engine
 from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 from tests.deadline import until

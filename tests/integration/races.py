@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, event, text
 
-from app.connections import engine
-from app.database import transaction
 from app.ledger.issue import drain_lock
+from app.postgres.connections import engine
+from app.postgres.database import transaction
 from tests.deadline import until
 
 # Far above what anything here takes, far below the time limit of a test.

@@ -8,8 +8,8 @@ from sqlalchemy import text
 
 from app import api_keys, organizations
 from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.database import transaction
 from app.errors import IdempotencyKeyReused, InvalidKey, OrganizationDisabled, OrganizationSuspended, PointsError
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -6,10 +6,10 @@ from inspect import unwrap
 import pytest
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import last_runs, process_redis
 from app.cli.audit import audit
-from app.database import transaction
+from app.messaging import last_runs, process_redis
 from app.metrics import state
+from app.postgres.database import transaction
 from tests.integration import books
 
 

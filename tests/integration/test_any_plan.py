@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from app import api_keys, batches, organizations
-from app.database import single_statement, transaction
 from app.ledger import fold
+from app.postgres.database import single_statement, transaction
 from tests.conftest import Servers
 from tests.integration import books
 from tests.integration.plans import use_no_index

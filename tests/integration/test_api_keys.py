@@ -8,9 +8,9 @@ from sqlalchemy import text
 
 from app import api_keys, organizations
 from app.api_keys import Caller
-from app.database import transaction
 from app.errors import InvalidKey, NotFound
-from app.keys import hash_key, new_key
+from app.postgres.database import transaction
+from app.values.keys import hash_key, new_key
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -4,9 +4,9 @@ import psycopg
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.connections import engine
 from app.ledger.audit import audit
 from app.ledger.audit_rules import RULES
+from app.postgres.connections import engine
 from tests.integration import books
 from tests.integration.breaks import BREAKS, write_the_books
 from tests.integration.unseen import UNSEEN, write_what_no_audit_sees

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
 from app.cli.audit import audit as audit_command
-from app.connections import engine
-from app.database import snapshot, transaction
 from app.ledger.audit import BREACHES_SHOWN_MAX, Audit, audit
 from app.ledger.refill import refill
+from app.postgres.connections import engine
+from app.postgres.database import snapshot, transaction
 from tests.conftest import forget_everything
 from tests.integration import books, races
 
@@ -95,8 +95,8 @@ def test_the_time_of_an_audit_is_that_of_all_its_rules_together(monkeypatch: pyt
 
 def test_an_audit_without_a_limit_takes_longer_than_any_request_may(monkeypatch: pytest.MonkeyPatch) -> None:
     _sleep_in_each_rule(monkeypatch, 0.4)
-    monkeypatch.setattr("app.connections.ANSWER_TIMEOUT_S", 0.3)
-    monkeypatch.setattr("app.connections.STATEMENT_TIMEOUT_MS", 300)
+    monkeypatch.setattr("app.postgres.connections.ANSWER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("app.postgres.connections.STATEMENT_TIMEOUT_MS", 300)
     forget_everything()  # The next connections are made with it.
     assert len(books.breaches()) == 3
 

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from app.database import snapshot
 from app.ledger.audit import _PARAMETERS, audit
+from app.postgres.database import snapshot
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")

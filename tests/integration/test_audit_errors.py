@@ -4,11 +4,11 @@ from inspect import unwrap
 
 import pytest
 
-from app import last_runs, process_redis
 from app.cli.audit import audit as audit_command
-from app.database import snapshot
 from app.ledger.audit import Audit, Breach, audit
 from app.ledger.audit_rules import RULES
+from app.messaging import last_runs, process_redis
+from app.postgres.database import snapshot
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database", "broker")

@@ -8,8 +8,8 @@ import pytest
 
 from app import batches
 from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.database import transaction
 from app.errors import IdempotencyKeyReused, PointsError
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

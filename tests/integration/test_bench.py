@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from app import api_keys
-from app.database import transaction
+from app.postgres.database import transaction
 from app.settings import settings
 from benchmarks.body import accept_and_drain
 from benchmarks.service import Sender

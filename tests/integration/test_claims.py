@@ -3,8 +3,8 @@
 import pytest
 
 from app import users
-from app.database import transaction
 from app.ledger.claim import claim, register, users_with_held
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

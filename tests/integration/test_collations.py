@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import make_url, text
 
 import migrations
-from app import process_redis, users
-from app.connections import engine
-from app.database import transaction
+from app import users
 from app.local.postgresql import PostgreSQL
+from app.messaging import process_redis
+from app.postgres.connections import engine
+from app.postgres.database import transaction
 from tests.conftest import forget_everything
 from tests.integration import books
 

@@ -8,9 +8,9 @@ from itertools import chain
 import pytest
 
 from app import organizations
-from app.database import transaction
 from app.ledger import issue
 from app.ledger.refill import refill
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections", "no_failure")

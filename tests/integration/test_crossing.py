@@ -3,10 +3,10 @@
 import pytest
 
 from app import users
-from app.database import transaction
 from app.ledger import claim
 from app.ledger.claim import claim_crossed, register, users_with_held
 from app.ledger.fold import fold
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

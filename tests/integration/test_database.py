@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from app import connections
-from app.database import fetch_all, is_away, single_statement, transaction
+from app.postgres import connections
+from app.postgres.database import fetch_all, is_away, single_statement, transaction
 from tests.conftest import forget_everything
 from tests.integration import books
 

@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from app import connections
-from app.connections import disable_timeouts, new_engine
-from app.database import is_away
 from app.ledger.audit import audit
 from app.local.postgresql import PostgreSQL
-from app.timed_connection import TimedConnection
+from app.postgres import connections
+from app.postgres.connections import disable_timeouts, new_engine
+from app.postgres.database import is_away
+from app.postgres.timed_connection import TimedConnection
 from tests.crash.proxy import Proxy
 from tests.deadline import until
 from tests.integration import races
@@ -271,7 +271,7 @@ def test_to_take_a_connection_from_the_pool_asks_the_server_nothing(
 
 _WAIT_FOR_A_LOCK = """
 import sys
-from app.connections import new_engine
+from app.postgres.connections import new_engine
 with new_engine(sys.argv[1], pool_size=1).begin() as connection:
     connection.exec_driver_sql("SELECT pg_advisory_xact_lock(4711)")
 """

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.database import transaction
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections", "no_failure")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from app import batches
-from app.connections import LOCK_TIMEOUT_MS
-from app.database import transaction
 from app.ledger import drain, issue
+from app.postgres.connections import LOCK_TIMEOUT_MS
+from app.postgres.database import transaction
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")

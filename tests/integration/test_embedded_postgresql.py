@@ -11,13 +11,13 @@ import psutil
 import psycopg
 import pytest
 
-from app.connections import engine
 from app.errors import Refused
 from app.local import postgresql_data, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import process_identity
 from app.local.postgresql import PostgreSQL
+from app.local.process_identity import process_identity
 from app.local.valkey import Valkey
+from app.postgres.connections import engine
 from tests.deadline import TIMEOUT_S
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")

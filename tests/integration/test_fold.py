@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
-from app.database import transaction
 from app.ledger import fold
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -4,8 +4,8 @@ import pytest
 
 from app import batches
 from app.acceptance import IssueRequest, Send, accept
-from app.database import transaction
 from app.errors import IdempotencyKeyReused
+from app.postgres.database import transaction
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")

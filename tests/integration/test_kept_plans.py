@@ -7,9 +7,9 @@ from sqlalchemy import text
 
 from app import batches, users
 from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.connections import engine
-from app.database import transaction
 from app.ledger.claim import claim_crossed, register
+from app.postgres.connections import engine
+from app.postgres.database import transaction
 from tests.conftest import forget_everything
 from tests.integration import books
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from app import queue
+from app.messaging import jobs
 from tests.crash.proxy import Proxy
 
 pytestmark = pytest.mark.usefixtures("broker")
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.usefixtures("broker")
 @pytest.mark.parametrize("how", ["ack", "reject", "requeue"])
 def test_a_slot_comes_free_although_nobody_hears_of_it(how: str, redis_proxy: Proxy) -> None:
     with Celery(set_as_current=False) as app:
-        app.add_defaults(queue._configuration)
-        app.send_task(queue.AUDIT, queue=queue.QUEUE)
+        app.add_defaults(jobs._configuration)
+        app.send_task(jobs.AUDIT, queue=jobs.QUEUE)
         with app.connection_for_read() as connection, connection.channel() as channel:
             channel.basic_qos(0, 1, False)
-            message: Any = channel.basic_get(queue.QUEUE)
+            message: Any = channel.basic_get(jobs.QUEUE)
             assert not channel.qos.can_consume()
             redis_proxy.tell("hole")
             logger = logging.getLogger("slots")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import hints, process_redis
+from app.messaging import hints, process_redis
 from app.settings import settings
 from tests.conftest import Servers
 from tests.deadline import until

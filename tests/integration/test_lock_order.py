@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.database import transaction
 from app.ledger.claim import claim
+from app.postgres.database import transaction
 from tests.conftest import Servers
 from tests.integration import books, races
 from tests.integration.plans import use_no_index

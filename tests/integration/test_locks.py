@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from app import api_keys, organizations
-from app.database import transaction
 from app.ledger.refill import refill
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -10,10 +10,10 @@ from celery import Celery
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
-from app.database import transaction
 from app.ledger import issue
 from app.ledger.drain import _LOSSES_MAX
-from app.queue import ISSUE, QUEUE
+from app.messaging.jobs import ISSUE, QUEUE
+from app.postgres.database import transaction
 from tests.crash.proxy import Proxy
 from tests.deadline import until
 from tests.integration import books

@@ -8,10 +8,10 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, Engine, event, make_url, text
 
 import migrations
-from app.connections import engine
 from app.errors import Refused
 from app.local.postgresql import PostgreSQL
 from app.models import Organization
+from app.postgres.connections import engine
 from tests.integration import books
 
 

@@ -9,9 +9,9 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from app import organizations
-from app.database import transaction
 from app.ledger import issue
 from app.ledger.refill import refill
+from app.postgres.database import transaction
 from tests.integration import books
 from tests.integration.naive_model import Drain, Model, Refill, Register, Row, Send, Step, Suspend
 

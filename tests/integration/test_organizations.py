@@ -3,8 +3,8 @@
 import pytest
 
 from app import organizations
-from app.database import transaction
 from app.errors import NotFound, Refused
+from app.postgres.database import transaction
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")

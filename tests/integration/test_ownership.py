@@ -5,11 +5,11 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection
 
-from app.connections import engine
-from app.database import transaction
 from app.ledger.drain import drain
 from app.ledger.issue import Outcome, issue
 from app.ledger.refill import refill
+from app.postgres.connections import engine
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, TextClause, text
 
-from app.connections import new_engine
 from app.models import Base
-from app.pages import batches as batch_pages
-from app.pages import transactions as transaction_pages
+from app.pages import batch_pages, transaction_pages
 from app.pages.filters import LOOKED_AT_MAX, POSITIONS, CursorPosition, Filters, Page
+from app.postgres.connections import new_engine
 from tests.conftest import Servers
 from tests.integration import filled
 

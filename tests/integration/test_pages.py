@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.connections import engine
-from app.database import transaction
-from app.pages import batches as batch_pages
-from app.pages import transactions as transaction_pages
+from app.pages import batch_pages, transaction_pages
 from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
+from app.postgres.connections import engine
+from app.postgres.database import transaction
 from app.settings import INT64_MAX
 from tests.integration import books
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.pages import batches as batch_pages
-from app.pages import transactions as transaction_pages
+from app.pages import batch_pages, transaction_pages
 from app.pages.filters import Filters
 from tests.integration import books, races
 from tests.integration.test_pages import look_at_batches, look_at_transactions, pages_of

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from app import counters
-from app.database import transaction
 from app.ledger import issue
 from app.ledger.drain import _left_alone_until, drain
 from app.ledger.queued import organizations_waiting
+from app.messaging import worker_counters
+from app.postgres.database import transaction
 from app.settings import INT64_MAX
 from tests.integration import books
 
@@ -118,7 +118,7 @@ def test_a_round_that_failed_is_counted_as_failed_and_each_batch_tried_after_it_
     organization_id = books.make_organization(100)
     for address in (ANN, MALLORY, BOB):
         books.queue_batch(organization_id, [address], 10)
-    drain(organization_id, announce=lambda _batch_ids, counts: counters.count(counts))
+    drain(organization_id, announce=lambda _batch_ids, counts: worker_counters.count(counts))
     counted = books.counted()
     assert {field: count for field, count in counted.items() if field.startswith("points_drains|")} == {
         "points_drains|failed": 1,

@@ -5,8 +5,8 @@ from sqlalchemy import Engine
 
 import migrations
 from app.api import create_app
-from app.connections import engine
-from app.keys import new_key
+from app.postgres.connections import engine
+from app.values.keys import new_key
 from tests.conftest import forget_everything
 
 

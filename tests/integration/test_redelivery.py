@@ -7,8 +7,8 @@ import psutil
 import pytest
 from celery import Celery
 
-from app import queue
-from app.connections import engine
+from app.messaging import jobs
+from app.postgres.connections import engine
 from tests.deadline import until
 from tests.integration import books, races, workers
 
@@ -21,7 +21,7 @@ def test_a_batch_whose_worker_process_was_killed_is_issued_by_another(worker: ps
     # The whole table is locked, so that the task stands still before it owns or changes anything.
     with engine().connect() as connection:
         connection.exec_driver_sql("LOCK TABLE organizations IN ACCESS EXCLUSIVE MODE")
-        sender.send_task(queue.ISSUE, kwargs={"organization_id": organization_id}, queue=queue.QUEUE)
+        sender.send_task(jobs.ISSUE, kwargs={"organization_id": organization_id}, queue=jobs.QUEUE)
         races.until_waiting()
         orphans = races.waiting()
         for child in workers.pool_of(worker):

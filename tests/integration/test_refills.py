@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import text
 
 from app import organizations
-from app.database import transaction
 from app.errors import NotFound, Refused
 from app.ledger.refill import refill, refill_once, reset_sandbox
+from app.postgres.database import transaction
 from app.settings import INT64_MAX
 from tests.integration import books, races
 

@@ -4,7 +4,7 @@ import pytest
 
 from app import organizations
 from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.database import transaction
+from app.postgres.database import transaction
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")

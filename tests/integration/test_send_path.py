@@ -16,14 +16,14 @@ import pytest
 from celery import Celery
 from werkzeug.test import TestResponse
 
-from app import hints, process_redis, queue
 from app.acceptance import IssueRequest
 from app.api import create_app
 from app.api.sending import send_path, threads, waiting
-from app.connections import connections_in_use
-from app.database import transaction
 from app.ledger.drain import drain
-from app.queue import QUEUE
+from app.messaging import hints, jobs, process_redis
+from app.messaging.jobs import QUEUE
+from app.postgres.connections import connections_in_use
+from app.postgres.database import transaction
 from app.settings import settings
 from tests.crash.proxy import Proxy
 from tests.deadline import until
@@ -51,7 +51,7 @@ class Front:
 @pytest.fixture
 def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
     monkeypatch.setenv("POINTS_RATE_LIMIT", "off")
-    monkeypatch.setattr("app.api.send.send_path", send_path.SendPath())
+    monkeypatch.setattr("app.api.views.send.send_path", send_path.SendPath())
     is_over = threading.Event()
 
     def until_over(work: Callable[[], None]) -> None:
@@ -61,9 +61,9 @@ def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
 
     monkeypatch.setattr(threads, "_repeat", until_over)
     # The service's own Celery app keeps the broker that it was first used with in this process.
-    with ThreadPoolExecutor(40) as pool, Celery(set_as_current=False, amqp=queue._Protocol) as app:
-        app.add_defaults(queue._configuration)
-        monkeypatch.setattr(queue, "celery", app)
+    with ThreadPoolExecutor(40) as pool, Celery(set_as_current=False, amqp=jobs._Protocol) as app:
+        app.add_defaults(jobs._configuration)
+        monkeypatch.setattr(jobs, "celery", app)
         yield Front(pool)
     is_over.set()
     until(lambda: connections_in_use() == 0, "no thread of the front has a connection any more")

@@ -7,12 +7,12 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app import connections
 from app.cli.reach import Unreachable, database_in_reach
-from app.connections import new_engine
-from app.database import is_away, snapshot
 from app.errors import Refused
-from app.timed_connection import TimedConnection
+from app.postgres import connections
+from app.postgres.connections import new_engine
+from app.postgres.database import is_away, snapshot
+from app.postgres.timed_connection import TimedConnection
 
 _LIMITS = {
     "statement_timeout": connections.STATEMENT_TIMEOUT_MS,

@@ -9,9 +9,9 @@ import pytest
 from redis import Redis
 from sqlalchemy import text
 
-from app import hints, last_runs, process_redis
-from app.database import transaction
 from app.ledger import drain, issue
+from app.messaging import hints, last_runs, process_redis
+from app.postgres.database import transaction
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database", "broker")

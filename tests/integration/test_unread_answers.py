@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app import process_redis
+from app.messaging import process_redis
 from app.settings import settings
 
 _BINDINGS = "_kombu.binding.reply.celery.pidbox"
@@ -16,8 +16,8 @@ _KILLED = 20
 # Each child is killed while it waits for answers: the parent sees its binding first.
 _PINGS = """
 import os, signal, sys, time
-from app import process_redis
-from app.queue import celery
+from app.messaging import process_redis
+from app.messaging.jobs import celery
 for number in range(1, int(sys.argv[1]) + 1):
     if (child := os.fork()) == 0:
         celery.control.ping(timeout=30)

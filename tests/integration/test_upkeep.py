@@ -12,9 +12,9 @@ import psutil
 import pytest
 from sqlalchemy import Connection, text
 
-from app import hints, last_runs, process_redis
-from app.database import transaction
 from app.ledger import fold
+from app.messaging import hints, last_runs, process_redis
+from app.postgres.database import transaction
 from tests.deadline import until
 from tests.integration import books, races, workers
 

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from app import users
-from app.database import transaction
 from app.errors import InvalidAddress, NotFound, Refused
+from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")

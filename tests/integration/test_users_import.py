@@ -14,9 +14,9 @@ from app import users
 from app.cli import users_import
 from app.cli.users import import_file
 from app.cli.users_import import import_users
-from app.database import transaction
 from app.errors import Refused
 from app.ledger import claim
+from app.postgres.database import transaction
 from app.users import NewUser
 from tests.integration import books, races
 

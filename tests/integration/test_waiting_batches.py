@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from app import batches
-from app.database import transaction
 from app.ledger.queued import Queued, count_queued, due_batches, organizations_waiting, postpone
+from app.postgres.database import transaction
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")

@@ -8,7 +8,7 @@ import psutil
 import pytest
 from celery import Celery
 
-from app import queue
+from app.messaging import jobs
 from tests.deadline import until
 from tests.integration import books, races, workers
 
@@ -37,7 +37,7 @@ def test_a_worker_stops_though_its_parent_never_heard_of_the_last_task(worker: p
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, ["a@example.com"], 10)
     with _frozen(workers.pool_of(worker)), sender.connection_for_read() as connection:
-        sender.send_task(queue.ISSUE, kwargs={"organization_id": organization_id}, queue=queue.QUEUE)
+        sender.send_task(jobs.ISSUE, kwargs={"organization_id": organization_id}, queue=jobs.QUEUE)
         redis = connection.default_channel.client
         until(lambda: redis.hlen("unacked") == 1, what="the parent has the message")
         for _ in range(2):  # The parent's loop goes round: now the task stands in a child's pipe.
@@ -50,4 +50,4 @@ def test_a_worker_stops_though_its_parent_never_heard_of_the_last_task(worker: p
     # The task was a child's already. Its message has come back all the same, and will find nothing to do.
     assert books.read_batch(organization_id, batch_id)[0].status == "issued"
     with sender.connection_for_read() as connection:
-        assert connection.default_channel.client.llen(queue.QUEUE) == 1
+        assert connection.default_channel.client.llen(jobs.QUEUE) == 1

@@ -14,10 +14,10 @@ import pytest
 from sqlalchemy import text
 
 import migrations
-from app.connections import engine, new_engine, session_settings
-from app.database import transaction
 from app.errors import Refused
 from app.local import ports
+from app.postgres.connections import engine, new_engine, session_settings
+from app.postgres.database import transaction
 from app.settings import settings
 from tests.conftest import Servers
 from tests.crash.parts import Part

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app import process_redis
 from app.local import ports
+from app.messaging import process_redis
 from tests.crash.conftest import SEED
 from tests.crash.faults_of_servers import AWAY_S
 from tests.crash.parts import Part

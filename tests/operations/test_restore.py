@@ -11,7 +11,7 @@ import pytest
 
 import migrations
 from app.batches import find
-from app.database import transaction
+from app.postgres.database import transaction
 from tests.deadline import comes_true
 from tests.integration import books
 from tests.operations.server import Server

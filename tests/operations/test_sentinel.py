@@ -11,9 +11,9 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from app import process_redis
 from app.local import ports
 from app.local.valkey import _binary as valkey_program
+from app.messaging import process_redis
 from tests.conftest import forget_everything
 from tests.crash.parts import Part
 from tests.deadline import comes_true

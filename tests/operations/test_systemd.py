@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from app.local import ports
-from app.queue import TASK_TIME_LIMIT_S
+from app.messaging.jobs import TASK_TIME_LIMIT_S
 from tests.deadline import comes_true
 from tests.operations.deployment import STARTED_IN_S, STOPPED_IN_S, deployment, is_ready
 from tests.operations.load import issued_exactly, load

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.acceptance import IssueRequest
-from app.api.schemas import parse_issue_request
+from app.api.call.schemas import parse_issue_request
 from app.errors import Faults, InvalidRequest
 from app.settings import settings
 

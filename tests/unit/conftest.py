@@ -72,14 +72,14 @@ def client() -> FlaskClient:
 @pytest.fixture
 def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a test a database that answers, and in which there is nothing."""
-    monkeypatch.setattr("app.database.engine", _NoRows)
+    monkeypatch.setattr("app.postgres.database.engine", _NoRows)
 
 
 @pytest.fixture
 def calling(no_rows: None, monkeypatch: pytest.MonkeyPatch) -> Calling:
     """Let every key be known as the one of `CALLER`."""
     who = Calling()
-    monkeypatch.setattr("app.api.auth.find_caller", lambda _connection, _hash: who.caller)
+    monkeypatch.setattr("app.api.call.auth.find_caller", lambda _connection, _hash: who.caller)
     return who
 
 
@@ -87,7 +87,7 @@ def calling(no_rows: None, monkeypatch: pytest.MonkeyPatch) -> Calling:
 def house(calling: Calling, monkeypatch: pytest.MonkeyPatch) -> House:
     """Put an imagined send path, and imagined rows, behind the view of send."""
     imagined = House(calling)
-    monkeypatch.setattr("app.api.send.send_path", imagined)
+    monkeypatch.setattr("app.api.views.send.send_path", imagined)
     monkeypatch.setattr("app.batches.find_accepted", imagined.find_accepted)
     monkeypatch.setattr("app.batches.transactions_of", lambda _connection, _id: rows.issue().transactions)
     return imagined
@@ -101,5 +101,5 @@ def redis(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     def imagined(*_: object, **__: Any) -> FakeRedis:
         return FakeRedis(server=server)
 
-    monkeypatch.setattr("app.api.limits.redis_client", imagined)
+    monkeypatch.setattr("app.api.call.limits.redis_client", imagined)
     return server

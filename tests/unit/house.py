@@ -7,8 +7,8 @@ from app.api.sending.send_path import Sent
 from app.api_keys import Caller
 from app.batches import QUEUED, BatchRow
 from app.errors import PointsError
-from app.keys import hash_key
 from app.organizations import may_not_issue
+from app.values.keys import hash_key
 from tests.unit import rows
 from tests.unit.answers import KEY
 

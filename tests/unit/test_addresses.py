@@ -6,8 +6,8 @@ from hypothesis import assume, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app.addresses import _PLAIN, LENGTH_MAX, parse
 from app.errors import InvalidAddress
+from app.values.addresses import _PLAIN, LENGTH_MAX, parse
 
 _LONGEST = f"{'a' * 64}@{'b' * 63}.{'c' * 63}.{'d' * 58}.de"
 

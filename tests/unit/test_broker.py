@@ -5,13 +5,14 @@ import socket
 import subprocess
 import sys
 
-from app.broker import VISIBILITY_TIMEOUT_S, broker_settings
-from app.redis_client import Sentinels, redis_client
+from app.messaging.broker import VISIBILITY_TIMEOUT_S, broker_settings
+from app.messaging.redis_client import redis_client
+from app.values.redis_address import Sentinels
 
 # In a process of its own, because Celery reads its settings once. It prints how many seconds it was held up.
 _SUBMIT = """
 import time
-from app.queue import submit
+from app.messaging.jobs import submit
 before = time.monotonic()
 assert submit(1) is False
 print(time.monotonic() - before)

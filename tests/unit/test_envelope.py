@@ -8,9 +8,9 @@ import pytest
 from flask import Response
 
 from app import errors
-from app.api import envelope
+from app.api.call import envelope
 from app.ledger.verify import Verdict
-from app.timestamps import timestamp
+from app.values.timestamps import timestamp
 from tests.unit.conftest import CALLER
 
 

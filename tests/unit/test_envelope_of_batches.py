@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.api import bodies, envelope
+from app.api.call import bodies, envelope
 from app.batches import REFUSED
 from tests.unit import rows
 

@@ -7,8 +7,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from app import connections
 from app.local import parts
+from app.postgres import connections
 
 
 @pytest.fixture

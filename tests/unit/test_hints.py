@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from redis.exceptions import RedisError
 
-from app import hints
+from app.messaging import hints
 
 
 def test_an_unheard_hint_never_fails_the_worker(events: list[MutableMapping[str, Any]]) -> None:

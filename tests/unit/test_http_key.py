@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app.keys import new_key
+from app.values.keys import new_key
 from tests.unit.answers import AUTHORIZED, KEY, data_of, envelope_of, errors_of
 
 _WORDS = {"authorization": ["A valid API key is required, sent as `Authorization: Bearer <key>`."]}

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app.keys import _checksum, hash_key, is_well_formed, new_key
+from app.values.keys import _checksum, hash_key, is_well_formed, new_key
 
 _LIVE = new_key(sandbox=False).text
 _DEVELOPMENT = new_key(sandbox=True).text

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from fakeredis import FakeRedis
 
-from app import last_runs, process_redis
-from app.last_runs import LastAudit
+from app.messaging import last_runs, process_redis
+from app.messaging.last_runs import LastAudit
 
 
 @pytest.fixture

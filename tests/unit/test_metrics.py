@@ -10,8 +10,8 @@ from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 from prometheus_client.core import CollectorRegistry
 
-from app import last_runs, process_redis, queue, queue_state
-from app.counters import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, count
+from app.messaging import jobs, last_runs, process_redis, queue_state
+from app.messaging.worker_counters import DRAIN_BATCHES, DRAINS, FAMILIES, POINTS, SWEEPS, count
 from app.metrics import state
 from app.metrics.page import Page, page
 from app.metrics.work import work
@@ -82,8 +82,8 @@ def test_the_page_is_200_without_the_figures_of_what_is_away(
     monkeypatch.setattr(page, "_text", None)
     client.get("/healthz")
     # The service's own keeps the broker that it was first used with.
-    with Celery(set_as_current=False, amqp=queue._Protocol) as app:
-        app.add_defaults(queue._configuration)
+    with Celery(set_as_current=False, amqp=jobs._Protocol) as app:
+        app.add_defaults(jobs._configuration)
         monkeypatch.setattr(queue_state, "celery", app)
         response = client.get("/metrics")  # PostgreSQL, Redis and the broker are out of reach.
     assert response.status_code == 200

@@ -3,7 +3,7 @@
 import pytest
 
 from app.errors import Refused
-from app.names import checked
+from app.values.names import checked
 
 
 @pytest.mark.parametrize("name", ["A", "x" * 255, "Søren 雨", "Two\nlines", "A\u00a0b"])

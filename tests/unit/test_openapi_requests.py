@@ -14,9 +14,9 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from app.api.call.schemas import parse_issue_request
 from app.api.openapi.description import document
 from app.api.openapi.examples import BODIES
-from app.api.schemas import parse_issue_request
 from app.errors import Faults, InvalidRequest
 from app.settings import settings
 

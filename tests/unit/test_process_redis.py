@@ -8,11 +8,11 @@ from redis import Redis
 from redis.exceptions import ReadOnlyError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from app import counters, hints, last_runs, process_redis
+from app.messaging import hints, last_runs, process_redis, worker_counters
 
 _USES: dict[str, Callable[[], object]] = {
     "hint_lost": lambda: hints.publish(7, [1]),
-    "counts_lost": lambda: counters.count({"points_sweeps": 1}),
+    "counts_lost": lambda: worker_counters.count({"points_sweeps": 1}),
     "sweep_not_noted": lambda: last_runs.note_sweep({}),
 }
 

@@ -59,7 +59,7 @@ def test_a_wait_is_counted_in_seconds_from_the_batch_accepted_to_its_answer(
         return REGISTRY.get_sample_value("points_send_wait_seconds_sum", {"status": "202"}) or 0.0
 
     before, moments = counted(), iter((10.0, 10.75))
-    monkeypatch.setattr("app.api.record.perf_counter", lambda: next(moments))
+    monkeypatch.setattr("app.api.call.record.perf_counter", lambda: next(moments))
     house.accepted_at = 10.25
     data_of(send(client), 202)
     assert counted() - before == pytest.approx(0.5)

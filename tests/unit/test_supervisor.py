@@ -18,8 +18,8 @@ import pytest
 
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import process_identity
 from app.local.part import Part
+from app.local.process_identity import process_identity
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts

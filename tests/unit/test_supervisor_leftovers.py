@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from app.errors import Refused
-from app.local import identity
+from app.local import process_identity as module
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.identity import process_identity
 from app.local.part import kill_group
+from app.local.process_identity import process_identity
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
@@ -88,7 +88,7 @@ def test_leftovers_are_known_again_after_the_clock_was_set(
     assert parts.is_gone(process_of(leftover).pid)
 
 
-@pytest.mark.skipif(not identity._BOOT_ID.exists(), reason="only Linux names each start of the machine")
+@pytest.mark.skipif(not module._BOOT_ID.exists(), reason="only Linux names each start of the machine")
 def test_a_process_of_the_same_number_and_moment_after_another_start_of_the_machine_is_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,7 +96,7 @@ def test_a_process_of_the_same_number_and_moment_after_another_start_of_the_mach
     assert process_identity(psutil.Process()) == before
     another = tmp_path / "boot_id"
     another.write_text("another\n")
-    monkeypatch.setattr(identity, "_BOOT_ID", another)
+    monkeypatch.setattr(module, "_BOOT_ID", another)
     assert process_identity(psutil.Process()) != before
 
 

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from app import connections
+from app.postgres import connections
 
 
 @pytest.fixture

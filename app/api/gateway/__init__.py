@@ -11,12 +11,13 @@ from typing import Any
 
 from gunicorn.http.errors import ParseException
 
-from app.api import create_app, envelope
+from app.api import create_app
+from app.api.call import envelope
 from app.api.gateway.worker import GatewayLogger, GatewayWorker, require_clear_names
 from app.api.sending.wait_slots import THREADS
-from app.connections import FRONT_ANSWER_TIMEOUT_S, discard_inherited_connections, require_writable_server
 from app.errors import SettingsError
 from app.metrics.requests import forget_connections_of, watch_connections
+from app.postgres.connections import FRONT_ANSWER_TIMEOUT_S, discard_inherited_connections, require_writable_server
 from app.settings import settings
 
 try:

@@ -15,9 +15,9 @@ from gunicorn.workers.gthread import ThreadWorker
 from structlog.contextvars import clear_contextvars
 
 from app import logs
-from app.api import envelope
+from app.api.call import envelope
+from app.api.call.record import request_id_of, trace_id_of
 from app.api.gateway.caller_socket import READ_S, CallerSocket
-from app.api.record import request_id_of, trace_id_of
 from app.errors import Faults
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings

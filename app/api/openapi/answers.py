@@ -1,6 +1,7 @@
 """The data of answers, and what stands beside it, as models that only describe.
 
-`app/api/envelope.py` renders the answers, ten times as fast. A model's docstring is for callers: it describes a schema.
+`app/api/call/envelope.py` renders the answers, ten times as fast.
+A model's docstring is for callers: it describes a schema.
 """
 
 from typing import Annotated, Any, Literal

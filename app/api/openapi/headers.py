@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.api import envelope
+from app.api.call import envelope
 from app.api.docs import SECURITY
 
 # On every answer, whatever its status.

@@ -1,6 +1,6 @@
 """What callers send, described: headers and queries as parameters, bodies as models with the limits of the settings.
 
-`app/api/schemas.py` reports every fault of a body at once, which no model does, so it checks without these models.
+`app/api/call/schemas.py` reports every fault of a body at once, which no model does, so it checks without these models.
 `tests/unit/test_openapi_requests.py` holds the two together: what is described is taken.
 """
 
@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 
+from app.api.call.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
+from app.api.call.schemas import LABEL_LENGTH_MAX
 from app.api.openapi.answers import says
-from app.api.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.api.schemas import LABEL_LENGTH_MAX
 from app.batches import STATUSES
 from app.pages.filters import LOOKED_AT_MAX
 from app.settings import INT64_MAX, Settings

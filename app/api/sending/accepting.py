@@ -12,7 +12,7 @@ from app import acceptance
 from app.acceptance import Acceptance, Send
 from app.api.sending.drains import Job
 from app.batches import QUEUED
-from app.database import is_away, single_statement
+from app.postgres.database import is_away, single_statement
 
 # Limits keep the statement short, and its failure affects few.
 _GROUP_SENDS_MAX = 64

@@ -4,7 +4,8 @@ import time
 from queue import SimpleQueue
 from typing import NamedTuple
 
-from app import hints, logs, queue
+from app import logs
+from app.messaging import hints, jobs
 
 # How long to leave a broker alone after it failed, since each attempt costs its timeout.
 _LEFT_ALONE_S = 1.0
@@ -43,7 +44,7 @@ class Drains:
 def _submit(job: Job) -> bool:
     """Send a message; return whether the broker took it."""
     try:
-        return queue.submit(
+        return jobs.submit(
             job.organization_id, batch_id=job.batch_id, recipients=job.recipients, request_id=job.request_id
         )
     except Exception as error:  # noqa: BLE001  # The batch is accepted: no error of the broker may fail its caller.

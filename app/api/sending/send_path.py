@@ -13,7 +13,7 @@ from app.api.sending.threads import Threads
 from app.api.sending.wait_slots import WaitSlots
 from app.api.sending.waiting import Rows, Waiting
 from app.batches import QUEUED
-from app.database import transaction
+from app.postgres.database import transaction
 
 _log = logs.logger()
 

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import batches, hints, logs
+from app import batches, logs
 from app.batches import BatchRow, TransactionRow
-from app.database import single_statement
+from app.messaging import hints
+from app.postgres.database import single_statement
 
 POLL_EVERY_S = 0.25
 _RETRY_AFTER_S = 1.0

@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from app.cli.answer import data_dir_option, json_option
-from app.cli.send import preparing, sending, words
+from app.cli.send import output, preparing, sending
 from app.cli.send.run import Choices
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.interrupts import end_gently
 from app.settings import INT64_MAX
-from app.utf8 import is_utf8
+from app.values.utf8 import is_utf8
 
 
 def _text(_context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
@@ -84,7 +84,7 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
         except KeyboardInterrupt:
             raise Refused("Nothing was sent.") from None
         sending.send(run)
-        status = words.report(run)
+        status = output.report(run)
     sys.exit(status)
 
 

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from app.addresses import parse
 from app.cli.send.result_rows import address_of, text_of, word
 from app.cli.send.run import Run
 from app.errors import Refused
+from app.values.addresses import parse
 
 # The service keeps an idempotency key for 30 days at least; after that it may pay again.
 _REMEMBERED = timedelta(days=30)

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 import click
 
 from app.cli.progress import progress_bar
-from app.cli.send import words
+from app.cli.send import output
+from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
-from app.cli.send.in_order import in_order
 from app.cli.send.recipients import Part, Recipients
 from app.cli.send.run import AMOUNT, Choices, Run
 from app.cli.send.service import FaultyBody, Service
@@ -40,13 +40,13 @@ def prepared(choices: Choices) -> Iterator[Run]:
         _lock(raw, choices)
         file = ListFile(raw, choices.file.name, column=choices.column)
         amount, column = _amount(choices, file), file.address_column()
-        service = Service(choices.url, choices.key, patience_s=choices.patience, say=words.say)
+        service = Service(choices.url, choices.key, patience_s=choices.patience, say=output.say)
         stack.enter_context(closing(service))
         recipients = stack.enter_context(closing(Recipients()))
         run = Run(choices, file, amount, recipients, column, service)
         with progress_bar(f"Reading {file.name}", total=choices.file.stat().st_size) as advance_to:
             _verify(run, recipients.read(file, column, run.size, advance_to))
-        words.bad_lines(choices, recipients)
+        output.bad_lines(choices, recipients)
         if not recipients.count:
             raise Refused(f"{file.name} holds no e-mail address to send to in {file.title(column)}.")
         run.campaign = recipients.campaign(amount=amount, label=choices.label, again=choices.again)
@@ -94,7 +94,7 @@ def ask(run: Run) -> None:
         Refused: the answer was no or did not come, or --atomic is given and the balance cannot pay the whole.
     """
     if not (run.choices.yes and run.choices.as_json):
-        words.plan(run)
+        output.plan(run)
     if run.choices.atomic and run.cost > run.organization["balance"]:
         raise Refused(
             "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."

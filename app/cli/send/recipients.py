@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import IO, NamedTuple
 
-from app.addresses import Address
 from app.errors import InvalidAddress
 from app.lists import ListFile, address_in
+from app.values.addresses import Address
 
 # The column in a list of unpaid recipients that makes it another campaign than the first.
 UNPAID_BATCH = "unpaid_batch_id"

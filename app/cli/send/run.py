@@ -11,8 +11,8 @@ from app.cli.send.recipients import Part, Recipients
 from app.cli.send.result_rows import Request
 from app.cli.send.results import ResultFile
 from app.cli.send.service import Issued, Service
-from app.keys import DEVELOPMENT_PREFIX
 from app.lists import ListFile
+from app.values.keys import DEVELOPMENT_PREFIX
 
 AMOUNT = ("amount", "points")
 # The service's default limit; its answer to a verify tells another limit.

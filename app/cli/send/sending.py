@@ -7,8 +7,8 @@ from functools import partial
 import click
 
 from app.cli.progress import progress_bar
+from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
-from app.cli.send.in_order import in_order
 from app.cli.send.result_rows import Request
 from app.cli.send.run import Run
 from app.cli.send.service import Issued, NoAnswer

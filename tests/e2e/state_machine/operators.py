@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from app import api_keys, organizations, users
 from app.ledger.claim import register
 from app.ledger.refill import refill
-from app.timestamps import timestamp
+from app.values.timestamps import timestamp
 from tests.e2e.state_machine.model import Model, Organization, key_of
 
 

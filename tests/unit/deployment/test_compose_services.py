@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.api.sending.wait_slots import THREADS
-from app.queue import TASK_TIME_LIMIT_S
+from app.messaging.jobs import TASK_TIME_LIMIT_S
 from tests.unit.deployment.files import OF_OURS, ROOT, RUNNING, SECRETS, compose, seconds, service
 from tests.unit.deployment.lines import words_of_line
 

@@ -1,0 +1,122 @@
+"""The bodies of batches and their transactions, built by pure functions; `envelope` puts them on their way."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+import orjson
+
+from app.batches import ISSUED, QUEUED, BatchRow, TransactionRow
+from app.values.timestamps import timestamp
+
+
+def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
+    """Send result: the transactions, the sum of the debited ones, and the balance right after the batch.
+
+    With `as_issued`, flags and recipients are those of the moment of issue, whatever was claimed
+    since: a retry gets the answer that the first call got.
+    """
+    assert batch.status == ISSUED, "only an issued batch has a send result"
+    assert batch.debited_count is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
+    return {
+        "transactions": _transaction_bodies(batch, transactions, as_issued=as_issued),
+        "amount": batch.debited_count * batch.amount,
+        "current_balance": batch.current_balance,
+    }
+
+
+def batch_body(batch: BatchRow, transactions: Sequence[TransactionRow]) -> dict[str, Any]:
+    """A batch as it is now; the keys of the send result are null until it is issued."""
+    bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
+    return _batch_body(batch, sum(row.credited for row in transactions), transactions=bodies)
+
+
+def listed_batch_body(batch: BatchRow, credited: int) -> dict[str, Any]:
+    """A batch as a list shows it: as it is now, without its transactions, of which so many are credited."""
+    return _batch_body(batch, credited)
+
+
+def _batch_body(batch: BatchRow, credited: int, **more: object) -> dict[str, Any]:
+    return {
+        "batch_id": batch.id,
+        "status": batch.status,
+        "final": batch.status != QUEUED,
+        "refusal": batch.refusal,
+        "label": batch.label,
+        "idempotency_key": batch.idempotency_key,
+        "sender": None,  # Null: sent through the API, the only way to send.
+        "counts": _counts(batch, credited),
+        "created_at": timestamp(batch.created_at),
+        "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
+        **more,
+        "amount": None if batch.debited_count is None else batch.debited_count * batch.amount,
+        "current_balance": batch.current_balance,
+    }
+
+
+def _counts(batch: BatchRow, credited: int) -> dict[str, int] | None:
+    if batch.debited_count is None:
+        return None
+    return {
+        "recipients": batch.recipient_count,
+        "debited": batch.debited_count,
+        "credited": credited,
+        "held": batch.debited_count - credited,
+        "unpaid": batch.recipient_count - batch.debited_count,
+    }
+
+
+def listed_transaction_bodies(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
+    """Transactions as they are now, each with the batch whose row it comes with; rows of one batch stand together."""
+    bodies = []
+    for _, group in groupby(rows, key=lambda row: row[0].id):
+        of_batch = list(group)
+        transactions = [transaction for _, transaction in of_batch]
+        bodies += _transaction_bodies(of_batch[0][0], transactions, as_issued=False)
+    return bodies
+
+
+def _transaction_bodies(
+    batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool
+) -> list[dict[str, Any]]:
+    assert batch.issued_at is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
+    before, after = _organization_around_its_balance(batch)
+    created_at = timestamp(batch.issued_at)
+    bodies = []
+    for row in transactions:
+        held_then = as_issued and row.claimed
+        credited = row.credited and not held_then
+        bodies.append(
+            {
+                "id": row.id,
+                "organization": orjson.Fragment(before + b"%d" % row.balance + after),
+                "recipient": None
+                if row.user_id is None or held_then
+                else {"id": row.user_id, "first_name": row.first_name, "last_name": row.last_name},
+                "email": row.email,
+                "amount": batch.amount,
+                "debited": row.debited,
+                "credited": credited,
+                "allocated": credited,  # By the contract's table the two are equal in every case.
+                "sender": None,  # Null: sent through the API, the only way to send.
+                "label": batch.label,
+                "sandbox": batch.sandbox,
+                "created_at": created_at,
+            }
+        )
+    return bodies
+
+
+def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
+    """Render the organization once for the whole batch: what stands before its balance, and what after.
+
+    An organization that issues is neither disabled nor suspended: the drain saw that under the lock.
+    """
+    before = {
+        "id": batch.organization_id,
+        "name": batch.organization_name,
+        "is_disabled": False,
+        "is_suspended": False,
+    }
+    after = {"last_refill": batch.last_refill, "created_at": timestamp(batch.organization_created_at)}
+    return orjson.dumps(before)[:-1] + b',"balance":', b"," + orjson.dumps(after)[1:]

@@ -1,0 +1,120 @@
+"""The one way out: the envelope around every answer, the status and code of each error, and the smaller bodies."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from flask import Response
+
+from app.errors import (
+    BatchLost,
+    DevelopmentKeyRequired,
+    Faults,
+    IdempotencyKeyReused,
+    InvalidKey,
+    InvalidRequest,
+    MayNotIssue,
+    NotFound,
+    OutOfReach,
+    PointsError,
+)
+from app.ledger.verify import Verdict
+from app.organizations import OrganizationInMode
+from app.values.timestamps import timestamp
+
+INTERFACE_VERSION = "1.0"
+
+# Every answer has them.
+HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization", "Via": "1.1 points"}
+
+_STATUS_OF: dict[type[PointsError], int] = {
+    InvalidRequest: 400,
+    InvalidKey: 401,
+    DevelopmentKeyRequired: 403,
+    MayNotIssue: 403,
+    NotFound: 404,
+    IdempotencyKeyReused: 422,
+    OutOfReach: 503,
+    BatchLost: 503,
+}
+# The codes of errors that no class of ours is raised for.
+CODES = {
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "body_too_large",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+    500: "internal_error",
+    503: "not_ready",
+}
+# Of these 503s.
+_RETRY_AFTER_S = 2
+
+
+def success(data: Mapping[str, Any], *, status: int = 200, **additional: object) -> Response:
+    """Wrap the payload of a success; `additional` joins the version in `additional_data`."""
+    document = {
+        "success": True,
+        "data": data,
+        "errors": None,
+        "additional_data": {"version": INTERFACE_VERSION, **additional},
+    }
+    return Response(orjson.dumps(document), status=status, content_type="application/json")
+
+
+def failure_document(status: int, faults: Faults, code: str | None = None) -> bytes:
+    """Render the envelope of an error, with its code unless it is a 400; without one, that of the status."""
+    additional = None if status == 400 else {"code": code or CODES.get(status, CODES[500])}
+    return orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": additional})
+
+
+def failure(status: int, faults: Faults, code: str | None = None) -> Response:
+    """Wrap the sentences of an error: field name to a non-empty array. `code` is a word for programs.
+
+    A 400 is sent chunked, because the interface document gives it a `Transfer-Encoding`; a body
+    handed over as an iterator has no length, which makes the server do so.
+    """
+    body = failure_document(status, faults, code)
+    return Response(iter([body]) if status == 400 else body, status=status, content_type="application/json")
+
+
+def failure_of(error: PointsError) -> Response:
+    """Wrap an expected error under the status that its class has."""
+    status = next(status for kind, status in _STATUS_OF.items() if isinstance(error, kind))
+    response = failure(status, error.faults, error.code)
+    if status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if status == 503:
+        response.headers["Retry-After"] = str(_RETRY_AFTER_S)
+    return response
+
+
+def verdict_body(verdict: Verdict) -> dict[str, Any]:
+    """Verify result: `{"validated": bool, "error": string or null}`."""
+    return {
+        "validated": verdict.refusal is None,
+        "error": None if verdict.refusal is None else verdict.refusal.sentence,
+    }
+
+
+def verdict_additions(verdict: Verdict) -> dict[str, Any]:
+    """What verify adds for programs: the code of the refusal, and the points behind it."""
+    return {
+        "code": None if verdict.refusal is None else verdict.refusal.code,
+        "required": verdict.required,
+        "available": verdict.available,
+        "affordable_recipients": verdict.affordable_recipients,
+    }
+
+
+def organization_body(organization: OrganizationInMode) -> dict[str, Any]:
+    """Organization, with the balance of the key's mode."""
+    return {
+        "id": organization.id,
+        "name": organization.name,
+        "is_disabled": organization.is_disabled,
+        "is_suspended": organization.is_suspended,
+        "balance": organization.balance,
+        "last_refill": organization.last_refill,
+        "created_at": timestamp(organization.created_at),
+    }

@@ -1,0 +1,200 @@
+"""What callers ask of a list: the query of `GET /v1/batches` and `GET /v1/transactions`, checked whole.
+
+Every fault is reported in one answer, under the name of its parameter. One that a call does not know is a fault too.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from flask import request
+from werkzeug.datastructures import MultiDict
+
+from app.acceptance import IDEMPOTENCY_KEY
+from app.api.call.faults import FaultsFound
+from app.api.call.schemas import LABEL_LENGTH_MAX
+from app.api_keys import Caller
+from app.batches import STATUSES
+from app.errors import InvalidAddress
+from app.pages import cursors
+from app.pages.filters import CursorPosition, Filters, Page
+from app.settings import INT64_MAX
+from app.values import addresses
+
+LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
+
+# The parameters of each list.
+_OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
+PARAMETERS = {"transactions": _OF_BOTH, "batches": (*_OF_BOTH, "idempotency_key", "label", "status")}
+
+# The forms of some parameters, as a regular expression of JSON Schema has them.
+FORMS = {
+    "created_from": (
+        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+    ),
+    "idempotency_key": IDEMPOTENCY_KEY.pattern,
+    "cursor": r"^[A-Za-z0-9_-]{38}$",
+}
+
+_DIGITS = re.compile(r"[0-9]{1,19}")
+_MOMENT = re.compile(FORMS["created_from"])
+_NO_CURSOR = "must be the next_cursor of an earlier answer"
+
+_Value = TypeVar("_Value")
+
+
+class _Fault(Exception):
+    """A value is at fault; the text says what it must be, and completes “The <name> …”."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageRequest:
+    """A valid request for one page of a list."""
+
+    filters: Filters
+    start: CursorPosition | None
+    limit: int
+
+
+def refuse_parameters() -> None:
+    """Call where a call takes no query: what a caller writes there is not ignored.
+
+    Raises:
+        InvalidRequest: there are parameters, each a fault under its name.
+    """
+    if request.environ.get("QUERY_STRING"):
+        faults = FaultsFound()
+        faults.add_unknown("parameter", request.args, (), whole="query")
+        faults.raise_if_any()
+
+
+def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> PageRequest:
+    """Read the query of a list.
+
+    Args:
+        kind: which list, `batches` or `transactions`: a cursor of one is none of the other.
+        query: the parameters, each with all the values that it was given.
+
+    Raises:
+        InvalidRequest: with every fault of the query, each under its parameter.
+    """
+    faults = FaultsFound()
+    faults.add_unknown("parameter", query, PARAMETERS[kind], whole="query")
+
+    def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
+        values = query.getlist(name)
+        if name not in PARAMETERS[kind]:
+            return None
+        if len(values) > 1:
+            faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
+        elif values:
+            try:
+                return parse(values[0])
+            except _Fault as fault:
+                faults.add(name, f"The {name} parameter {fault}")
+        return None
+
+    limit = read("limit", _limit)
+    filters = Filters(
+        organization_id=who.organization.id,
+        sandbox=who.sandbox,
+        email_key=read("email", _email_key),
+        batch_id=read("batch", _batch_id),
+        created_from=read("created_from", _first_moment),
+        created_to=read("created_to", _last_moment),
+        debited=read("debited", _flag),
+        credited=read("credited", _flag),
+        allocated=read("allocated", _flag),
+        idempotency_key=read("idempotency_key", _idempotency_key),
+        label=read("label", _label),
+        status=read("status", _status),
+    )
+    cursor = read("cursor", _cursor)
+    # Whether a cursor belongs to the filters can only be told of filters without a fault.
+    faults.raise_if_any()
+    start = None if cursor is None else cursors.decode(kind, filters, cursor)
+    if cursor is not None and start is None:
+        faults.add("cursor", f"The cursor parameter {_NO_CURSOR} with the same filters.")
+    faults.raise_if_any()
+    return PageRequest(filters=filters, start=start, limit=LIMIT_DEFAULT if limit is None else limit)
+
+
+def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:
+    """Return the cursor of the page after this one; None at the end of the list."""
+    return None if page.next is None else cursors.encode(kind, asked.filters, page.next)
+
+
+def _limit(text: str) -> int:
+    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= LIMIT_MAX:
+        raise _Fault(f"must be an integer from 1 to {LIMIT_MAX}.")
+    return int(text)
+
+
+def _email_key(text: str) -> str:
+    try:
+        return addresses.parse(text).key
+    except InvalidAddress as error:
+        hint = " A + in an address is written %2B." if " " in text.strip() else ""
+        raise _Fault(f"{error.sentence}{hint}") from None
+
+
+def _batch_id(text: str) -> int:
+    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
+        raise _Fault("must be the id of a batch, an integer of at least 1.")
+    return int(text)
+
+
+def _first_moment(text: str) -> datetime:
+    """Read a lower bound: of more than the six decimals that a row has, up to the next microsecond."""
+    return _moment(text, round_up=True)
+
+
+def _last_moment(text: str) -> datetime:
+    """Read an upper bound: of more than the six decimals that a row has, down to the microsecond."""
+    return _moment(text, round_up=False)
+
+
+def _moment(text: str, *, round_up: bool) -> datetime:
+    try:
+        if found := _MOMENT.fullmatch(text):
+            moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # Of nine decimals the first six.
+            is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
+            return moment + timedelta(microseconds=1) if is_cut and round_up else moment
+    except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
+        raise _Fault("must be a date, a time and a zone that exist.") from None
+    hint = " A + before a zone is written %2B." if " " in text else ""
+    raise _Fault(f"must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z.{hint}")
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):  # Python's own spelling is True.
+        raise _Fault("must be true or false.")
+    return text.lower() == "true"
+
+
+def _idempotency_key(text: str) -> str:
+    if not IDEMPOTENCY_KEY.fullmatch(text):
+        raise _Fault("must be 1 to 255 visible ASCII characters.")
+    return text
+
+
+def _label(text: str) -> str:
+    if not 1 <= len(text) <= LABEL_LENGTH_MAX or "\0" in text:
+        raise _Fault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL.")
+    return text
+
+
+def _status(text: str) -> str:
+    if text not in STATUSES:
+        raise _Fault(f"must be one of {', '.join(STATUSES)}.")
+    return text
+
+
+def _cursor(text: str) -> str:
+    if not text:  # A program that has lost its place would read the list from the start, again and again.
+        raise _Fault(f"{_NO_CURSOR}, and is left out for the first page.")
+    if not cursors.has_the_form(text):
+        raise _Fault(f"{_NO_CURSOR}.")
+    return text

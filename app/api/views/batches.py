@@ -1,0 +1,41 @@
+"""`GET /v1/batches` and `GET /v1/batches/{id}`: batches as they are now, also while they are still queued."""
+
+from flask import Blueprint, Response, request
+
+from app import batches
+from app.api.call import bodies, envelope
+from app.api.call.auth import caller
+from app.api.call.queries import next_cursor, parse_page_request, refuse_parameters
+from app.errors import NotFound
+from app.pages import batch_pages
+from app.postgres.database import transaction
+from app.settings import INT64_MAX
+
+blueprint = Blueprint("batches", __name__)
+
+
+@blueprint.get("/v1/batches")
+def list_batches() -> Response:
+    """Answer 200 with a page of the organization's batches in the key's mode, newest first."""
+    who = caller()
+    asked = parse_page_request("batches", request.args, who)
+    with transaction() as connection:
+        page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
+        credited = batches.count_credited(connection, [batch.id for batch in page.rows if batch.debited_count])
+    shown = [bodies.listed_batch_body(batch, credited.get(batch.id, 0)) for batch in page.rows]
+    return envelope.success({"batches": shown, "next_cursor": next_cursor("batches", asked, page)})
+
+
+@blueprint.get("/v1/batches/<int:batch_id>")
+def show_batch(batch_id: int) -> Response:
+    """Answer 200 with the batch; another organization's, or another mode's, is a 404 like one that is not there."""
+    who = caller()
+    refuse_parameters()
+    with transaction() as connection:
+        batch = None
+        if batch_id <= INT64_MAX:
+            batch = batches.find(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        if batch is None:
+            raise NotFound("batch", batch_id)
+        transactions = batches.transactions_of(connection, batch.id)
+    return envelope.success(bodies.batch_body(batch, transactions))

@@ -1,0 +1,41 @@
+"""`GET /healthz` (the process answers) and `GET /readyz` (what it needs answers too)."""
+
+from flask import Blueprint, Response
+from psycopg.errors import UndefinedTable
+from redis.exceptions import RedisError
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.api.call import envelope
+from app.messaging.process_redis import redis
+from app.postgres.database import transaction
+
+_NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
+
+blueprint = Blueprint("health", __name__)
+
+_WRITTEN = "points:readyz"
+
+
+@blueprint.get("/healthz")
+def healthz() -> Response:
+    return envelope.success({"status": "ok"})
+
+
+@blueprint.get("/readyz")
+def readyz() -> Response:
+    """Answer 503 while PostgreSQL is out of reach; with Redis alone away, say so: sends go on without it."""
+    faults = {}
+    try:
+        with transaction() as connection:
+            connection.execute(text("SELECT FROM organizations LIMIT 1"))
+    except SQLAlchemyError as error:
+        has_no_tables = isinstance(getattr(error, "orig", None), UndefinedTable)
+        faults["postgresql"] = [_NO_TABLES if has_no_tables else "PostgreSQL is out of reach."]
+    try:
+        redis().set(_WRITTEN, 1, px=1_000)  # One that is read-only or full answers a ping.
+    except RedisError:
+        faults["redis"] = ["Redis is out of reach, or refuses to write."]
+    if "postgresql" in faults:
+        return envelope.failure(503, faults)
+    return envelope.success({"status": "ready", "postgresql": "ok", "redis": "away" if faults else "ok"})

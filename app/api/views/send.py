@@ -1,0 +1,129 @@
+"""`POST /v1/points/send`: accept a batch, hand it to the workers, and answer with what they committed."""
+
+from urllib.request import parse_http_list
+
+from flask import Blueprint, Response, request
+from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.exceptions import HTTPException
+
+from app import batches, logs
+from app.acceptance import IDEMPOTENCY_KEY, Acceptance, Send
+from app.api.call import bodies, envelope
+from app.api.call.auth import caller, hash_of_key
+from app.api.call.body import json_bytes
+from app.api.call.queries import refuse_parameters
+from app.api.call.record import current_record
+from app.api.call.schemas import parse_issue_request
+from app.api.sending.send_path import send_path
+from app.api.sending.waiting import Rows
+from app.errors import BatchLost, InvalidRequest, OrganizationDisabled, OrganizationSuspended, PointsError
+from app.postgres.database import is_away, transaction
+from app.settings import settings
+
+blueprint = Blueprint("send", __name__)
+
+_RETRY_AFTER_S = 1
+# A larger body is read only once its key is known to be good.
+_READ_FOR_STRANGERS_BYTES = 65_536
+
+_log = logs.logger()
+
+
+@blueprint.post("/v1/points/send")
+def send() -> Response:
+    """Answer 201 with every transaction, or 202 when asked to, or when the wait runs out."""
+    wait_s = 0.0 if _wants_no_wait() else settings().wait_s
+    record = current_record()
+    sent = send_path.process(_read_send(), wait_s=wait_s, request_id=record.trace_id)
+    accepted = sent.acceptance
+    record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
+    if accepted.status == batches.QUEUED:
+        if wait_s == 0:
+            return _accepted(accepted.batch_id)
+        record.waiting_since = sent.accepted_at
+    try:
+        rows = sent.rows or _read(accepted)
+    except SQLAlchemyError as error:
+        if accepted.status == batches.QUEUED and is_away(error):
+            return _accepted(accepted.batch_id)  # It is: told that it is not, the caller would send it again.
+        raise
+    return _answer(accepted, rows)
+
+
+def _read_send() -> Send:
+    """Read the request. Who calls is found with what they send, in one statement: so a bad key wins over a fault.
+
+    Raises:
+        InvalidKey: and before more than a little is read for a stranger.
+        InvalidRequest: with every fault.
+    """
+    key_hash = hash_of_key()
+    if request.content_length is None or request.content_length > _READ_FOR_STRANGERS_BYTES:
+        caller()
+    try:
+        refuse_parameters()
+        return Send(key_hash, parse_issue_request(json_bytes(), settings()), _idempotency_key())
+    except (PointsError, HTTPException):
+        caller()
+        raise
+
+
+def _read(accepted: Acceptance) -> Rows | None:
+    """Return the batch as it is committed, with its transactions once it is issued; None when there is none."""
+    with transaction() as connection:
+        batch = batches.find_accepted(connection, accepted.batch_id)
+        if batch is None:
+            return None
+        return batch, batches.transactions_of(connection, batch.id) if batch.status == batches.ISSUED else []
+
+
+def _answer(accepted: Acceptance, rows: Rows | None) -> Response:
+    """Answer from committed rows.
+
+    Raises:
+        BatchLost: they are not there, or those of another batch: after a failover, its id was given away again.
+        MayNotIssue: the worker found the organization disabled or suspended under the row lock.
+    """
+    if rows is None or not accepted.is_of(rows[0]):
+        _log.error("batch_lost", organization_id=accepted.organization_id, batch_id=accepted.batch_id)
+        raise BatchLost
+    batch, transactions = rows
+    if batch.status == batches.REFUSED:
+        raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
+    if batch.status == batches.QUEUED:
+        return _accepted(batch.id)
+    body = bodies.issued_body(batch, transactions, as_issued=True)
+    response = envelope.success(body, status=201, batch_id=batch.id)
+    if accepted.status == batches.ISSUED:  # It was issued before this call: the same answer again.
+        response.headers["Idempotency-Replayed"] = "true"
+    response.headers["Location"] = f"/v1/batches/{batch.id}"
+    return response
+
+
+def _accepted(batch_id: int) -> Response:
+    response = envelope.success({"batch_id": batch_id, "status": batches.QUEUED}, status=202, batch_id=batch_id)
+    response.headers["Location"] = f"/v1/batches/{batch_id}"
+    response.headers["Retry-After"] = str(_RETRY_AFTER_S)
+    return response
+
+
+def _idempotency_key() -> str | None:
+    """Return the `Idempotency-Key` of the request, or None.
+
+    Raises:
+        InvalidRequest: it is not 1 to 255 visible ASCII characters.
+    """
+    key = request.environ.get("HTTP_IDEMPOTENCY_KEY")
+    if key is None or IDEMPOTENCY_KEY.fullmatch(key):
+        return key
+    seen = f"it has {len(key)}" if not 1 <= len(key) <= 255 else "some of its characters are of another kind"
+    sentence = f"The Idempotency-Key must be 1 to 255 visible ASCII characters, but {seen}."
+    raise InvalidRequest({"idempotency_key": [sentence]})
+
+
+def _wants_no_wait() -> bool:
+    """Tell whether the caller prefers not to wait (RFC 7240: `Prefer: respond-async`, in any case, among others)."""
+    preferences = request.environ.get("HTTP_PREFER")
+    return preferences is not None and any(
+        preference.partition(";")[0].strip() == "respond-async" for preference in parse_http_list(preferences.lower())
+    )

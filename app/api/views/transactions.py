@@ -1,0 +1,40 @@
+"""`GET /v1/transactions` and `GET /v1/transactions/{id}`: transactions as they are now."""
+
+from flask import Blueprint, Response, request
+
+from app.api.call import bodies, envelope
+from app.api.call.auth import caller
+from app.api.call.queries import next_cursor, parse_page_request, refuse_parameters
+from app.errors import NotFound
+from app.pages import transaction_pages
+from app.postgres.database import transaction
+from app.settings import INT64_MAX
+
+blueprint = Blueprint("transactions", __name__)
+
+
+@blueprint.get("/v1/transactions")
+def list_transactions() -> Response:
+    """Answer 200 with a page of the organization's transactions in the key's mode, newest first."""
+    who = caller()
+    asked = parse_page_request("transactions", request.args, who)
+    with transaction() as connection:
+        page = transaction_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
+    shown = bodies.listed_transaction_bodies(page.rows)
+    return envelope.success({"transactions": shown, "next_cursor": next_cursor("transactions", asked, page)})
+
+
+@blueprint.get("/v1/transactions/<int:transaction_id>")
+def show_transaction(transaction_id: int) -> Response:
+    """Answer 200 with the transaction; another organization's, or another mode's, is a 404 like one not there."""
+    who = caller()
+    refuse_parameters()
+    row = None
+    if transaction_id <= INT64_MAX:
+        with transaction() as connection:
+            row = transaction_pages.find(
+                connection, transaction_id, organization_id=who.organization.id, sandbox=who.sandbox
+            )
+    if row is None:
+        raise NotFound("transaction", transaction_id)
+    return envelope.success(bodies.listed_transaction_bodies([row])[0])

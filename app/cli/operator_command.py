@@ -1,0 +1,79 @@
+"""What every operator command shares: its options, its database, and how it answers."""
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import click
+
+import migrations
+from app.cli.answer import Answer, data_dir_option, json_option
+from app.cli.reach import database_in_reach
+from app.cli.sentence import write_error
+from app.errors import Refused
+from app.local import servers
+from app.local.datadir import DataDir
+from app.local.interrupts import end_gently
+from app.local.postgresql import PostgreSQL
+from app.local.supervisor import is_kept_running
+from app.postgres.connections import discard_inherited_connections, engine
+from app.settings import settings
+
+
+def operator_command(
+    function: Callable[..., Answer], *, makes_data: bool = False, migrates: bool = False
+) -> Callable[..., None]:
+    """Make a function that returns an `Answer` into a command with `--json` and `--data-dir` and a database.
+
+    Unless it `makes_data`, one that is not there yet is not made: the command would look at nothing, and be content.
+    With `migrates`, one that is not ours is brought up to date as well, which every other command refuses to do.
+    """
+
+    @json_option
+    @data_dir_option
+    @functools.wraps(function)
+    def command(*, as_json: bool, data_dir: str, **arguments: Any) -> None:
+        end_gently()  # However it is ended, no server of ours is left behind.
+        with _database(DataDir(data_dir), makes_data=makes_data, migrates=migrates):
+            answer = function(**arguments)
+        answer.print(as_json=as_json)
+        if answer.exit_status:
+            raise click.exceptions.Exit(answer.exit_status)
+
+    return command
+
+
+def document(row: Any, **more: object) -> dict[str, Any]:
+    """Turn a dataclass of the ledger into a JSON document."""
+    assert is_dataclass(row), "the nouns answer in dataclasses"
+    assert not isinstance(row, type), "and with one of them, not with its class"
+    return asdict(row) | more
+
+
+@contextmanager
+def _database(datadir: DataDir, *, makes_data: bool, migrates: bool) -> Iterator[None]:
+    """Bring a command to an up-to-date database. The embedded one is brought up to date by the way."""
+    is_new = not PostgreSQL(datadir).is_initialised()
+    if is_new and not makes_data and "DATABASE_URL" not in os.environ:
+        raise Refused(f"There is no database in {datadir.path}. Name the right data directory with --data-dir.")
+    with servers.database(datadir) as embedded:
+        if embedded and is_new:  # The folder may be another one than was meant.
+            write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
+        elif embedded and not is_kept_running(datadir, "postgresql"):
+            write_error(f"No service runs here: this is about the database in {datadir.path}.")
+        servers.name_servers(datadir)
+        try:
+            with database_in_reach():
+                if migrates:
+                    migrations.bring_up_to_date()
+                elif not migrations.is_up_to_date():
+                    if not embedded:
+                        raise Refused("The database is not up to date. Run `points migrate` first.")
+                    migrations.upgrade(settings().database_url)
+                yield
+        finally:
+            engine().dispose()
+            discard_inherited_connections()

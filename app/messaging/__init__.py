@@ -1,0 +1,1 @@
+"""Messages and hints between the processes: the broker, the Celery app, Redis."""

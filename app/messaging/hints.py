@@ -1,0 +1,93 @@
+"""What wakes people up, over Redis: requests for drains, and hints of what a drain has committed.
+
+Both save time and decide nothing. A hint that is missed is made good by the front's own polling; a request that is
+lost is forgotten after a second, and then anybody may send another. A sweep needs neither.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from app import logs
+from app.messaging import process_redis, worker_counters
+from app.messaging.worker_counters import Counts
+
+# Far longer than a message waits and its drain takes: after that, it is taken for lost.
+_REQUEST_KEPT_S = 1.0
+
+_CHANNEL = "points:drains"
+_REQUEST = "points:drain-requested:{}"
+_UNANSWERED_MAX = 3
+
+_log = logs.logger()
+
+
+def request_drain(organization_id: int) -> bool:
+    """Note that an organization's drain is requested, and tell whether it was not requested before.
+
+    False needs no message: a worker withdraws the request before its last look at the queue, so that look finds
+    whatever was committed before this call. Without Redis nobody knows, and each request counts as the first.
+    """
+    key, kept_ms = _REQUEST.format(organization_id), int(_REQUEST_KEPT_S * 1000)
+    try:
+        with process_redis.unless_away() as redis:
+            return bool(redis.set(key, 1, nx=True, px=kept_ms))
+    except RedisError:
+        return True
+
+
+def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None) -> None:
+    """Tell every front that these batches are final, withdraw the request for their drain, add to the counters.
+
+    One round trip. Never fails: an unheard hint is only a delay, and counts that are lost are missing in figures for
+    people alone.
+    """
+    try:
+        with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
+            if batch_ids:
+                pipeline.publish(_channel(redis), " ".join(map(str, batch_ids)))
+            pipeline.delete(_REQUEST.format(organization_id))
+            worker_counters.add(counts or {}, pipeline)
+            pipeline.execute()
+    except process_redis.LeftAlone:
+        return
+    except RedisError as error:
+        _log.warning("hint_lost", batch_ids=list(batch_ids), **logs.kind_of(error))
+
+
+def listen() -> Iterator[list[int] | None]:
+    """Yield the batches of each hint, and None about once a second when there is none.
+
+    Raises:
+        RedisError: Redis went away or fell silent; call again to listen anew.
+    """
+    redis = process_redis.redis()
+    with redis.pubsub() as channel:  # type: ignore[no-untyped-call]
+        channel.subscribe(_channel(redis))
+        connection = channel.connection
+        while True:
+            # The channel's own `get_message` asks the kernel five times for each message, and each time a busy
+            # process gives Python's lock to another of its threads, while everybody waits for this one.
+            try:
+                answer = connection.read_response(disconnect_on_error=False, push_request=True)
+            except RedisTimeoutError:
+                answer = None
+                channel.check_health()
+            # A frozen server, or a proxy whose far side is gone, says nothing, and its connection looks well.
+            if channel.health_check_response_counter > _UNANSWERED_MAX:
+                raise RedisConnectionError("Redis has fallen silent")
+            if channel.is_health_check_response(answer):
+                channel.health_check_response_counter -= 1
+            elif answer is None:
+                yield None
+            elif answer[0] == "message":
+                yield list(map(int, answer[2].split()))
+
+
+def _channel(redis: Redis) -> str:
+    """Return the channel of our numbered database: what is published in one is heard in all of them."""
+    number = redis.get_connection_kwargs().get("db") or 0
+    return f"{_CHANNEL}:{number}" if number else _CHANNEL

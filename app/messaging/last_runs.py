@@ -1,0 +1,70 @@
+"""Last runs: when a sweep and an audit last ran and what came of it, noted in Redis for the people who look."""
+
+import time
+from dataclasses import dataclass
+
+from redis import Redis
+from redis.exceptions import RedisError
+
+from app import logs
+from app.messaging import process_redis, worker_counters
+from app.messaging.worker_counters import Counts
+
+_SWEPT_AT = "points:swept_at"
+_AUDIT = "points:audit"
+
+_log = logs.logger()
+
+
+def note_sweep(counts: Counts) -> None:
+    """Note that a sweep ran just now, for the people who look whether beat and a worker do, and what it counted."""
+    try:
+        with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
+            pipeline.set(_SWEPT_AT, f"{time.time():.3f}")
+            worker_counters.add(counts, pipeline)
+            pipeline.execute()
+    except process_redis.LeftAlone:
+        return
+    except RedisError as error:
+        _log.warning("sweep_not_noted", **logs.kind_of(error))
+
+
+def swept_at(client: Redis) -> float | None:
+    """Return when a sweep last ran, in seconds since 1970 by the clock of its machine, or None if none is known."""
+    noted = client.get(_SWEPT_AT)
+    return None if noted is None else float(str(noted))
+
+
+def swept_s_ago(client: Redis) -> float | None:
+    """Return how many seconds ago a sweep ran, by the clocks of the machines, or None if none is known."""
+    at = swept_at(client)
+    return None if at is None else max(0.0, time.time() - at)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LastAudit:
+    """What the last audit said: when it ended (seconds since 1970), what it took, how many breaches it found."""
+
+    ended_at: float
+    seconds: float
+    breaches: int
+
+
+def note_audit(*, seconds: float, breaches: int) -> None:
+    """Note what an audit found that ended just now, for the people who watch.
+
+    Raises:
+        RedisError: Redis is out of reach.
+    """
+    ended_at = f"{time.time():.3f}"
+    process_redis.redis().hset(_AUDIT, mapping={"ended_at": ended_at, "seconds": seconds, "breaches": breaches})
+
+
+def last_audit(client: Redis) -> LastAudit | None:
+    """Return what the last audit said, or None if none is known."""
+    noted = client.hgetall(_AUDIT)
+    if not noted:
+        return None
+    return LastAudit(
+        ended_at=float(noted["ended_at"]), seconds=float(noted["seconds"]), breaches=int(noted["breaches"])
+    )

@@ -1,0 +1,96 @@
+"""Transactions and statements: the only place where transactions begin and end, and how errors are classed."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.postgres.connections import engine, psycopg_connection
+
+# Errors that mean an outage although psycopg does not class them as OperationalError: a database without our tables
+# (`/readyz` reports it), a pooler that leads to a standby, and a session that PostgreSQL has just ended.
+_OUTAGES = (
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    psycopg.errors.TransactionTimeout,
+)
+
+
+def is_away(error: Exception) -> bool:
+    """Tell whether PostgreSQL could not be reached, the connection broke, or no connection was free."""
+    if isinstance(error, DBAPIError):
+        is_outage = isinstance(error, OperationalError) or isinstance(error.orig, _OUTAGES)
+        return is_outage or is_lost(error)
+    return isinstance(error, PoolTimeout)
+
+
+def is_lost(error: Exception) -> bool:
+    """Tell whether a connection that had been made was lost."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def is_unreachable(error: Exception) -> bool:
+    """Tell whether no connection could be made: only PostgreSQL itself gives an error a SQLSTATE."""
+    if isinstance(error, OperationalError):
+        return not is_lost(error) and getattr(error.orig, "sqlstate", None) is None
+    return isinstance(error, PoolTimeout)
+
+
+def is_locked_out(error: Exception) -> bool:
+    """Tell whether a statement gave up waiting for a lock."""
+    return isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.errors.LockNotAvailable)
+
+
+@contextmanager
+def transaction() -> Iterator[Connection]:
+    """Open one transaction (READ COMMITTED): committed when the block ends, rolled back when it raises.
+
+    Functions that take a `connection` never commit. Their callers do, by this function or `single_statement`.
+    """
+    with engine().begin() as connection:
+        yield connection
+
+
+@contextmanager
+def single_statement() -> Iterator[Connection]:
+    """Yield a connection that commits after each statement: one round trip instead of three."""
+    with engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        yield connection
+
+
+@contextmanager
+def snapshot() -> Iterator[Connection]:
+    """Open a read-only transaction (REPEATABLE READ): all statements see one moment and may read whole tables."""
+    options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    with engine().connect().execution_options(**options) as connection, connection.begin():
+        connection.execute(text("SET LOCAL enable_seqscan = on"))
+        yield connection
+
+
+def fetch_all(
+    connection: Connection, statement: bytes, parameters: Mapping[str, Any], *, binary: bool = False
+) -> list[tuple[Any, ...]]:
+    """Run a statement by psycopg's own `execute`, in the connection's transaction, and return its rows.
+
+    For the few statements of every send, where SQLAlchemy's `execute` takes longer than PostgreSQL (decision 12).
+    They are prepared at first use, unless the connection leads to a pooler.
+
+    Args:
+        statement: its parameters are written `%(name)s`.
+        binary: ask for values in PostgreSQL's binary form; worth it for thousands of rows.
+
+    Raises:
+        DBAPIError: as from SQLAlchemy's `execute`.
+    """
+    driver = psycopg_connection(connection)
+    try:
+        return driver.execute(statement, parameters, prepare=True, binary=binary).fetchall()
+    except psycopg.Error as error:
+        if driver.closed:
+            connection.invalidate(error)
+        raise DBAPIError.instance(None, None, error, psycopg.Error, connection_invalidated=driver.closed) from error

@@ -1,0 +1,1 @@
+"""The forms of single values: addresses, names, keys, times, text."""
