@@ -16,7 +16,7 @@ from tests.crash.faults_of_servers import AWAY_S
 from tests.crash.parts import Part
 from tests.crash.proxy import Proxy
 from tests.crash.run import Run
-from tests.deadline import comes_true
+from tests.deadline import comes_true, until
 from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
@@ -27,6 +27,8 @@ _PORT_MAPPER = shutil.which("epmd")
 
 # A second or two for the sweep, and the noise of a busy machine.
 _ANSWERED_WITHIN_S = 5.0
+# Three heartbeats, a connection, and the noise.
+_FINDS_OUT_WITHIN_S = 60.0
 
 _CONFIGURATION = """
 listeners.tcp.1 = {host}:{port}
@@ -135,6 +137,22 @@ def test_while_rabbitmq_is_away_sends_are_201_soon_and_with_it_back_nothing_is_l
         proxy.stop()
     issued_exactly(callers)
     assert max(answer.seconds for answer in callers.answers) < _ANSWERED_WITHIN_S
+
+
+@pytest.mark.usefixtures("broker", "database")
+def test_a_worker_whose_connection_to_rabbitmq_fell_silent_makes_another(rabbitmq: RabbitMQ, tmp_path: Path) -> None:
+    proxy = Proxy(free_port(), rabbitmq.port)
+    try:
+        with deployment(
+            tmp_path, POINTS_BROKER_URL=rabbitmq.url.replace(f":{rabbitmq.port}/", f":{proxy.port}/")
+        ) as parts:
+            parts.worker("worker1")
+            until(lambda: parts.points("status")["workers"], "the worker answers", within_s=STARTED_IN_S)
+            proxy.tell("silence")  # For good; but whoever connects anew finds all well.
+            assert parts.points("status")["workers"] == []
+            until(lambda: parts.points("status")["workers"], "the worker answers again", within_s=_FINDS_OUT_WITHIN_S)
+    finally:
+        proxy.stop()
 
 
 def test_nothing_is_lost_and_nothing_paid_twice_when_rabbitmq_and_beat_are_killed(
