@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -65,38 +65,33 @@ def test_a_valkey_that_cannot_read_its_file_at_the_start_starts_without_it(own_s
     own_service.points("audit")
 
 
-def test_a_valkey_that_cannot_read_its_file_after_it_died_is_started_without_it(own_service: Service) -> None:
-    parts = json.loads((own_service.data_dir / "running.json").read_text())["parts"]
-    os.kill(parts["valkey"]["pid"], signal.SIGSTOP)
-    content = _damage(own_service)
-    os.kill(parts["valkey"]["pid"], signal.SIGKILL)
-    until(lambda: _is_set_aside(own_service, content), within_s=_HEALS_WITHIN_S)
-    until(lambda: own_service.call("GET", "/readyz").json()["data"]["redis"] == "ok", within_s=_HEALS_WITHIN_S)
+def _kill_valkey(service: Service, damage: Callable[[], bytes] = bytes) -> bytes:
+    """Kill it, after damage done while it stands still, and wait until it is back; return what the damage returned."""
+    pid = json.loads((service.data_dir / "running.json").read_text())["parts"]["valkey"]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    content = damage()
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: any("valkey │ died (signal 9)" in line for line in service.output), within_s=_HEALS_WITHIN_S)
+    until(lambda: service.call("GET", "/readyz").json()["data"]["redis"] == "ok", within_s=_HEALS_WITHIN_S)
+    return content
+
+
+def test_a_valkey_that_died_starts_with_its_file_or_if_it_cannot_read_it_without(own_service: Service) -> None:
+    _kill_valkey(own_service)
+    assert not (own_service.data_dir / "valkey" / "appendonlydir.damaged").exists()
+    own_service.output.clear()
+    content = _kill_valkey(own_service, lambda: _damage(own_service))
+    assert _is_set_aside(own_service, content)
     assert _send(own_service) == 201
     own_service.points("audit")
-
-
-def test_a_valkey_that_is_killed_keeps_what_it_has_on_disk(own_service: Service) -> None:
-    parts = json.loads((own_service.data_dir / "running.json").read_text())["parts"]
-    os.kill(parts["valkey"]["pid"], signal.SIGKILL)
-    until(lambda: any("valkey │ died (signal 9)" in line for line in own_service.output), within_s=_HEALS_WITHIN_S)
-    until(lambda: own_service.call("GET", "/readyz").json()["data"]["redis"] == "ok", within_s=_HEALS_WITHIN_S)
-    assert not (own_service.data_dir / "valkey" / "appendonlydir.damaged").exists()
 
 
 def test_a_postgresql_whose_lock_file_is_gone_ends_and_is_started_again(own_service: Service) -> None:
     lock_file = own_service.data_dir / "postgresql" / "postmaster.pid"
     server = psutil.Process(int(lock_file.read_text().splitlines()[0]))
+    if psutil.LINUX:  # Its other files are where nobody cleans up.
+        assert [region.path for region in server.memory_maps() if Path(region.path).parent.name == "shm"] == []
     lock_file.unlink()
     until(lambda: not server.is_running(), within_s=_NOTICES_WITHIN_S)
     until(lambda: _send(own_service) == 201, within_s=_HEALS_WITHIN_S)
     own_service.points("audit")
-
-
-def test_postgresql_keeps_no_file_where_others_clean_up(own_service: Service) -> None:
-    with own_service.connection() as connection:
-        assert connection.exec_driver_sql("SHOW dynamic_shared_memory_type").scalar_one() == "mmap"
-    folder = own_service.data_dir / "postgresql"
-    pid = int((folder / "postmaster.pid").read_text().splitlines()[0])
-    mapped = [Path(region.path) for region in psutil.Process(pid).memory_maps()] if psutil.LINUX else []
-    assert [path for path in mapped if path.parent.name == "shm"] == []
