@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.resources import files
@@ -22,14 +22,28 @@ class IssueRequest:
     """A valid request to issue points.
 
     `emails` are the addresses as sent (trimmed), in order; `email_keys` their normalised forms at the
-    same places; `amount` is in points, for each recipient.
+    same places. Each recipient gets `amount` points; where that is None, `running_totals` holds at each place the
+    points for all up to and with that one. `labels` (where they are not the batch's `label`) and `references` are None
+    when no item has its own.
     """
 
     emails: Sequence[str]
     email_keys: Sequence[str]
-    amount: int
+    amount: int | None
+    running_totals: Sequence[int] | None = None
     atomic: bool
     label: str | None
+    labels: Sequence[str | None] | None = None
+    references: Sequence[str | None] | None = None
+    metadata: Mapping[str, str] | None = None
+
+    @property
+    def required(self) -> int:
+        """The points for all recipients together."""
+        if self.running_totals is not None:
+            return self.running_totals[-1]
+        assert self.amount is not None, "a request has an amount or running totals"
+        return self.amount * len(self.emails)
 
     def meaning(self) -> bytes:
         """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
@@ -37,6 +51,9 @@ class IssueRequest:
         digest.update(b"-" if self.label is None else b"+" + self.label.encode())
         for key in self.email_keys:
             digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
+        own = (self.running_totals, self.labels, self.references, sorted((self.metadata or {}).items()))
+        if any(own):  # Without them it is the digest that is stored with the keys of versions that did not know them.
+            digest.update(b"\0\0" + orjson.dumps(own))
         return digest.digest()
 
 
@@ -89,11 +106,14 @@ def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | P
     outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
     for place, is_disabled, is_suspended, is_same, *accepted in fetch_all(connection, _ACCEPT, {"sends": _json(sends)}):
         acceptance = Acceptance(*accepted)
+        refusal: PointsError | None
         if acceptance.existed:
-            outcomes[place] = acceptance if is_same else IdempotencyKeyReused()
+            refusal = None if is_same else IdempotencyKeyReused()
         else:
             refusal = may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)
-            outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
+        if refusal is not None:
+            refusal.organization_id = acceptance.organization_id
+        outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
     return outcomes
 
 
@@ -106,10 +126,14 @@ def _columns(place: int, key_hash: bytes, request: IssueRequest, idempotency_key
         "place": place,
         "key_hash": key_hash.hex(),
         "amount": request.amount,
+        "running_totals": request.running_totals,
         "atomic": request.atomic,
         "label": request.label,
         "emails": request.emails,
         "email_keys": None if request.email_keys == request.emails else request.email_keys,
+        "labels": request.labels,
+        "item_references": request.references,
+        "metadata": None if request.metadata is None else orjson.dumps(request.metadata).decode(),
         "idempotency_key": idempotency_key,
         "idempotency_hash": None if idempotency_key is None else request.meaning().hex(),
     }

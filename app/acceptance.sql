@@ -14,7 +14,8 @@ WITH asked AS MATERIALIZED (
     SELECT s.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
-        place int, key_hash text, amount bigint, atomic boolean, label text, emails text[], email_keys text[],
+        place int, key_hash text, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
+        email_keys text[], labels text[], item_references text[], metadata text,
         idempotency_key text COLLATE "C", idempotency_hash text)
     CROSS JOIN LATERAL (
         SELECT * FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL LIMIT 1
@@ -37,10 +38,12 @@ WITH asked AS MATERIALIZED (
     FROM (SELECT * FROM asked ORDER BY place) a
     WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
 ), written AS (
-    INSERT INTO batches (id, organization_id, sandbox, amount, atomic, label, recipient_count, emails, email_keys,
+    INSERT INTO batches (id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
+                         recipient_count, emails, email_keys, labels, item_references, metadata,
                          idempotency_key, idempotency_hash, created_at)
     OVERRIDING SYSTEM VALUE
-    SELECT id, organization_id, sandbox, amount, atomic, label, cardinality(emails), emails, email_keys,
+    SELECT id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
+           cardinality(emails), emails, email_keys, labels, item_references, metadata::json,
            idempotency_key, decode(idempotency_hash, 'hex'), created_at
     FROM fresh
     ORDER BY organization_id, sandbox, idempotency_key, place

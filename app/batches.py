@@ -9,19 +9,22 @@ from sqlalchemy import Connection, text
 from app.postgres.database import fetch_all
 
 STATUSES = QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
+# Of a transaction.
+STATES = CREDITED, HELD, UNPAID, REVERSED, RETURNED = "credited", "held", "unpaid", "reversed", "returned"
 
 # The contract promises 30; one more day allows for clocks that differ.
 IDEMPOTENCY_KEY_KEPT_DAYS = 31
 
 
 class BatchRow(NamedTuple):
-    """A batch without its recipients; the fields are those of `app.models.Batch`."""
+    """A batch without its recipients and metadata; the fields are those of `app.models.Batch`."""
 
     id: int
     organization_id: int
     sandbox: bool
     status: str
-    amount: int
+    api_key_id: int | None
+    amount: int | None
     label: str | None
     idempotency_key: str | None
     recipient_count: int
@@ -29,6 +32,7 @@ class BatchRow(NamedTuple):
     refusal: str | None
     issued_at: datetime | None
     debited_count: int | None
+    debited_amount: int | None
     current_balance: int | None
     organization_name: str | None
     last_refill: int | None
@@ -38,7 +42,8 @@ class BatchRow(NamedTuple):
 class TransactionRow(NamedTuple):
     """One transaction with its user, if it has one; the rest of what it shows stands on its batch.
 
-    `claimed` tells that it was held when it was issued, and credited later.
+    `claimed` tells that it was held when it was issued, and credited later. `amount` and `label` are None where they
+    are the batch's.
     """
 
     id: int
@@ -47,6 +52,9 @@ class TransactionRow(NamedTuple):
     debited: bool
     credited: bool
     claimed: bool
+    amount: int | None
+    label: str | None
+    reference: str | None
     user_id: int | None
     first_name: str | None
     last_name: str | None
@@ -69,7 +77,7 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
 _BATCH = ", ".join([*(f"b.{field}" for field in BatchRow._fields[:-1]), "o.created_at"])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
-    u.id, u.first_name, u.last_name
+    t.amount, t.label, t.reference, u.id, u.first_name, u.last_name
 """
 
 _BY_ID = f"SELECT {_BATCH} FROM batches b JOIN organizations o ON o.id = b.organization_id WHERE b.id = :id"
@@ -99,6 +107,15 @@ def count_credited(connection: Connection, batch_ids: Sequence[int]) -> dict[int
 _COUNT_CREDITED = text("""
     SELECT batch_id, count(*) FROM transactions WHERE batch_id = ANY(:batch_ids) AND credited GROUP BY batch_id
 """)
+
+
+def find_metadata(connection: Connection, batch_ids: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Return the metadata of those of these batches that have some."""
+    rows = connection.execute(_FIND_METADATA, {"batch_ids": list(batch_ids)})
+    return dict(rows.tuples().all())
+
+
+_FIND_METADATA = text("SELECT id, metadata FROM batches WHERE id = ANY(:batch_ids) AND metadata IS NOT NULL")
 
 
 def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:

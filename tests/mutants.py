@@ -103,7 +103,7 @@ MUTANTS = (
                     "            with transaction() as connection:\n"
                     "                for one in outcomes or []:\n"
                     "                    its = 'sandbox_balance' if one.sandbox else 'balance'\n"
-                    "                    points = one.amount * (one.debited_count or 0)\n"
+                    "                    points = one.debited_amount or 0\n"
                     "                    debit = f'UPDATE organizations SET {its} = {its} - :points WHERE id = :id'\n"
                     "                    which = {'points': points, 'id': organization_id}\n"
                     "                    connection.execute(text(debit), which)\n"
@@ -158,7 +158,11 @@ MUTANTS = (
     Mutant(
         name="verify counts points in floating point",
         edits=[
-            ("app/ledger/verify.py", "min(recipients, balance // amount)", "min(recipients, int(balance / amount))")
+            (
+                "app/ledger/verify.py",
+                "min(len(request.emails), balance // request.amount)",
+                "min(len(request.emails), int(balance / request.amount))",
+            )
         ],
         tests=["tests/unit/test_verify_decision.py"],
     ),

@@ -11,7 +11,7 @@ RULES = {
               UNION ALL SELECT id, true, sandbox_balance FROM organizations) o
         LEFT JOIN (SELECT organization_id, sandbox, sum(amount) AS points FROM refills GROUP BY 1, 2) r
                ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
-        LEFT JOIN (SELECT b.organization_id, b.sandbox, sum(b.amount) AS points
+        LEFT JOIN (SELECT b.organization_id, b.sandbox, sum(coalesce(t.amount, b.amount)) AS points
                    FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.debited GROUP BY 1, 2) d
                ON (d.organization_id, d.sandbox) = (o.id, o.sandbox)
         WHERE coalesce(r.points, 0) - coalesce(d.points, 0) <> o.balance OR o.balance < 0
@@ -31,9 +31,10 @@ RULES = {
                format('credits %s, balance %s of which %s are not folded yet', coalesce(c.points, 0),
                       u.folded_balance + coalesce(f.points, 0), coalesce(f.points, 0)) AS seen
         FROM users u
-        LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points FROM transactions t JOIN batches b ON b.id = t.batch_id
+        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.amount, b.amount)) AS points
+                   FROM transactions t JOIN batches b ON b.id = t.batch_id
                    WHERE t.credited AND NOT t.sandbox GROUP BY 1) c ON c.user_id = u.id
-        LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points
+        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.amount, b.amount)) AS points
                    FROM unfolded_batches u JOIN batches b ON b.id = u.batch_id JOIN transactions t ON t.batch_id = b.id
                    WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
         WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
@@ -58,26 +59,52 @@ RULES = {
             OR count(DISTINCT t.position) <> b.recipient_count
             OR bool_or(t.sandbox <> b.sandbox OR t.organization_id <> b.organization_id)
         ORDER BY b.id""",
+    "what an item has of its own stands on its transaction": """
+        SELECT DISTINCT ON (batch_id) format('batch %s', batch_id) AS subject,
+               format('the first that differs at position %s', position) AS seen
+        FROM (
+            SELECT t.batch_id, t.position FROM transactions t JOIN batches b ON b.id = t.batch_id
+            WHERE (t.amount IS NOT NULL AND b.running_totals IS NULL) OR (t.label IS NOT NULL AND b.labels IS NULL)
+               OR (t.reference IS NOT NULL AND b.item_references IS NULL)
+            UNION ALL
+            SELECT b.id, r.ordinality - 1
+            FROM batches b
+            CROSS JOIN LATERAL unnest(b.running_totals, (0::bigint || b.running_totals)[1 : b.recipient_count],
+                                      b.labels, b.item_references)
+                                   WITH ORDINALITY AS r (total, total_before, label, reference, ordinality)
+            LEFT JOIN transactions t ON t.batch_id = b.id AND t.position = r.ordinality - 1
+            WHERE b.status = 'issued'
+              AND (b.running_totals IS NOT NULL OR b.labels IS NOT NULL OR b.item_references IS NOT NULL)
+              AND (r.total <= r.total_before OR t.amount IS DISTINCT FROM r.total::numeric - r.total_before
+                   OR t.label IS DISTINCT FROM r.label OR t.reference IS DISTINCT FROM r.reference)
+        ) differing
+        ORDER BY batch_id, position""",
     "each balance follows from the one before": """
         SELECT DISTINCT ON (b.id) format('batch %s', b.id) AS subject,
                format('at position %s debited %s and balance %s, where %s and %s follow',
                       t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
         FROM batches b JOIN transactions t ON t.batch_id = b.id
+        LEFT JOIN (SELECT b.id AS batch_id, r.ordinality - 1 AS position, r.points
+                   FROM batches b CROSS JOIN LATERAL unnest(b.running_totals) WITH ORDINALITY AS r (points, ordinality)
+                  ) i ON (i.batch_id, i.position) = (t.batch_id, t.position)
         CROSS JOIN LATERAL (
-            SELECT b.current_balance
-                   + b.amount::numeric * (b.debited_count - least(t.position + 1, b.debited_count)) AS balance
+            SELECT b.current_balance + b.debited_amount::numeric
+                   - least(coalesce(i.points, b.amount::numeric * (t.position + 1)), b.debited_amount) AS balance
         ) e
         WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
         ORDER BY b.id, t.position""",
     # Served in request order while the balance covers (contract, part 2).
     "whom the balance covers is debited": """
         SELECT format('batch %s', b.id) AS subject,
-               format('%s of %s recipients debited for %s points each%s, and %s left', b.debited_count,
-                      b.recipient_count, b.amount, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance)
+               format('%s of %s recipients debited%s, and %s points left where %s would pay more', b.debited_count,
+                      b.recipient_count, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance, n.points)
                    AS seen
         FROM batches b
-        WHERE b.status = 'issued' AND b.debited_count < b.recipient_count
-          AND b.current_balance >= b.amount::numeric * CASE WHEN b.atomic THEN b.recipient_count ELSE 1 END
+        CROSS JOIN LATERAL (SELECT CASE WHEN b.atomic THEN b.recipient_count ELSE b.debited_count + 1 END AS count) more
+        CROSS JOIN LATERAL (
+            SELECT coalesce(b.amount::numeric * more.count, b.running_totals[more.count]) - b.debited_amount AS points
+        ) n
+        WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
         ORDER BY b.id""",
     # Every batch and refill leads from one balance to the next. Whatever their order was (no clock is
     # asked), each balance that one of them starts from was left by another, except the very first, 0.
@@ -86,7 +113,7 @@ RULES = {
                    AS subject,
                format('a balance of %s that nothing has left', points) AS seen
         FROM (
-            (SELECT organization_id, sandbox, current_balance + amount::numeric * debited_count AS points
+            (SELECT organization_id, sandbox, current_balance + debited_amount::numeric AS points
              FROM batches WHERE status = 'issued'
              UNION ALL SELECT organization_id, sandbox, balance::numeric - amount FROM refills
              UNION ALL SELECT id, false, balance FROM organizations

@@ -87,7 +87,7 @@ _CLAIM = text("""
                                   AND h.debited AND NOT h.credited AND NOT h.sandbox LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
           AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
-        RETURNING u.id AS user_id, b.amount
+        RETURNING u.id AS user_id, coalesce(t.amount, b.amount) AS amount
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points
         FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits

@@ -20,13 +20,13 @@ _LOCK_TIMEOUT_MS = 1_000
 
 
 class Outcome(NamedTuple):
-    """What became of a batch: of its `recipients`, so many were debited `amount` points; None when it was refused."""
+    """What became of a batch: of its `recipients`, so many were debited, for so many points; None when refused."""
 
     batch_id: int
     sandbox: bool
-    amount: int
     recipients: int
     debited_count: int | None
+    debited_amount: int | None
 
 
 def drain_lock(organization_id: int) -> int:

@@ -20,25 +20,33 @@ WITH RECURSIVE organization AS MATERIALIZED (
     WHERE id = %(organization_id)s::bigint
 ), decided AS (
     SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, 0::bigint AS recipients, balance, sandbox_balance,
-           0::bigint AS opening, 0 AS debited_count
+           0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
     FROM organization
     UNION ALL
     SELECT d.batches + 1, b.id, d.recipients + b.recipient_count,
-           d.balance - CASE WHEN b.sandbox THEN 0 ELSE b.amount * c.debited_count END,
-           d.sandbox_balance - CASE WHEN b.sandbox THEN b.amount * c.debited_count ELSE 0 END,
-           o.opening, c.debited_count
+           d.balance - CASE WHEN b.sandbox THEN 0 ELSE a.debited_amount END,
+           d.sandbox_balance - CASE WHEN b.sandbox THEN a.debited_amount ELSE 0 END,
+           o.opening, c.debited_count, a.debited_amount
     FROM decided d
     CROSS JOIN LATERAL (
-        SELECT id, sandbox, amount, atomic, recipient_count FROM batches
+        SELECT id, sandbox, amount, running_totals, atomic, recipient_count FROM batches
         WHERE (organization_id, id) > (%(organization_id)s::bigint, d.batch_id)
           AND (organization_id, id) <= (%(organization_id)s::bigint, %(last)s::bigint) AND {is_due}
         ORDER BY organization_id, id LIMIT 1
     ) b
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
-    CROSS JOIN LATERAL (SELECT least(b.recipient_count, o.opening / b.amount)::int AS paid) p
+    -- Of running totals, how many the balance covers: they rise, so a binary search finds the first that it does not.
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
+                    ELSE width_bucket(o.opening, b.running_totals) END AS paid
+    ) p
     CROSS JOIN LATERAL (
         SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
     ) c
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN b.running_totals IS NULL THEN b.amount * c.debited_count
+                    ELSE coalesce(b.running_totals[c.debited_count], 0) END AS debited_amount
+    ) a
     WHERE d.batches < %(batches_max)s::int
       AND (d.batches = 0 OR d.recipients + b.recipient_count <= %(recipients_max)s::bigint)
 ), refused AS (
@@ -49,43 +57,43 @@ WITH RECURSIVE organization AS MATERIALIZED (
     WHERE (SELECT refusal IS NOT NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
       AND b.id <= (SELECT max(batch_id) FROM decided)  -- Else the whole queue is read for these few batches.
-    RETURNING b.id, b.sandbox, b.amount, b.recipient_count, NULL::int AS debited_count
+    RETURNING b.id, b.sandbox, b.recipient_count, NULL::int AS debited_count, NULL::bigint AS debited_amount
 ), issued AS (
     UPDATE batches b
     SET status = 'issued', issued_at = (SELECT clock_timestamp()), retry_at = NULL,
-        debited_count = d.debited_count, current_balance = d.opening - b.amount * d.debited_count,
-        organization_name = o.name,
+        debited_count = d.debited_count, debited_amount = d.debited_amount,
+        current_balance = d.opening - d.debited_amount, organization_name = o.name,
         last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END
     FROM decided d, organization o
     WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
       AND b.id <= (SELECT max(batch_id) FROM decided)  -- Else the whole queue is read for these few batches.
-    RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.recipient_count, b.emails, b.email_keys,
-              d.opening, d.debited_count
+    RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
+              b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount
 ), debited AS (
     UPDATE organizations
-    SET balance = balance - (SELECT coalesce(sum(amount * debited_count), 0)::bigint
-                             FROM issued WHERE NOT sandbox),
-        sandbox_balance = sandbox_balance - (SELECT coalesce(sum(amount * debited_count), 0)::bigint
-                                             FROM issued WHERE sandbox)
+    SET balance = balance - (SELECT coalesce(sum(debited_amount), 0)::bigint FROM issued WHERE NOT sandbox),
+        sandbox_balance = sandbox_balance - (SELECT coalesce(sum(debited_amount), 0)::bigint FROM issued WHERE sandbox)
     WHERE id = %(organization_id)s::bigint AND EXISTS (SELECT FROM issued WHERE debited_count > 0)
 ), unfolded AS (
     INSERT INTO unfolded_batches (batch_id) SELECT id FROM issued WHERE debited_count > 0 AND NOT sandbox
 ), written AS (
     INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
-                              email, email_key)
+                              email, email_key, amount, label, reference)
     SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox, u.id,
            r.ordinality <= b.debited_count,
            r.ordinality <= b.debited_count AND u.id IS NOT NULL,
-           b.opening - b.amount * least(r.ordinality, b.debited_count),
-           r.email, nullif(r.email_key, r.email)
+           b.opening - least(coalesce(r.total, b.amount * r.ordinality), b.debited_amount),
+           r.email, nullif(r.email_key, r.email), r.total - r.total_before, r.label, r.reference
     FROM issued b
-    CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails)) WITH ORDINALITY
-                           AS r (email, email_key, ordinality)
+    CROSS JOIN LATERAL unnest(b.emails, coalesce(b.email_keys, b.emails), b.running_totals,
+                              (0::bigint || b.running_totals)[1 : b.recipient_count], b.labels, b.item_references)
+                           WITH ORDINALITY
+                           AS r (email, email_key, total, total_before, label, reference, ordinality)
     LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true
     ORDER BY b.id, r.ordinality
 )
-SELECT id, sandbox, amount, recipient_count, debited_count FROM issued
+SELECT id, sandbox, recipient_count, debited_count, debited_amount FROM issued
 UNION ALL
-SELECT id, sandbox, amount, recipient_count, debited_count FROM refused
+SELECT id, sandbox, recipient_count, debited_count, debited_amount FROM refused
 ORDER BY id

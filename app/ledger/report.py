@@ -33,7 +33,7 @@ def counts_of(outcomes: Sequence[Outcome], *, seconds: float) -> Counts:
         if outcome.debited_count is not None:
             counts[RECIPIENTS.field(mode, "true")] += outcome.debited_count
             counts[RECIPIENTS.field(mode, "false")] += outcome.recipients - outcome.debited_count
-            counts[POINTS.field(mode)] += outcome.debited_count * outcome.amount
+            counts[POINTS.field(mode)] += outcome.debited_amount or 0
     return {field: amount for field, amount in counts.items() if amount}
 
 
@@ -45,7 +45,7 @@ def report(organization_id: int, outcomes: Sequence[Outcome], *, seconds: float)
         batch_ids=[outcome.batch_id for outcome in outcomes],
         refused=sum(outcome.debited_count is None for outcome in outcomes),
         recipients=_recipients(outcomes),
-        points=sum((outcome.debited_count or 0) * outcome.amount for outcome in outcomes),
+        points=sum(outcome.debited_amount or 0 for outcome in outcomes),
         seconds=round(seconds, 6),
     )
 

@@ -5,8 +5,10 @@ What a balance pays stands here and, for a send, in the SQL of `app.ledger.issue
 locked for one more way to PostgreSQL and back; a test draws balances and queues and holds the two against each other.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
+from app.acceptance import IssueRequest
 from app.errors import InsufficientBalance, MayNotIssue
 from app.organizations import OrganizationInMode, may_not_issue
 
@@ -21,18 +23,20 @@ class Verdict:
     affordable_recipients: int
 
 
-def affordable(*, balance: int, amount: int, recipients: int) -> int:
-    """Return how many recipients, from the first on, a balance pays `amount` points each."""
-    return min(recipients, balance // amount)
+def affordable(request: IssueRequest, *, balance: int) -> int:
+    """Return how many recipients, from the first on, a balance pays: the first that it cannot pay ends the paying."""
+    if request.running_totals is not None:
+        return bisect_right(request.running_totals, balance)
+    assert request.amount is not None, "a request has an amount or running totals"
+    return min(len(request.emails), balance // request.amount)
 
 
-def verify(organization: OrganizationInMode, *, amount: int, recipients: int) -> Verdict:
+def verify(organization: OrganizationInMode, request: IssueRequest) -> Verdict:
     """Decide whether the whole issue is possible at this moment. Reads nothing and locks nothing."""
-    required = amount * recipients
-    count = affordable(balance=organization.balance, amount=amount, recipients=recipients)
+    required, count = request.required, affordable(request, balance=organization.balance)
     refusal: MayNotIssue | InsufficientBalance | None = may_not_issue(
         is_disabled=organization.is_disabled, is_suspended=organization.is_suspended
     )
-    if refusal is None and count < recipients:
+    if refusal is None and count < len(request.emails):
         refusal = InsufficientBalance(required=required, available=organization.balance)
     return Verdict(refusal=refusal, required=required, available=organization.balance, affordable_recipients=count)

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, text
+from sqlalchemy import JSON, BigInteger, CheckConstraint, Index, Integer, LargeBinary, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.models.base import TEXT, Base, created_at_column, id_column, moment_column, points_column
+from app.models.base import TEXT, Base, created_at_column, id_column, moment_column
 
 _ISSUED = text("issued_at IS NOT NULL")
 _UNPAID = text("debited_count < recipient_count")
@@ -15,9 +15,11 @@ _UNPAID = text("debited_count < recipient_count")
 class Batch(Base):
     """One accepted send: its recipients in request order, and what became of them.
 
-    `email_keys` is null when every address is its own normalised form. The columns from `issued_at` on are null until
-    the batch is issued. `organization_name` and `last_refill` repeat the organization at that moment, so that a replay
-    answers exactly the same.
+    `email_keys` is null when every address is its own normalised form. Of items with amounts of their own `amount` is
+    null, and `running_totals` holds at each place the sum up to and with that item. `labels` and `item_references` are
+    null when no item has its own; at a place without one they hold a null. The columns from `issued_at` on are null
+    until the batch is issued. `organization_name` and `last_refill` repeat the organization at that moment, so that a
+    replay answers exactly the same.
 
     There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the
     front end. The accepting statement joins that row instead, and organizations are never deleted.
@@ -29,12 +31,17 @@ class Batch(Base):
         CheckConstraint("amount > 0", name="amount_positive"),
         CheckConstraint(
             "recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count"
-            " AND (email_keys IS NULL OR cardinality(email_keys) = recipient_count)",
+            " AND (email_keys IS NULL OR cardinality(email_keys) = recipient_count)"
+            " AND (running_totals IS NULL OR cardinality(running_totals) = recipient_count)"
+            " AND (labels IS NULL OR cardinality(labels) = recipient_count)"
+            " AND (item_references IS NULL OR cardinality(item_references) = recipient_count)",
             name="recipients_counted",
         ),
+        CheckConstraint("(amount IS NULL) = (running_totals IS NOT NULL)", name="amount_or_running_totals"),
         CheckConstraint("char_length(label) <= 255", name="label_length"),
         CheckConstraint(
             "(status = 'issued') = (issued_at IS NOT NULL) AND (status = 'issued') = (debited_count IS NOT NULL)"
+            " AND (status = 'issued') = (debited_amount IS NOT NULL)"
             " AND (status = 'issued') = (current_balance IS NOT NULL)"
             " AND (status = 'issued') = (organization_name IS NOT NULL)"
             " AND (status = 'issued') = (last_refill IS NOT NULL)",
@@ -42,6 +49,11 @@ class Batch(Base):
         ),
         CheckConstraint("(status = 'refused') = (refusal IS NOT NULL)", name="refused_with_a_reason"),
         CheckConstraint("debited_count BETWEEN 0 AND recipient_count", name="debited_count_in_range"),
+        CheckConstraint(
+            "debited_amount = CASE WHEN running_totals IS NULL THEN amount * debited_count"
+            " ELSE coalesce(running_totals[debited_count], 0) END",
+            name="debited_amount_of_the_debited",
+        ),
         CheckConstraint("NOT atomic OR debited_count IN (0, recipient_count)", name="atomic_all_or_none"),
         CheckConstraint("current_balance >= 0", name="current_balance_not_negative"),
         CheckConstraint("(idempotency_key IS NULL) = (idempotency_hash IS NULL)", name="idempotency_key_with_hash"),
@@ -71,12 +83,18 @@ class Batch(Base):
     organization_id: Mapped[int] = mapped_column(BigInteger)
     sandbox: Mapped[bool]
     status: Mapped[str] = mapped_column(TEXT, server_default="queued")
-    amount: Mapped[int] = points_column()
+    api_key_id: Mapped[int | None] = mapped_column(BigInteger)
+    amount: Mapped[int | None] = mapped_column(BigInteger)
+    running_totals: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
     atomic: Mapped[bool]
     label: Mapped[str | None] = mapped_column(TEXT)
     recipient_count: Mapped[int] = mapped_column(Integer)
     emails: Mapped[list[str]] = mapped_column(ARRAY(TEXT))
     email_keys: Mapped[list[str] | None] = mapped_column(ARRAY(TEXT))
+    labels: Mapped[list[str | None] | None] = mapped_column(ARRAY(TEXT))
+    item_references: Mapped[list[str | None] | None] = mapped_column(ARRAY(TEXT))
+    # Not `metadata`, which SQLAlchemy keeps for the tables. As json, and not jsonb, it keeps the order of its keys.
+    metadata_: Mapped[dict[str, str] | None] = mapped_column("metadata", JSON)
     idempotency_key: Mapped[str | None] = mapped_column(TEXT)
     idempotency_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = created_at_column()
@@ -85,6 +103,7 @@ class Batch(Base):
     refusal: Mapped[str | None] = mapped_column(TEXT)
     issued_at: Mapped[datetime | None] = moment_column()
     debited_count: Mapped[int | None] = mapped_column(Integer)
+    debited_amount: Mapped[int | None] = mapped_column(BigInteger)
     current_balance: Mapped[int | None] = mapped_column(BigInteger)
     organization_name: Mapped[str | None] = mapped_column(TEXT)
     last_refill: Mapped[int | None] = mapped_column(BigInteger)

@@ -19,7 +19,8 @@ TRANSACTION_ID = "(batch_id * 131072 + position)"
 
 
 class Transaction(Base):
-    """One recipient of a batch. Columns that are equal for the whole batch (amount, label, time) stand on the batch.
+    """One recipient of a batch. Columns that are equal for the whole batch (mode, time) stand on the batch. `amount`
+    and `label` are null where they are the batch's.
 
     `position` counts from 0 in request order. `balance` is the organization's balance right after this transaction.
     A held transaction is debited and not credited; a claim sets `claimed_at`. `email_key` is null when the address is
@@ -35,6 +36,7 @@ class Transaction(Base):
         PrimaryKeyConstraint("batch_id", "position"),
         CheckConstraint("position BETWEEN 0 AND 131071", name="position_in_range"),
         CheckConstraint("balance >= 0", name="balance_not_negative"),
+        CheckConstraint("amount > 0", name="amount_positive"),
         CheckConstraint(
             "CASE WHEN debited THEN credited = (user_id IS NOT NULL) ELSE NOT credited END",
             name="debited_is_credited_or_held",
@@ -49,6 +51,16 @@ class Transaction(Base):
         # The lists of one address (app/pages/addresses.py): 16 bytes a row, however long the address. It is ordered by
         # id range first: 10,000 hashes would otherwise touch as many pages of an index that never stops growing.
         Index("ix_transactions_address", text(ID_RANGE), text(ADDRESS_HASH), text(TRANSACTION_ID)),
+        # A reference is unique in its batch; the lists of one reference (app/pages/references.py) read this index too.
+        Index(
+            "uq_transactions_reference",
+            "organization_id",
+            "sandbox",
+            "reference",
+            "batch_id",
+            unique=True,
+            postgresql_where=text("reference IS NOT NULL"),
+        ),
     )
 
     # Wide columns first: without padding, a row is a tenth smaller.
@@ -63,3 +75,6 @@ class Transaction(Base):
     credited: Mapped[bool]
     email: Mapped[str] = mapped_column(TEXT)
     email_key: Mapped[str | None] = mapped_column(TEXT)
+    amount: Mapped[int | None] = mapped_column(BigInteger)
+    label: Mapped[str | None] = mapped_column(TEXT)
+    reference: Mapped[str | None] = mapped_column(TEXT)

@@ -2,7 +2,7 @@
 
 from app.models import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID
 from app.pages.filters import POSITIONS, CursorPosition, Filters
-from app.pages.statements import BATCH, TRANSACTION
+from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
 
 _HASH_ASKED_FOR = """
     CAST(hashtextextended(CAST(:email_key AS text),
@@ -27,7 +27,8 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
     lines = [
         f"SELECT {BATCH}, id_range, transaction_id, {TRANSACTION},",
         f"       row_number() OVER (ORDER BY {NEWEST_FIRST}) AS rows_read",
-        f"FROM (SELECT batch_id, {ID_RANGE} AS id_range, {TRANSACTION_ID} AS transaction_id, {TRANSACTION}",
+        f"FROM (SELECT batch_id, {ID_RANGE} AS id_range, {TRANSACTION_ID} AS transaction_id,",
+        f"             {COLUMNS_OF_TRANSACTION}",
         "      FROM transactions",
         f"      WHERE {' AND '.join(conditions)}",
         f"      ORDER BY {NEWEST_FIRST} LIMIT :looked_at_max) t",

@@ -45,7 +45,7 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
         batches.append("id = :batch_id")
     if filters.idempotency_key is not None:
         batches.append("idempotency_key = :idempotency_key")
-    if filters.debited is False:
+    if filters.debit is False:
         batches.append("debited_count < recipient_count")
     conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
     weight = "1" if filters.credit is None else "recipient_count"
@@ -66,15 +66,15 @@ def _flags(filters: Filters) -> str:
     since held points are claimed later. The LIMIT keeps PostgreSQL from reading the whole table at once for this.
     """
     if filters.credit is None:
-        return {None: "true", True: "debited_count > 0", False: "debited_count < recipient_count"}[filters.debited]
-    if filters.debited is False:  # An undebited transaction is never credited.
+        return {None: "true", True: "debited_count > 0", False: "debited_count < recipient_count"}[filters.debit]
+    if filters.debit is False:  # An undebited transaction is never credited.
         return "debited_count < recipient_count"
     among_debited = "position < looked_at.debited_count"
     found = f"""
         coalesce((SELECT true FROM transactions WHERE batch_id = looked_at.id AND {among_debited}
                   AND credited = :credited ORDER BY position LIMIT 1), false)
     """
-    if filters.credit or filters.debited:
+    if filters.credit or filters.debit:
         return found
     return f"(debited_count < recipient_count OR {found})"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from app.batches import CREDITED, HELD, UNPAID
 from app.settings import INT64_MAX
 
 Row = TypeVar("Row")
@@ -15,6 +16,14 @@ LOOKED_AT_MAX = 5_000
 
 # A transaction's id is its batch's id times this, plus its position (the SQL function `transaction_id`).
 POSITIONS = 131_072
+
+# `debited` and `credited` of a transaction in each state that there is so far.
+_NO_FLAGS: tuple[bool | None, bool | None] = (None, None)
+_FLAGS_OF_STATE: dict[str | None, tuple[bool | None, bool | None]] = {
+    CREDITED: (True, True),
+    HELD: (True, False),
+    UNPAID: (False, False),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,17 +47,33 @@ class Filters:
     idempotency_key: str | None = None
     label: str | None = None
     status: str | None = None
+    # Of transactions alone.
+    reference: str | None = None
+    state: str | None = None
+
+    @property
+    def debit(self) -> bool | None:
+        """The value asked of `debited`, by itself or by a state."""
+        return next(iter(self._debits), None)
 
     @property
     def credit(self) -> bool | None:
-        """The value asked of `credited` and `allocated`, which are equal in every transaction."""
-        return self.allocated if self.credited is None else self.credited
+        """The value asked of `credited` and `allocated`, which are equal in every transaction, or by a state."""
+        return next(iter(self._credits), None)
+
+    @property
+    def _debits(self) -> set[bool]:
+        return _given(self.debited, _FLAGS_OF_STATE.get(self.state, _NO_FLAGS)[0])
+
+    @property
+    def _credits(self) -> set[bool]:
+        return _given(self.credited, self.allocated, _FLAGS_OF_STATE.get(self.state, _NO_FLAGS)[1])
 
     @property
     def contradict_themselves(self) -> bool:
-        """Tell whether no transaction can have these flags (contract, the table of the three flags)."""
-        asked = {self.credited, self.allocated} - {None}
-        return len(asked) > 1 or (self.debited is False and self.credit is True)
+        """Tell whether no transaction can have these flags and this state (contract, the table of the three flags)."""
+        never = self.state is not None and self.state not in _FLAGS_OF_STATE
+        return never or len(self._debits) > 1 or len(self._credits) > 1 or (self.debit is False and self.credit is True)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the pages' statements."""
@@ -61,11 +86,12 @@ class Filters:
             "batch_last_id": None if self.batch_id is None else min((self.batch_id + 1) * POSITIONS - 1, INT64_MAX),
             "created_from": self.created_from,
             "created_to": self.created_to,
-            "debited": self.debited,
+            "debited": self.debit,
             "credited": self.credit,
             "idempotency_key": self.idempotency_key,
             "label": self.label,
             "status": self.status,
+            "reference": self.reference,
             "looked_at_max": LOOKED_AT_MAX,
         }
 
@@ -81,7 +107,7 @@ class Filters:
     def flag_conditions(self) -> list[str]:
         """Return the conditions on a transaction's flags."""
         conditions = []
-        if self.debited is not None:
+        if self.debit is not None:
             conditions.append("debited = :debited")
         if self.credit is not None:
             conditions.append("credited = :credited")
@@ -91,6 +117,10 @@ class Filters:
         """Return the conditions on a batch that no index serves: its rows are read one by one."""
         names = [name for name in ("label", "status") if getattr(self, name) is not None]
         return [f"{name} = :{name}" for name in names]
+
+
+def _given(*flags: bool | None) -> set[bool]:
+    return {flag for flag in flags if flag is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,13 @@ ORGANIZATION_CREATED_AT = (
     "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at"
 )
 
-# The columns that filter and fill a transaction.
-TRANSACTION = "position, email, email_key, balance, debited, credited, claimed_at, user_id"
+# The columns that filter and fill a transaction, and how they are read. A batch has an amount and a label too.
+TRANSACTION = (
+    "position, email, email_key, balance, debited, credited, claimed_at, own_amount, own_label, reference, user_id"
+)
+COLUMNS_OF_TRANSACTION = TRANSACTION.replace("own_amount", "amount AS own_amount").replace(
+    "own_label", "label AS own_label"
+)
 
 
 def order_and_limit(filters: Filters, order: str) -> str:

@@ -5,9 +5,16 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches import BatchRow, TransactionRow
-from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
+from app.pages import addresses, references
 from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, TRANSACTION, order_and_limit, read_page
+from app.pages.statements import (
+    BATCH,
+    COLUMNS_OF_TRANSACTION,
+    ORGANIZATION_CREATED_AT,
+    TRANSACTION,
+    order_and_limit,
+    read_page,
+)
 
 Row = tuple[BatchRow, TransactionRow]
 
@@ -21,7 +28,7 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
-    by_time = filters.email_key is None
+    by_time = filters.email_key is None and filters.reference is None
     statement = _statement(filters, start)
 
     def next_start(row: Any) -> CursorPosition:
@@ -49,11 +56,14 @@ def _statement(filters: Filters, start: CursorPosition | None) -> str:
     The source is read only as far as the page needs. Its last row is returned even if it does not match: the next
     page begins there.
     """
-    if filters.email_key is None:
-        source, order, conditions = _rows_of_batches(filters, start), _NEWEST_FIRST, ["position IS NOT NULL"]
+    if filters.reference is not None:
+        source, order = references.rows_of_reference(filters, start), references.NEWEST_FIRST
+        conditions = references.reference_conditions(filters)
+    elif filters.email_key is not None:
+        source, order = addresses.rows_of_address(filters, start), addresses.NEWEST_FIRST
+        conditions = addresses.address_conditions(filters, moment="issued_at")
     else:
-        source, order = rows_of_address(filters, start), NEWEST_FIRST
-        conditions = address_conditions(filters, moment="issued_at")
+        source, order, conditions = _rows_of_batches(filters, start), _NEWEST_FIRST, ["position IS NOT NULL"]
     conditions += filters.flag_conditions()
     lines = [
         _SHOWN,
@@ -81,10 +91,10 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
         rows.append(f"position <= {last}")
     if filters.batch_id is not None:
         batches.append("id = :batch_id")
-    if filters.debited is False:
+    if filters.debit is False:
         batches.append("debited_count < recipient_count")
         rows.append("position >= b.debited_count")
-    elif filters.debited or filters.credit:
+    elif filters.debit or filters.credit:
         rows.append("position < b.debited_count")
     # PostgreSQL reads all rows found of a batch before it sorts them, so the limit here is what the page can need.
     at_most = ":rows" if filters.credit is None else ":looked_at_max"
@@ -92,7 +102,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
         f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read",
         f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
         f"      {order_and_limit(filters, 'issued_at DESC, id DESC')}) b",
-        f"LEFT JOIN LATERAL (SELECT {TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
+        f"LEFT JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE {' AND '.join(rows)}",
         f"                   ORDER BY position DESC LIMIT {at_most}) t ON true",
         f"ORDER BY {_NEWEST_FIRST} LIMIT :looked_at_max",
     ]
@@ -103,7 +113,8 @@ _SHOWN = "\n".join(
     [
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT},",
         f"transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id,",
-        "email, balance, debited, credited, claimed_at IS NOT NULL, recipient_id, first_name, last_name, rows_read",
+        "email, balance, debited, credited, claimed_at IS NOT NULL,",
+        "own_amount, own_label, reference, recipient_id, first_name, last_name, rows_read",
     ]
 )
 _USER = """
@@ -115,7 +126,7 @@ _FIND = text(
         [
             _SHOWN,
             f"FROM (SELECT {BATCH}, {TRANSACTION}, 1 AS rows_read FROM batches b",
-            f"CROSS JOIN LATERAL (SELECT {TRANSACTION} FROM transactions WHERE batch_id = b.id",
+            f"CROSS JOIN LATERAL (SELECT {COLUMNS_OF_TRANSACTION} FROM transactions WHERE batch_id = b.id",
             "                     AND position = :position) t",
             "WHERE id = :batch_id AND organization_id = :organization_id AND sandbox = :sandbox) found",
             _USER,

@@ -1,6 +1,7 @@
 """The books as a test handles them: organizations with balances, users, queued batches, the audit."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from sqlalchemy import Connection, insert, text
 
@@ -55,20 +56,23 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
 def queue_batch(
     organization_id: int,
     emails: Sequence[str],
-    amount: int,
+    amount: int | Sequence[int],
     *,
     sandbox: bool = False,
     atomic: bool = False,
     label: str | None = None,
+    references: Sequence[str | None] | None = None,
     idempotency_key: str | None = None,
 ) -> int:
-    """Accept a batch as the front does, and return its id. No worker is told."""
+    """Accept a batch as the front does, and return its id. No worker is told. Each recipient may have its amount."""
     request = IssueRequest(
         emails=list(emails),
         email_keys=[email.lower() for email in emails],
-        amount=amount,
+        amount=amount if isinstance(amount, int) else None,
+        running_totals=None if isinstance(amount, int) else list(accumulate(amount)),
         atomic=atomic,
         label=label,
+        references=references,
     )
     with transaction() as connection:
         send = Send(key_of(connection, organization_id, sandbox), request, idempotency_key)
@@ -86,6 +90,7 @@ def _queue_all_the_same(connection: Connection, organization_id: int, request: I
         "organization_id": organization_id,
         "sandbox": sandbox,
         "amount": request.amount,
+        "running_totals": request.running_totals,
         "atomic": request.atomic,
         "label": request.label,
         "recipient_count": len(request.emails),
@@ -127,7 +132,9 @@ def drain_all(organization_id: int) -> list[int]:
     return [batch_id for batch_ids in rounds_of(organization_id) for batch_id in batch_ids]
 
 
-def issue_now(organization_id: int, emails: Sequence[str], amount: int, *, sandbox: bool = False) -> int:
+def issue_now(
+    organization_id: int, emails: Sequence[str], amount: int | Sequence[int], *, sandbox: bool = False
+) -> int:
     """Queue a batch and drain, and return its id. Where other workers drain too, one of them may issue it."""
     batch_id = queue_batch(organization_id, emails, amount, sandbox=sandbox)
     drain_all(organization_id)

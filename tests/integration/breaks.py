@@ -8,6 +8,7 @@ SUMS = "refills less debits are the balance"
 LAST_REFILL = "a last refill is the balance after the newest refill"
 USERS = "a user's balance is the credited live transactions"
 RECIPIENTS = "a batch's transactions are its recipients, in order"
+ITEMS = "what an item has of its own stands on its transaction"
 COVERED = "whom the balance covers is debited"
 FOLLOWS = "each balance follows from the one before"
 CHAIN = "balances form one chain from zero to the present"
@@ -35,6 +36,10 @@ def write_the_books() -> None:
     books.issue_now(organization_id, [ANN, BOB, DAN], 30)  # Batch 3: 5 credited, 6 and 7 not debited.
     books.issue_now(organization_id, [ANN], 10, sandbox=True)  # Batch 4: transaction 8.
     books.queue_batch(organization_id, [ANN], 10)  # Batch 5 stays queued.
+    with_items = books.make_organization(sandbox_balance=20)  # 3.
+    batch_id = books.queue_batch(with_items, [ANN, BOB], [5, 7], sandbox=True, references=["a", "b"])  # Batch 6.
+    books.drain_all(with_items)
+    assert batch_id == 6
 
 
 def _without(table: str, *constraints: str) -> str:
@@ -95,7 +100,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "one who was passed over, with the points for it left",
         {(COVERED, "batch 3")},
         [
-            "UPDATE batches SET debited_count = 0, current_balance = 50 WHERE id = 3",
+            "UPDATE batches SET debited_count = 0, debited_amount = 0, current_balance = 50 WHERE id = 3",
             f"{_UNDEBITED}, balance = 50 WHERE batch_id = 3",
             "UPDATE organizations SET balance = 50 WHERE id = 1",
         ],
@@ -104,20 +109,66 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "an atomic batch that the balance would have paid, whole",
         {(COVERED, "batch 4")},
         [
-            "UPDATE batches SET atomic = true, debited_count = 0, current_balance = 50 WHERE id = 4",
+            "UPDATE batches SET debited_count = 0, debited_amount = 0, current_balance = 50 WHERE id = 4",
+            "UPDATE batches SET atomic = true WHERE id = 4",
             f"{_UNDEBITED}, balance = 50 WHERE batch_id = 4",
             "UPDATE organizations SET sandbox_balance = 50 WHERE id = 1",
         ],
     ),
     (
         "an amount so large that no 64 bits hold what was debited",
-        {(SUMS, LIVE), (USERS, "user 2"), (USERS, "user 3"), (FOLLOWS, "batch 2"), (CHAIN, LIVE)},
-        ["UPDATE batches SET amount = 9223372036854775807 WHERE id = 2"],
+        {(SUMS, LIVE), (USERS, "user 2"), (USERS, "user 3"), (FOLLOWS, "batch 2")},
+        [
+            _without("batches", "debited_amount_of_the_debited"),
+            "UPDATE batches SET amount = 9223372036854775807 WHERE id = 2",
+        ],
+    ),
+    (
+        "more debited than 64 bits hold",
+        {(FOLLOWS, "batch 2"), (CHAIN, LIVE)},
+        [
+            _without("batches", "debited_amount_of_the_debited"),
+            "UPDATE batches SET debited_amount = 9223372036854775807 WHERE id = 2",
+        ],
+    ),
+    (
+        "another amount of an item",
+        {(ITEMS, "batch 6"), (SUMS, "organization 3, sandbox")},
+        ["UPDATE transactions SET amount = 6 WHERE (batch_id, position) = (6, 0)"],
+    ),
+    (
+        "an item's amount where all have the same",
+        {(ITEMS, "batch 4")},
+        ["UPDATE transactions SET amount = 10 WHERE batch_id = 4"],
+    ),
+    (
+        "another reference",
+        {(ITEMS, "batch 6")},
+        ["UPDATE transactions SET reference = 'another' WHERE (batch_id, position) = (6, 1)"],
+    ),
+    (
+        "a label of its own where none was asked for",
+        {(ITEMS, "batch 1")},
+        ["UPDATE transactions SET label = 'its own' WHERE (batch_id, position) = (1, 1)"],
+    ),
+    (
+        "running totals that do not rise",
+        {(ITEMS, "batch 6"), (FOLLOWS, "batch 6")},
+        ["UPDATE batches SET running_totals = ARRAY[12, 12] WHERE id = 6"],
+    ),
+    (
+        "an item that was passed over, with the points for it left",
+        {(COVERED, "batch 6")},
+        [
+            "UPDATE batches SET debited_count = 1, debited_amount = 5, current_balance = 15 WHERE id = 6",
+            f"{_UNDEBITED}, balance = 15 WHERE (batch_id, position) = (6, 1)",
+            "UPDATE organizations SET sandbox_balance = 15 WHERE id = 3",
+        ],
     ),
     (
         "a refill so large that no 64 bits hold what was there before it",
         {(SUMS, SANDBOX), (CHAIN, SANDBOX)},
-        ["UPDATE refills SET amount = -9223372036854775807 WHERE sandbox"],
+        ["UPDATE refills SET amount = -9223372036854775807 WHERE sandbox AND organization_id = 1"],
     ),
     ("another last refill", {(LAST_REFILL, LIVE)}, ["UPDATE organizations SET last_refill = 99 WHERE id = 1"]),
     (

@@ -16,7 +16,7 @@ class Send:
     organization_id: int
     sandbox: bool
     atomic: bool
-    amount: int
+    amounts: list[int]
     emails: list[str]
 
 
@@ -63,12 +63,12 @@ class Model:
         if self.suspended.get(send.organization_id):
             return None
         purse, rows = (send.organization_id, send.sandbox), []
-        pays_all = self.balances[purse] >= send.amount * len(send.emails)
-        for key in map(str.lower, send.emails):
-            debited = self.balances[purse] >= send.amount and (pays_all or not send.atomic)
+        debited = self.balances[purse] >= sum(send.amounts) or not send.atomic
+        for key, amount in zip(map(str.lower, send.emails), send.amounts, strict=True):
+            debited = debited and self.balances[purse] >= amount  # The first that cannot be paid ends the paying.
             credited = debited and key in self.users
-            points = 0 if send.sandbox else send.amount  # Of the sandbox, nobody ever gets any.
-            self.balances[purse] -= send.amount if debited else 0
+            points = 0 if send.sandbox else amount  # Of the sandbox, nobody ever gets any.
+            self.balances[purse] -= amount if debited else 0
             self.users.update({key: self.users[key] + points} if credited else {})
             rows.append(Row(key=key, debited=debited, credited=credited, balance=self.balances[purse], points=points))
         self.rows += rows

@@ -1,5 +1,6 @@
 """What a balance pays is decided twice, for verify in Python and for a send in SQL: they must be of one mind."""
 
+from itertools import accumulate
 from typing import NamedTuple
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from app import batches
+from app.acceptance import IssueRequest
 from app.ledger.verify import affordable
 from app.settings import INT64_MAX
 from tests.integration import books
@@ -20,20 +22,48 @@ _FAR_BEYOND_FLOATS = 2**60
 
 class _Send(NamedTuple):
     sandbox: bool
-    amount: int
-    recipients: int
+    amounts: list[int]
+    is_uniform: bool
     atomic: bool
 
 
-sends = st.builds(
-    _Send,
-    sandbox=st.booleans(),
-    # Also amounts of which a balance pays two and almost, or just, a third.
-    amount=st.one_of(st.integers(1, 50), st.integers(-3, 3).map(lambda more: INT64_MAX // 3 + more)),
-    recipients=st.integers(1, 4),
-    atomic=st.booleans(),
+# Also amounts of which a balance pays two and almost, or just, a third.
+amounts = st.one_of(st.integers(1, 50), st.integers(-3, 3).map(lambda more: INT64_MAX // 3 + more))
+uniform = st.tuples(amounts, st.integers(1, 4)).map(lambda drawn: [drawn[0]] * drawn[1])
+items = st.lists(amounts, min_size=1, max_size=6)
+
+
+def _of(drawn: tuple[bool, list[int], bool, bool]) -> _Send:
+    sandbox, amounts, is_uniform, atomic = drawn
+    return _Send(sandbox, amounts, is_uniform and len(set(amounts)) == 1, atomic)
+
+
+sends = (
+    st.tuples(st.booleans(), st.one_of(uniform, items), st.booleans(), st.booleans())
+    .map(_of)
+    .filter(lambda send: sum(send.amounts) <= INT64_MAX)  # Else it is no request.
 )
 balances = st.one_of(st.integers(0, 500), st.integers(0, 10).map(lambda less: INT64_MAX - less))
+
+
+def _request(send: _Send) -> IssueRequest:
+    emails = [ANN] * len(send.amounts)
+    return IssueRequest(
+        emails=emails,
+        email_keys=emails,
+        amount=send.amounts[0] if send.is_uniform else None,
+        running_totals=None if send.is_uniform else list(accumulate(send.amounts)),
+        atomic=send.atomic,
+        label=None,
+    )
+
+
+def _paid_by_a_loop(amounts: list[int], balance: int) -> int:
+    for count, amount in enumerate(amounts):
+        if amount > balance:
+            return count
+        balance -= amount
+    return len(amounts)
 
 
 @effort(
@@ -51,13 +81,14 @@ def test_a_drain_pays_what_verify_says_that_a_balance_pays(
     left = {False: balance, True: sandbox_balance}
     expected = []
     for send in queue:
-        batch_id = books.queue_batch(
-            organization_id, [ANN] * send.recipients, send.amount, sandbox=send.sandbox, atomic=send.atomic
-        )
-        count = affordable(balance=left[send.sandbox], amount=send.amount, recipients=send.recipients)
-        if send.atomic and count < send.recipients:
+        emails = [ANN] * len(send.amounts)
+        amount = send.amounts[0] if send.is_uniform else send.amounts
+        batch_id = books.queue_batch(organization_id, emails, amount, sandbox=send.sandbox, atomic=send.atomic)
+        count = affordable(_request(send), balance=left[send.sandbox])
+        assert count == _paid_by_a_loop(send.amounts, left[send.sandbox])
+        if send.atomic and count < len(send.amounts):
             count = 0
-        left[send.sandbox] -= send.amount * count
+        left[send.sandbox] -= sum(send.amounts[:count])
         expected.append((batch_id, count, left[send.sandbox]))
     books.drain_all(organization_id)
     seen = []

@@ -94,8 +94,8 @@ def test_a_batch_keeps_its_label_and_its_amount() -> None:
     labelled = books.queue_batch(organization_id, ["a@example.com"], 10, label="Spring")
     plain = books.queue_batch(organization_id, ["a@example.com"], 20)
     books.drain_all(organization_id)
-    assert books.read_batch(organization_id, labelled)[0][4:6] == (10, "Spring")
-    assert books.read_batch(organization_id, plain)[0][4:6] == (20, None)
+    assert books.read_batch(organization_id, labelled)[0][5:7] == (10, "Spring")
+    assert books.read_batch(organization_id, plain)[0][5:7] == (20, None)
 
 
 def test_a_repeated_address_gets_a_transaction_and_a_credit_each_time() -> None:

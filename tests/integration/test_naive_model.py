@@ -21,14 +21,17 @@ ADDRESSES = ["ann@example.com", "bob@example.com", "cid@example.com", "dan@examp
 
 
 organization_ids = st.sampled_from([1, 2])
-sends = st.builds(
-    Send,
-    organization_id=organization_ids,
-    sandbox=st.booleans(),
-    atomic=st.booleans(),
-    amount=st.integers(1, 12),
-    emails=st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=6),
-)
+paid = st.lists(st.tuples(st.sampled_from(ADDRESSES), st.integers(1, 12)), min_size=1, max_size=6)
+one_amount = st.booleans()
+
+
+def _send(organization_id: int, sandbox: bool, atomic: bool, paid: list[tuple[str, int]], one_amount: bool) -> Send:
+    emails, amounts = [email for email, _ in paid], [amount for _, amount in paid]
+    amounts = amounts[:1] * len(amounts) if one_amount else amounts
+    return Send(organization_id=organization_id, sandbox=sandbox, atomic=atomic, amounts=amounts, emails=emails)
+
+
+sends = st.builds(_send, organization_ids, st.booleans(), st.booleans(), paid, one_amount)
 steps = st.one_of(
     st.builds(Refill, organization_id=organization_ids, sandbox=st.booleans(), amount=st.integers(1, 80)),
     sends,
@@ -54,8 +57,9 @@ class Both:
                     refill(connection, step.organization_id, step.amount, sandbox=step.sandbox)
                 self.model.balances[step.organization_id, step.sandbox] += step.amount
             case Send():
+                amount = step.amounts[0] if len(set(step.amounts)) == 1 else step.amounts
                 batch_id = books.queue_batch(
-                    step.organization_id, step.emails, step.amount, sandbox=step.sandbox, atomic=step.atomic
+                    step.organization_id, step.emails, amount, sandbox=step.sandbox, atomic=step.atomic
                 )
                 self.queued[step.organization_id].append((batch_id, step))
             case Register():
@@ -84,6 +88,9 @@ class Both:
             ]
             if expected is not None:
                 assert batch.debited_count == sum(row.debited for row in expected)
+                amounts = [row.amount or batch.amount for row in rows]
+                assert amounts == send.amounts
+                assert batch.debited_amount == sum(send.amounts[: batch.debited_count])
                 assert batch.current_balance == expected[-1].balance
         assert books.breaches() == []
 

@@ -13,25 +13,27 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
             "UPDATE transactions SET email_key = 'eve@example.com' WHERE (batch_id, position) = (1, 1)",
         ],
     ),
+    ("batches_accepted_once", "other metadata", ["UPDATE batches SET metadata = '{}' WHERE id = 1"]),
+    ("batches_accepted_once", "another sender", ["UPDATE batches SET api_key_id = 9 WHERE id = 1"]),
     ("batches_accepted_once", "another label", ["UPDATE batches SET label = 'another' WHERE id = 1"]),
-    ("batches_accepted_once", "another amount that nobody paid", ["UPDATE batches SET amount = 40 WHERE id = 6"]),
-    ("batches_accepted_once", "another flag where nobody paid", ["UPDATE batches SET atomic = true WHERE id = 6"]),
+    ("batches_accepted_once", "another amount that nobody paid", ["UPDATE batches SET amount = 40 WHERE id = 7"]),
+    ("batches_accepted_once", "another flag where nobody paid", ["UPDATE batches SET atomic = true WHERE id = 7"]),
     (
         "transactions_written_once",
         "a batch that nobody paid, gone whole",
-        ["DELETE FROM transactions WHERE batch_id = 6", "DELETE FROM batches WHERE id = 6"],
+        ["DELETE FROM transactions WHERE batch_id = 7", "DELETE FROM batches WHERE id = 7"],
     ),
     ("batches_final_once", "another name in an answer", ["UPDATE batches SET organization_name = 'x' WHERE id = 1"]),
     ("batches_final_once", "another last refill in an answer", ["UPDATE batches SET last_refill = 1 WHERE id = 1"]),
     (
         "batches_answer_to_one_key",
         "an answer given to another body",
-        ["UPDATE batches SET idempotency_hash = sha256('x') WHERE id = 7"],
+        ["UPDATE batches SET idempotency_hash = sha256('x') WHERE id = 8"],
     ),
     (
         "batches_answer_to_one_key",
         "an answer given to another key",
-        ["UPDATE batches SET idempotency_key = 'x' WHERE id = 7"],
+        ["UPDATE batches SET idempotency_key = 'x' WHERE id = 8"],
     ),
     (
         "transactions_claimed_once",
@@ -69,8 +71,8 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
 def write_what_no_audit_sees() -> None:
     """Write, after `write_the_books`, what the statements above change."""
     books.make_users("eli@example.com")  # 4: nothing was credited.
-    books.issue_now(1, [ANN], 30)  # Batch 6: of 20 points nobody could be paid.
-    books.queue_batch(1, [ANN], 30, idempotency_key="once")  # Batch 7 stays queued.
+    books.issue_now(1, [ANN], 30)  # Batch 7: of 20 points nobody could be paid.
+    books.queue_batch(1, [ANN], 30, idempotency_key="once")  # Batch 8 stays queued.
     books.execute(
         "INSERT INTO api_keys (organization_id, sandbox, hash, start, revoked_at)"
         " VALUES (1, false, sha256('revoked'), 'pts_live', now())"

@@ -43,6 +43,9 @@ def test_a_transaction_has_every_field_of_the_interface_document() -> None:
         "allocated": True,
         "sender": None,
         "label": None,
+        "reference": None,
+        "reversed": 0,
+        "state": "credited",
         "sandbox": False,
         "created_at": "2026-01-31T09:30:00.000005Z",
     }
@@ -57,6 +60,20 @@ def test_the_three_flags_and_the_recipient_follow_the_table_of_the_contract() ->
     assert case(credited) == [True, True, True, True]
     assert case(held) == [True, False, False, False]
     assert case(unpaid) == [False, False, False, True]
+
+
+def test_a_transaction_shows_its_own_amount_label_and_reference_or_those_of_its_batch() -> None:
+    own = rows.transaction(amount=7, label="its own", reference="4711")
+    batch = rows.issued_batch(amount=None, label="of all")
+    shown = issued(rows.Issue(batch=batch, transactions=[own, rows.transaction(amount=8)]))["transactions"]
+    assert [(body["amount"], body["label"], body["reference"]) for body in shown] == [
+        (7, "its own", "4711"),
+        (8, "of all", None),
+    ]
+
+
+def test_the_state_says_in_a_word_what_the_flags_say() -> None:
+    assert [body["state"] for body in issued(rows.issue())["transactions"]] == ["credited", "held", "unpaid"]
 
 
 def test_the_email_is_always_filled_next_to_the_recipient() -> None:
@@ -79,7 +96,10 @@ def test_the_amount_of_a_batch_is_the_sum_of_its_debited_transactions() -> None:
 
 def test_a_batch_that_debited_nobody_amounts_to_zero() -> None:
     unpaid = rows.transaction(debited=False, credited=False, balance=10)
-    assert issued(rows.Issue(batch=rows.issued_batch(debited_count=0), transactions=[unpaid]))["amount"] == 0
+    assert (
+        issued(rows.Issue(batch=rows.issued_batch(debited_count=0, debited_amount=0), transactions=[unpaid]))["amount"]
+        == 0
+    )
 
 
 @pytest.mark.parametrize(("label", "sandbox"), [("Spring", True), ("", False)])
@@ -117,15 +137,17 @@ def test_points_claimed_since_are_shown_as_held_to_a_retry_and_as_credited_to_a_
 
 def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
     issue = rows.Issue(batch=rows.issued_batch(), transactions=[rows.transaction(claimed=True)])
-    assert sent(bodies.batch_body(issue.batch, issue.transactions)) == {
+    assert sent(bodies.batch_body(issue.batch, issue.transactions, metadata={"run": "7"})) == {
         "batch_id": 42,
         "status": "issued",
         "final": True,
         "refusal": None,
         "label": None,
+        "metadata": {"run": "7"},
         "idempotency_key": None,
+        "api_key_id": 1,
         "sender": None,
-        "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1},
+        "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1, "reversed": 0},
         "created_at": "2026-01-31T09:30:00.000000Z",
         "issued_at": "2026-01-31T09:30:00.000005Z",
         **issued(issue, as_issued=False),
@@ -142,7 +164,9 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
         "final": status == REFUSED,
         "refusal": refusal,
         "label": None,
+        "metadata": None,
         "idempotency_key": None,
+        "api_key_id": 1,
         "sender": None,
         "counts": None,
         "created_at": "2026-01-31T09:30:00.000000Z",
@@ -150,8 +174,8 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
         "amount": None,
         "current_balance": None,
     }
-    assert sent(bodies.listed_batch_body(batch, 0)) == listed
-    assert sent(bodies.batch_body(batch, [])) == listed | {"transactions": None}
+    assert sent(bodies.listed_batch_body(batch, credited=0, metadata=None)) == listed
+    assert sent(bodies.batch_body(batch, [], metadata=None)) == listed | {"transactions": None}
 
 
 def test_each_transaction_of_a_list_shows_the_batch_that_it_comes_with() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 from app.ledger.issue import Outcome
 from app.ledger.report import counts_of, report
 
-_PAID = Outcome(batch_id=1, sandbox=False, amount=10, recipients=3, debited_count=3)
-_PARTLY = Outcome(batch_id=2, sandbox=False, amount=7, recipients=5, debited_count=2)
-_SANDBOX = Outcome(batch_id=3, sandbox=True, amount=9, recipients=4, debited_count=1)
-_REFUSED = Outcome(batch_id=4, sandbox=True, amount=1, recipients=2, debited_count=None)
+_PAID = Outcome(batch_id=1, sandbox=False, recipients=3, debited_count=3, debited_amount=30)
+_PARTLY = Outcome(batch_id=2, sandbox=False, recipients=5, debited_count=2, debited_amount=14)
+_SANDBOX = Outcome(batch_id=3, sandbox=True, recipients=4, debited_count=1, debited_amount=9)
+_REFUSED = Outcome(batch_id=4, sandbox=True, recipients=2, debited_count=None, debited_amount=None)
 
 
 def test_each_batch_recipient_and_point_is_counted_under_its_mode_and_its_end() -> None:

@@ -70,7 +70,7 @@ def test_the_limit_of_the_amount_is_a_setting(monkeypatch: pytest.MonkeyPatch) -
 def test_the_amount_for_all_recipients_together_must_fit_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTS_AMOUNT_MAX", str(2**63 - 1))
     seven = [f"{number}@example.com" for number in range(7)]  # 2**63 - 1 is divisible by 7.
-    assert accepted(body_with(recipients=seven, amount=(2**63 - 1) // 7)).amount * 7 == 2**63 - 1
+    assert accepted(body_with(recipients=seven, amount=(2**63 - 1) // 7)).required == 2**63 - 1
     [sentence] = faults_of(body_with(recipients=seven, amount=(2**63 - 1) // 7 + 1))["amount"]
     assert sentence == "The amount for all 7 recipients together must not exceed 9223372036854775807 points."
 
@@ -99,7 +99,9 @@ def test_unknown_fields_are_faults_that_name_the_nearest_known_one() -> None:
     assert set(faults) == {"recipents", "Amount", "sender", "body"}
     assert faults["recipents"][0].endswith("did you mean recipients?")
     assert faults["Amount"][0].endswith("did you mean amount?")
-    assert faults["sender"][0].endswith("this call takes recipients, recipient, amount, atomic, label.")
+    assert faults["sender"][0].endswith(
+        "this call takes recipients, recipient, items, amount, atomic, label, expect, metadata."
+    )
 
 
 def test_unknown_fields_without_end_are_counted_and_a_long_name_is_cut() -> None:

@@ -1,12 +1,12 @@
 """The bodies of batches and their transactions, built by pure functions; `envelope` puts them on their way."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import orjson
 
-from app.batches import ISSUED, QUEUED, BatchRow, TransactionRow
+from app.batches import CREDITED, HELD, ISSUED, QUEUED, UNPAID, BatchRow, TransactionRow
 from app.values.timestamps import timestamp
 
 
@@ -17,39 +17,41 @@ def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_i
     since: a retry gets the answer that the first call got.
     """
     assert batch.status == ISSUED, "only an issued batch has a send result"
-    assert batch.debited_count is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
     return {
         "transactions": _transaction_bodies(batch, transactions, as_issued=as_issued),
-        "amount": batch.debited_count * batch.amount,
+        "amount": batch.debited_amount,
         "current_balance": batch.current_balance,
     }
 
 
-def batch_body(batch: BatchRow, transactions: Sequence[TransactionRow]) -> dict[str, Any]:
+def batch_body(
+    batch: BatchRow, transactions: Sequence[TransactionRow], *, metadata: Mapping[str, str] | None
+) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
     bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
-    return _batch_body(batch, sum(row.credited for row in transactions), transactions=bodies)
+    credited = sum(row.credited for row in transactions)
+    return listed_batch_body(batch, credited=credited, metadata=metadata, transactions=bodies)
 
 
-def listed_batch_body(batch: BatchRow, credited: int) -> dict[str, Any]:
+def listed_batch_body(
+    batch: BatchRow, *, credited: int, metadata: Mapping[str, str] | None, **more: object
+) -> dict[str, Any]:
     """A batch as a list shows it: as it is now, without its transactions, of which so many are credited."""
-    return _batch_body(batch, credited)
-
-
-def _batch_body(batch: BatchRow, credited: int, **more: object) -> dict[str, Any]:
     return {
         "batch_id": batch.id,
         "status": batch.status,
         "final": batch.status != QUEUED,
         "refusal": batch.refusal,
         "label": batch.label,
+        "metadata": metadata,
         "idempotency_key": batch.idempotency_key,
+        "api_key_id": batch.api_key_id,
         "sender": None,  # Null: sent through the API, the only way to send.
         "counts": _counts(batch, credited),
         "created_at": timestamp(batch.created_at),
         "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
         **more,
-        "amount": None if batch.debited_count is None else batch.debited_count * batch.amount,
+        "amount": batch.debited_amount,
         "current_balance": batch.current_balance,
     }
 
@@ -63,6 +65,7 @@ def _counts(batch: BatchRow, credited: int) -> dict[str, int] | None:
         "credited": credited,
         "held": batch.debited_count - credited,
         "unpaid": batch.recipient_count - batch.debited_count,
+        "reversed": 0,
     }
 
 
@@ -94,12 +97,15 @@ def _transaction_bodies(
                 if row.user_id is None or held_then
                 else {"id": row.user_id, "first_name": row.first_name, "last_name": row.last_name},
                 "email": row.email,
-                "amount": batch.amount,
+                "amount": batch.amount if row.amount is None else row.amount,
                 "debited": row.debited,
                 "credited": credited,
                 "allocated": credited,  # By the contract's table the two are equal in every case.
                 "sender": None,  # Null: sent through the API, the only way to send.
-                "label": batch.label,
+                "label": batch.label if row.label is None else row.label,
+                "reference": row.reference,
+                "reversed": 0,
+                "state": CREDITED if credited else HELD if row.debited else UNPAID,
                 "sandbox": batch.sandbox,
                 "created_at": created_at,
             }

@@ -11,20 +11,32 @@ _NAME_LENGTH_MAX = 64
 
 
 class FaultsFound:
-    """The faults found so far, by field. Bad entries of the list are all counted, the first hundred named."""
+    """The faults found so far, by field. Those of a list's entries are all counted, the first hundred named."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
+        self._list = ""
         self._entries = 0
         self._not_looked_at = 0
 
     def add(self, field: str, sentence: str) -> None:
         self._found.setdefault(field, []).append(sentence)
 
-    def add_entry(self, place: int, sentence: str) -> None:
+    def add_entry(self, key: str, sentence: str) -> None:
+        """Add a fault of a list's entry, under the key of its place: `recipients.3`, `items.3.amount`."""
+        self._list = key.partition(".")[0]
         self._entries += 1
         if self._entries <= ENTRIES_LISTED_MAX:
-            self.add(f"recipients.{place}", sentence)
+            self.add(key, sentence)
+
+    def add_unknown_in_entry(self, key: str, names: Iterable[str], known: Collection[str]) -> None:
+        """Add a fault for each field that an entry may not have, the entry being at `key`."""
+        for name in names:
+            if name in known:
+                continue
+            # To look for the nearest name takes long, and a full list shows no more of them.
+            sentence = "" if self.list_is_full else unknown_name("field", name, known, taker="an item")
+            self.add_entry(f"{key}.{_shortened(name)}" if name else key, sentence)
 
     def skip_entry(self) -> None:
         self._not_looked_at += 1
@@ -40,11 +52,7 @@ class FaultsFound:
         """
         unknown = [name for name in names if name not in known]
         for name in unknown[:ENTRIES_LISTED_MAX]:
-            is_long = len(name) > _NAME_LENGTH_MAX
-            near = [] if is_long else get_close_matches(name.lower(), known, n=1)
-            taken = f"this call takes {', '.join(known)}." if known else f"this call takes no {kind}."
-            sentence = f"There is no {kind} of this name: {f'did you mean {near[0]}?' if near else taken}"
-            self.add(f"{name[:_NAME_LENGTH_MAX]}…" if is_long else name or whole, sentence)
+            self.add(_shortened(name) or whole, unknown_name(kind, name, known, taker="this call"))
         if (more := len(unknown) - ENTRIES_LISTED_MAX) > 0:
             self.add(whole, f"{more} more {kind}{' is' if more == 1 else 's are'} not known.")
 
@@ -56,6 +64,17 @@ class FaultsFound:
         if (more := self._entries + self._not_looked_at - ENTRIES_LISTED_MAX) > 0:
             are = "entry is" if more == 1 else "entries are"
             maybe = " or not looked at" if self._not_looked_at else ""
-            self.add("recipients", f"{more} more {are} at fault{maybe}.")
+            self.add(self._list, f"{more} more {are} at fault{maybe}.")
         if self._found:
             raise InvalidRequest(self._found)
+
+
+def unknown_name(kind: str, name: str, known: Collection[str], *, taker: str) -> str:
+    """Say that there is no field or parameter (`kind`) of this name, and which is nearest, or which `taker` takes."""
+    near = [] if len(name) > _NAME_LENGTH_MAX else get_close_matches(name.lower(), known, n=1)
+    taken = f"{taker} takes {', '.join(known)}." if known else f"{taker} takes no {kind}."
+    return f"There is no {kind} of this name: {f'did you mean {near[0]}?' if near else taken}"
+
+
+def _shortened(name: str) -> str:
+    return f"{name[:_NAME_LENGTH_MAX]}…" if len(name) > _NAME_LENGTH_MAX else name

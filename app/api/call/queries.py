@@ -14,20 +14,24 @@ from werkzeug.datastructures import MultiDict
 
 from app.acceptance import IDEMPOTENCY_KEY
 from app.api.call.faults import FaultsFound
-from app.api.call.schemas import LABEL_LENGTH_MAX
+from app.api.call.fields import LABEL_LENGTH_MAX
 from app.api_keys import Caller
-from app.batches import STATUSES
+from app.batches import STATES, STATUSES
 from app.errors import InvalidAddress
 from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters, Page
 from app.settings import INT64_MAX
 from app.values import addresses
+from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 
 # The parameters of each list.
 _OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
-PARAMETERS = {"transactions": _OF_BOTH, "batches": (*_OF_BOTH, "idempotency_key", "label", "status")}
+PARAMETERS = {
+    "transactions": (*_OF_BOTH, "reference", "state"),
+    "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
+}
 
 # The forms of some parameters, as a regular expression of JSON Schema has them.
 FORMS = {
@@ -110,6 +114,8 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         idempotency_key=read("idempotency_key", _idempotency_key),
         label=read("label", _label),
         status=read("status", _status),
+        reference=read("reference", _reference),
+        state=read("state", _state),
     )
     cursor = read("cursor", _cursor)
     # Whether a cursor belongs to the filters can only be told of filters without a fault.
@@ -189,6 +195,18 @@ def _label(text: str) -> str:
 def _status(text: str) -> str:
     if text not in STATUSES:
         raise _Fault(f"must be one of {', '.join(STATUSES)}.")
+    return text
+
+
+def _reference(text: str) -> str:
+    if not REFERENCE.fullmatch(text):
+        raise _Fault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters.")
+    return text
+
+
+def _state(text: str) -> str:
+    if text not in STATES:
+        raise _Fault(f"must be one of {', '.join(STATES)}.")
     return text
 
 

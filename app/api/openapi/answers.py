@@ -52,7 +52,12 @@ class Transaction(BaseModel):
     credited: bool = says("The points were given to the account.", True)
     allocated: bool = says("The same as `credited`. Debited but not allocated: the points are held.", True)
     sender: User | None = says("Null: sent through this interface.", None)
-    label: str | None = says("The label of the batch; null if it has none.", None)
+    label: str | None = says("The label of its item, or of the batch; null if they have none.", None)
+    reference: str | None = says("The caller's own id of its item; null if it has none.", None)
+    reversed: Points = says("Points taken back so far.", 0)
+    state: Literal["credited", "held", "unpaid", "reversed", "returned"] = says(
+        "What the flags say, in a word. Another may come.", "credited"
+    )
     sandbox: bool = says("Issued with a development key, so not for real.", False)
     created_at: Time = says("When it was issued. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
 
@@ -87,6 +92,7 @@ class Counts(BaseModel):
     credited: int = says("Given to an account.", 1, ge=0)
     held: int = says("Debited, and kept until there is an account with the address.", 1, ge=0)
     unpaid: int = says("Not debited: the balance was too low.", 0, ge=0)
+    reversed: int = says("Taken back whole.", 0, ge=0)
 
 
 class _BatchHead(BaseModel):
@@ -97,9 +103,11 @@ class _BatchHead(BaseModel):
         "Why it was refused, as a word that stays the same; null unless it was.", None
     )
     label: str | None = says("The label that it was sent with; null if none.", None)
+    metadata: dict[str, str] | None = says("What it was sent with; null if nothing.", None)
     idempotency_key: str | None = says(
         "The `Idempotency-Key` that it was sent with; null if none, and once it is no longer kept.", None
     )
+    api_key_id: Id | None = says("The id of the key that sent it.", 1)
     sender: User | None = says("Null: sent through this interface.", None)
     counts: Counts | None = says("How many transactions are in each state now; null until issued.")
     created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")

@@ -18,6 +18,15 @@ BODIES: dict[str, Any] = {
     "to_two": {"recipients": [_ADA, _GRACE], "amount": 50},
     "to_one": {"recipient": _ADA, "amount": 50},
     "all_or_nobody": {"recipients": [_ADA, _GRACE], "amount": 50, "atomic": True, "label": "January"},
+    "to_each": {
+        "items": [
+            {"email": _ADA, "amount": 50, "reference": "order-4711"},
+            {"email": _GRACE, "amount": 20, "reference": "order-4712"},
+        ],
+        "label": "January",
+        "expect": {"recipients": 2, "amount": 70},
+        "metadata": {"run": "2026-01"},
+    },
 }
 
 
@@ -48,12 +57,19 @@ def _acme(balance: int, last_refill: int = 1_000) -> dict[str, Any]:
 
 
 _TO_ADA = example(Transaction, organization=_acme(950))
-_HELD = {"recipient": None, "email": _GRACE, "credited": False, "allocated": False}
+_HELD = {"recipient": None, "email": _GRACE, "credited": False, "allocated": False, "state": "held"}
 _TO_GRACE = example(Transaction, id=131_073, organization=_acme(900), **_HELD)
 _LEFT = {"organization": _acme(10, last_refill=60)}
 
 _BOTH = {"transactions": [_TO_ADA, _TO_GRACE]}
-_PART = {"transactions": [_TO_ADA | _LEFT, _TO_GRACE | _LEFT | {"debited": False}], "amount": 50, "current_balance": 10}
+_PART = {
+    "transactions": [_TO_ADA | _LEFT, _TO_GRACE | _LEFT | {"debited": False, "state": "unpaid"}],
+    "amount": 50,
+    "current_balance": 10,
+}
+_ITEM_OF_ADA = _TO_ADA | {"label": "January", "reference": "order-4711"}
+_ITEM_OF_GRACE = _TO_GRACE | {"label": "January", "reference": "order-4712", "amount": 20, "organization": _acme(930)}
+_EACH = {"transactions": [_ITEM_OF_ADA, _ITEM_OF_GRACE], "amount": 70, "current_balance": 930}
 _NOT_ISSUED = {"issued_at": None, "counts": None, "transactions": None, "amount": None, "current_balance": None}
 _TOO_LOW = InsufficientBalance(required=100, available=60)
 _SUSPENDED = OrganizationSuspended()
@@ -67,6 +83,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "may_not_issue": ({"validated": False, "error": _SUSPENDED.sentence}, {"code": _SUSPENDED.code}),
     "issued": (_BOTH, {}),
     "issued_in_part": (_PART, {}),
+    "issued_to_each": (_EACH, {}),
     "batch_issued": (_BOTH, {}),
     "batch_queued": ({"status": "queued", "final": False, **_NOT_ISSUED}, {}),
     "batch_refused": ({"status": "refused", "refusal": _SUSPENDED.code, **_NOT_ISSUED}, {}),

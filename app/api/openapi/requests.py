@@ -8,16 +8,23 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 
+from app.api.call.fields import (
+    LABEL_LENGTH_MAX,
+    METADATA_KEY_LENGTH_MAX,
+    METADATA_KEYS_MAX,
+    METADATA_VALUE_LENGTH_MAX,
+)
 from app.api.call.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.api.call.schemas import LABEL_LENGTH_MAX
 from app.api.openapi.answers import says
-from app.batches import STATUSES
+from app.batches import STATES, STATUSES
 from app.pages.filters import LOOKED_AT_MAX
 from app.settings import INT64_MAX, Settings
+from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 _TEXT = {"type": "string"}
 _MOMENT = {"type": "string", "format": "date-time", "pattern": FORMS["created_from"]}
 _KEY_FORM = {"pattern": FORMS["idempotency_key"]}
+_REFERENCE_FORM = {"minLength": 1, "maxLength": REFERENCE_LENGTH_MAX, "pattern": REFERENCE.pattern}
 _ID = {"type": "integer", "format": "int64", "minimum": 1}
 
 
@@ -65,7 +72,13 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
         ("label", "With just this label.", _TEXT | {"minLength": 1, "maxLength": LABEL_LENGTH_MAX}),
         ("status", "In this state.", _TEXT | {"enum": list(STATUSES)}),
     ),
-    "page of transactions": _page("Of this address.", "Issued", "That have this `{}`."),
+    "page of transactions": _page(
+        "Of this address.",
+        "Issued",
+        "That have this `{}`.",
+        ("reference", "Of an item with just this reference, in any batch.", _TEXT | _REFERENCE_FORM),
+        ("state", "In this state.", _TEXT | {"enum": list(STATES)}),
+    ),
 }
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
@@ -85,21 +98,43 @@ class Recipient(RootModel[Annotated[str, Field(pattern="@", json_schema_extra={"
 _Missing = Annotated[
     None, WithJsonSchema({"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}})
 ]
-_Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern="^[^\\u0000]*$")]
+_NO_NUL = "^[^\\u0000]*$"
+_Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern=_NO_NUL)]
+_Reference = Annotated[str, WithJsonSchema(_TEXT | _REFERENCE_FORM)]
+_MetadataKey = Annotated[str, Field(min_length=1, max_length=METADATA_KEY_LENGTH_MAX, pattern=_NO_NUL)]
+_MetadataValue = Annotated[str, Field(max_length=METADATA_VALUE_LENGTH_MAX, pattern=_NO_NUL)]
+
+
+_AMOUNT = 'Points for **each** recipient, or for each item without its own. `10.0`, `1e1` and `"10"` are no integers.'
+
+
+class Expect(BaseModel):
+    """Control totals: what you believe to send. A difference is a fault, and nothing is written."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1})
+
+    recipients: int | None = says("How many recipients there are.", 2, default=None)
+    amount: int | None = says("How many points for all of them together.", 100, default=None)
 
 
 def bodies(limits: Settings) -> list[type[BaseModel]]:
     """Return the models of the bodies, with the limits of these settings."""
     once = "" if limits.allow_repeats else " No address twice."
 
+    amount_of_one = Annotated[int, Field(ge=1, le=limits.amount_max, json_schema_extra={"format": "int64"})]
+
     class Issue(BaseModel):
         model_config = ConfigDict(extra="forbid")
 
-        amount: Annotated[int, Field(ge=1, le=limits.amount_max, json_schema_extra={"format": "int64"})] = says(
-            'Points for **each** recipient. `10.0`, `1e1` and `"10"` are not integers.', 50
-        )
+        amount: amount_of_one = says(_AMOUNT, 50)
         atomic: bool | None = says("True: debit nobody if the balance cannot pay the whole batch.", True, default=False)
         label: _Label | None = says("Kept on every transaction of the batch.", "January", default=None)
+        expect: Expect | None = says(
+            "What you believe to send, either or both. A difference is a 400, and nothing is written.", default=None
+        )
+        metadata: Annotated[dict[_MetadataKey, _MetadataValue], Field(max_length=METADATA_KEYS_MAX)] | None = says(
+            "Shown on the batch, and never on its transactions.", {"run": "2026-01"}, default=None
+        )
 
     class IssueToMany(Issue):
         """Points for a list of recipients."""
@@ -111,6 +146,7 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
             json_schema_extra={"uniqueItems": not limits.allow_repeats},
         )
         recipient: _Missing = says("Not beside `recipients`.", default=None)
+        items: _Missing = says("Not beside `recipients`.", default=None)
 
     class IssueToOne(Issue):
         """Points for one recipient."""
@@ -119,10 +155,41 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
             "One e-mail address, the same as a list of one. Required unless `recipients` is sent."
         )
         recipients: _Missing = says("Not beside `recipient`.", default=None)
+        items: _Missing = says("Not beside `recipient`.", default=None)
 
-    class IssueRequest(RootModel[IssueToMany | IssueToOne]):
-        """Points for some recipients: `recipients` or `recipient`, not both. Null, `""` and `[]` count as if the field
-        were not there. A field that is not listed is a fault."""
+    class Item(BaseModel):
+        """One recipient, with what is its own."""
+
+        model_config = ConfigDict(extra="forbid")
+
+        email: Recipient = says(f"Its e-mail address.{once and ' Twice only where both have a `reference`.'}")
+        amount: amount_of_one | None = says(
+            "Points for it. Required unless the body has an `amount`.", 50, default=None
+        )
+        label: _Label | None = says("Kept on its transaction, in place of the body's.", None, default=None)
+        reference: _Reference | None = says(
+            f"Your own id of it: 1 to {REFERENCE_LENGTH_MAX} visible characters, unique in the batch."
+            " Shown on its transaction, and a filter of their list.",
+            "4711",
+            default=None,
+        )
+
+    class IssueToEach(Issue):
+        """Points for recipients that each have an amount, a label or a reference of their own."""
+
+        items: list[Item] = says(
+            "In order, in place of `recipient` and `recipients`. The first that the balance cannot pay ends the paying:"
+            " it and all after it are not debited, also a smaller one.",
+            min_length=1,
+            max_length=limits.recipients_max,
+        )
+        amount: amount_of_one | None = says(_AMOUNT, default=None)  # type: ignore[assignment]
+        recipients: _Missing = says("Not beside `items`.", default=None)
+        recipient: _Missing = says("Not beside `items`.", default=None)
+
+    class IssueRequest(RootModel[IssueToMany | IssueToOne | IssueToEach]):
+        """Points for some recipients: one of `recipients`, `recipient` and `items`. Null, `""` and `[]` count as if the
+        field were not there. A field that is not listed is a fault."""
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 

@@ -22,7 +22,11 @@ def list_batches() -> Response:
     with transaction() as connection:
         page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
         credited = batches.count_credited(connection, [batch.id for batch in page.rows if batch.debited_count])
-    shown = [bodies.listed_batch_body(batch, credited.get(batch.id, 0)) for batch in page.rows]
+        metadata = batches.find_metadata(connection, [batch.id for batch in page.rows])
+    shown = [
+        bodies.listed_batch_body(batch, credited=credited.get(batch.id, 0), metadata=metadata.get(batch.id))
+        for batch in page.rows
+    ]
     return envelope.success({"batches": shown, "next_cursor": next_cursor("batches", asked, page)})
 
 
@@ -38,4 +42,5 @@ def show_batch(batch_id: int) -> Response:
         if batch is None:
             raise NotFound("batch", batch_id)
         transactions = batches.transactions_of(connection, batch.id)
-    return envelope.success(bodies.batch_body(batch, transactions))
+        metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
+    return envelope.success(bodies.batch_body(batch, transactions, metadata=metadata))

@@ -19,5 +19,5 @@ def verify() -> Response:
     organization = caller().organization
     refuse_parameters()
     request = parse_issue_request(json_bytes(), settings())
-    verdict = ledger.verify(organization, amount=request.amount, recipients=len(request.emails))
+    verdict = ledger.verify(organization, request)
     return envelope.success(envelope.verdict_body(verdict), **envelope.verdict_additions(verdict))

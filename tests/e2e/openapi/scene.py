@@ -36,6 +36,8 @@ class Scene:
             body["recipient"] = self._own(body["recipient"])
         if "recipients" in body:
             body["recipients"] = [self._own(email) for email in body["recipients"]]
+        if "items" in body:
+            body["items"] = [item | {"email": self._own(item["email"])} for item in body["items"]]
         return body
 
     def _own(self, email: str) -> str:

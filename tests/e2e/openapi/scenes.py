@@ -84,6 +84,7 @@ SCENES: dict[str, Play] = {
     "may_not_issue": lambda scene: scene.verify(_suspended(scene), scene.body("to_two")),
     "issued": lambda scene: scene.send(scene.acme().live, scene.body("to_two")),
     "issued_in_part": lambda scene: scene.send(scene.acme(60).live, scene.body("to_two")),
+    "issued_to_each": lambda scene: scene.send(scene.acme().live, scene.body("to_each")),
     "queued": lambda scene: scene.send(scene.acme().live, scene.body("to_two"), headers={"Prefer": "respond-async"}),
     "batch_issued": _batch_issued,
     "batch_queued": _batch_queued,

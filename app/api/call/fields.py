@@ -1,0 +1,136 @@
+"""The fields of a body that are no list of recipients: each is checked, and each fault said in one sentence."""
+
+from app.api.call.faults import FaultsFound, unknown_name
+from app.api.call.json_body import is_integer, is_missing, kind
+from app.settings import INT64_MAX, Settings
+from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+
+LABEL_LENGTH_MAX = 255
+METADATA_KEYS_MAX = 20
+METADATA_KEY_LENGTH_MAX = 40
+METADATA_VALUE_LENGTH_MAX = 500
+EXPECT_FIELDS = ("recipients", "amount")
+
+
+def amount_fault(value: object, settings: Settings) -> str | None:
+    """Say what is wrong with an amount for one recipient; None when nothing is."""
+    if not is_integer(value):
+        return f"The amount must be an integer, but is {kind(value)}."
+    assert isinstance(value, int)
+    if not 1 <= value <= settings.amount_max:
+        return f"The amount must be between 1 and {settings.amount_max} points, but is {_shown(value)}."
+    return None
+
+
+def label_fault(value: object) -> str | None:
+    """Say what is wrong with a label; None when nothing is."""
+    if not isinstance(value, str):
+        return f"The label must be a string, but is {kind(value)}."
+    if len(value) > LABEL_LENGTH_MAX:
+        return f"The label must have at most {LABEL_LENGTH_MAX} characters, but has {len(value)}."
+    if "\0" in value:
+        return "The label must not contain a NUL character."
+    return None
+
+
+def reference_fault(value: object) -> str | None:
+    """Say what is wrong with a reference; None when nothing is."""
+    if not isinstance(value, str):
+        return f"The reference must be a string, but is {kind(value)}."
+    if len(value) > REFERENCE_LENGTH_MAX:
+        return f"The reference must have at most {REFERENCE_LENGTH_MAX} characters, but has {len(value)}."
+    if not REFERENCE.fullmatch(value):
+        return "The reference must have visible characters only: no blanks and no control characters."
+    return None
+
+
+def read_amount(value: object, faults: FaultsFound, settings: Settings, *, is_required: bool) -> int | None:
+    """Return the amount of the body; None when it has none, or one that is at fault."""
+    if is_missing(value):
+        if is_required:
+            faults.add("amount", "The amount field is required.")
+        return None
+    if (sentence := amount_fault(value, settings)) is not None:
+        faults.add("amount", sentence)
+        return None
+    assert isinstance(value, int)
+    return value
+
+
+def read_atomic(value: object, faults: FaultsFound) -> bool:
+    """Return `atomic`, false when it is missing."""
+    if is_missing(value):
+        return False
+    if not isinstance(value, bool):
+        faults.add("atomic", f"The atomic field must be true or false, but is {kind(value)}.")
+        return False
+    return value
+
+
+def read_label(value: object, faults: FaultsFound) -> str | None:
+    """Return the label of the body, None when it has none."""
+    if is_missing(value):
+        return None
+    if (sentence := label_fault(value)) is not None:
+        faults.add("label", sentence)
+        return None
+    assert isinstance(value, str)
+    return value
+
+
+def check_expect(value: object, faults: FaultsFound, *, recipients: int, amount: int | None) -> None:
+    """Check the caller's control totals.
+
+    Args:
+        recipients: how many were sent, good or bad.
+        amount: the points for all of them; None when some amount is at fault.
+    """
+    if is_missing(value):
+        return
+    if not isinstance(value, dict) or not value:
+        seen = kind(value) if value != {} else "an empty object"
+        faults.add("expect", f"The expect field must be an object with recipients, amount or both, but is {seen}.")
+        return
+    for name in value:
+        if name not in EXPECT_FIELDS:
+            faults.add("expect", unknown_name("field", name, EXPECT_FIELDS, taker="expect"))
+    for name, sent in (("recipients", recipients), ("amount", amount)):
+        expected = value.get(name)
+        if expected is None:
+            continue
+        if not is_integer(expected):
+            faults.add("expect", f"The {name} expected must be an integer, but is {kind(expected)}.")
+        elif sent is not None and expected != sent:
+            what = "recipients are" if name == "recipients" else "points in all are"
+            faults.add("expect", f"{_shown(expected)} {what} expected, but {sent} are sent.")
+
+
+def read_metadata(value: object, faults: FaultsFound) -> dict[str, str] | None:
+    """Return `metadata`, None when it is missing or empty."""
+    if is_missing(value) or value == {}:
+        return None
+    if not isinstance(value, dict):
+        faults.add("metadata", f"The metadata must be an object, but are {kind(value)}.")
+        return None
+    if len(value) > METADATA_KEYS_MAX:
+        faults.add("metadata", f"The metadata must have at most {METADATA_KEYS_MAX} keys, but have {len(value)}.")
+    for place, (key, text) in enumerate(list(value.items())[:METADATA_KEYS_MAX], start=1):
+        if (sentence := _metadata_fault(key, text)) is not None:
+            faults.add("metadata", f"Key {place} of the metadata {sentence}")
+    return value
+
+
+def _metadata_fault(key: str, text: object) -> str | None:
+    if not 1 <= len(key) <= METADATA_KEY_LENGTH_MAX:
+        return f"must have 1 to {METADATA_KEY_LENGTH_MAX} characters, but has {len(key)}."
+    if not isinstance(text, str):
+        return f"must have a string for a value, but has {kind(text)}."
+    if len(text) > METADATA_VALUE_LENGTH_MAX:
+        return f"must have a value of at most {METADATA_VALUE_LENGTH_MAX} characters, but has one of {len(text)}."
+    if "\0" in key + text:
+        return "must not contain a NUL character, nor must its value."
+    return None
+
+
+def _shown(number: int) -> str:
+    return str(number) if abs(number) <= INT64_MAX else "a number beyond 64 bits"

@@ -1,0 +1,35 @@
+"""The rows of one reference of the caller's: read from the index of references, newest batch first."""
+
+from app.models import TRANSACTION_ID
+from app.pages.filters import CursorPosition, Filters
+from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
+
+# A reference is unique in its batch, so this is the order of the transactions' ids too.
+NEWEST_FIRST = "id DESC"
+
+
+def rows_of_reference(filters: Filters, start: CursorPosition | None) -> str:
+    """Return the statement of the reference's transactions with their batches, newest first, numbered from 1."""
+    conditions = ["organization_id = :organization_id", "sandbox = :sandbox", "reference = :reference"]
+    if start is not None:
+        conditions.append("batch_id <= :start_batch_id")
+    if filters.batch_id is not None:
+        conditions.append("batch_id = :batch_id")
+    lines = [
+        f"SELECT {BATCH}, transaction_id, {TRANSACTION}, row_number() OVER (ORDER BY batch_id DESC) AS rows_read",
+        f"FROM (SELECT batch_id, {TRANSACTION_ID} AS transaction_id, {COLUMNS_OF_TRANSACTION}",
+        "      FROM transactions",
+        f"      WHERE {' AND '.join(conditions)}",
+        "      ORDER BY batch_id DESC LIMIT :looked_at_max) t",
+        f"CROSS JOIN LATERAL (SELECT {BATCH} FROM batches WHERE id = t.batch_id LIMIT 1) b",
+        "ORDER BY batch_id DESC",
+    ]
+    return "\n".join(lines)
+
+
+def reference_conditions(filters: Filters) -> list[str]:
+    """Return the conditions on the rows of `rows_of_reference`."""
+    conditions = filters.scope_conditions(moment="issued_at")
+    if filters.email_key is not None:
+        conditions.append("coalesce(email_key, email) = :email_key")
+    return conditions
