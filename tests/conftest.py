@@ -17,12 +17,13 @@ from app.ledger.drain import _left_alone_until
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
-from app.messaging import hints, process_redis
+from app.messaging import process_redis
 from app.models import Base
 from app.postgres import connections
 from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
 from app.settings import settings
+from tests.deadline import TIMEOUT_S
 from tests.e2e.conftest import Service
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
@@ -47,7 +48,7 @@ def forget_everything() -> None:
         process_redis.redis().close()
     process_redis.redis.cache_clear()
     _left_alone_until.clear()
-    hints._left_alone_until = 0.0
+    process_redis._left_alone_until = 0.0
     clear_contextvars()
 
 
@@ -88,7 +89,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     process = subprocess.Popen(cache.command(), stdout=subprocess.DEVNULL)
     try:
         server.wait_until_ready()
-        cache.wait_until_ready()
+        assert cache.answers(within_s=TIMEOUT_S)
         migrations.upgrade(server.url())
         yield Servers(database_url=server.url(), redis_url=cache.url())
     finally:

@@ -17,6 +17,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # A job is a few kilobytes of memory, and all of them are saved at once.
 _JOBS_KEPT = 10_000
 _SAVE_EVERY_MS = 60_000
+# A worker is offline a few seconds after its last sign. Without this it stays listed for ever, in /metrics as online.
+_OFFLINE_WORKERS_KEPT_S = 60
 
 
 def prepare(arguments: Sequence[str], environment: MutableMapping[str, str] = os.environ) -> None:
@@ -43,6 +45,7 @@ def prepare(arguments: Sequence[str], environment: MutableMapping[str, str] = os
     # issued. Every job shown is an issue, so its name is left out, and the rest fits on a screen.
     options.tasks_columns = "state,kwargs,result,received,runtime,uuid"
     options.max_tasks = _JOBS_KEPT
+    options.purge_offline_workers = _OFFLINE_WORKERS_KEPT_S
     if "FLOWER_DB" in environment:
         options.persistent = True
         options.state_save_interval = _SAVE_EVERY_MS

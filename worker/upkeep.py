@@ -25,6 +25,7 @@ from app.postgres.connections import require_writable_server
 from app.postgres.database import transaction
 from app.settings import settings
 from worker.draining import drain_and_tell
+from worker.unread import FORGET_UNREAD_EVERY_S, Unread
 
 SWEEP_EVERY_S = 1.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
@@ -98,6 +99,7 @@ def run(parent: int) -> None:
     kinds: list[tuple[float, str, Callable[[], None]]] = [
         (SWEEP_EVERY_S, "sweep", sweep),
         (FOLD_EVERY_S, "fold", fold_credits),
+        (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))
             for every_s, registered_within_s in CLAIM_CROSSED_EVERY_S.items()

@@ -4,8 +4,9 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
 import click
 
@@ -24,6 +25,7 @@ from app.local.valkey import Valkey
 from app.postgres.connections import engine
 from app.settings import settings, without_password
 
+_VALKEY_TIMEOUT_S = 30.0
 _READY_TIMEOUT_S = 90.0
 _LOOK_EVERY_S = 0.2
 
@@ -98,7 +100,8 @@ def _start(
     web_url = f"http://{ports.HOST}:{port}"
     flower_url = f"http://{ports.HOST}:{flower_port}"
     datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
-    _wait_until_ready(supervisor, web_url)
+    is_ready = partial(local_http.answers, f"{web_url}/readyz")
+    _keep_running_until(supervisor, is_ready, within_s=_READY_TIMEOUT_S, else_="The service was not ready")
     if not supervisor.is_stopping:
         terminal.say(_introduction(datadir, web_url=web_url, flower_url=flower_url))
 
@@ -158,24 +161,24 @@ def _start_servers(datadir: DataDir, supervisor: Supervisor) -> None:
             server.wait_until_ready()
     if cache is not None:
         supervisor.start(parts.valkey(cache))
-        with _interruptible(supervisor):
-            cache.wait_until_ready()
+        _keep_running_until(  # A Valkey that cannot read its data is started again without it.
+            supervisor,
+            partial(cache.answers, within_s=_LOOK_EVERY_S),
+            within_s=_VALKEY_TIMEOUT_S,
+            else_="The embedded Valkey did not answer",
+        )
 
 
-def _wait_until_ready(supervisor: Supervisor, web_url: str) -> None:
-    """Look after the parts until web and its servers answer.
+def _keep_running_until(supervisor: Supervisor, condition: Callable[[], bool], *, within_s: float, else_: str) -> None:
+    """Look after the parts until `condition()` is true, or a stop is asked for.
 
     Raises:
-        Refused: they do not in time.
+        Refused: it is not true in time; `else_` begins the sentence.
     """
-    deadline = time.monotonic() + _READY_TIMEOUT_S
-
-    def settled() -> bool:
-        return local_http.answers(f"{web_url}/readyz") or time.monotonic() > deadline
-
-    supervisor.watch(until=settled)
+    deadline = time.monotonic() + within_s
+    supervisor.watch(until=lambda: condition() or time.monotonic() > deadline)
     if not supervisor.is_stopping and time.monotonic() > deadline:
-        raise Refused(f"The service was not ready within {_READY_TIMEOUT_S:.0f} s; its output above says why.")
+        raise Refused(f"{else_} within {within_s:.0f} s; its output above says why.")
 
 
 def _introduction(datadir: DataDir, *, web_url: str, flower_url: str) -> str:

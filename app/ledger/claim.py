@@ -74,7 +74,8 @@ def claim(connection: Connection, user_ids: Sequence[int]) -> int:
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
 # What is held is found user by user in its index, and updated where it was found: while the users are locked nobody
-# else updates it.
+# else updates it. Do not ask again there whether it is held: PostgreSQL would then read the index of all that is held
+# for that, and compare each row with each place, if nothing was held when it last took its statistics.
 _CLAIM = text("""
     WITH claimed AS (
         UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = clock_timestamp()
@@ -86,7 +87,6 @@ _CLAIM = text("""
                                   AND h.debited AND NOT h.credited AND NOT h.sandbox LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
           AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
-          AND t.debited AND NOT t.credited AND NOT t.sandbox
         RETURNING u.id AS user_id, coalesce(t.amount, b.amount) AS amount
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -12,7 +12,8 @@ class Part:
     """One process of the service.
 
     `stop_signal` asks the part to end cleanly; after `stop_timeout_s` it is killed with its children.
-    Lines of its output that contain `hide` are not shown.
+    Lines of its output that contain `hide` are not shown. `mend` is called when it ends by an error of its own,
+    once for a row of deaths; it returns what it has done about that, if anything.
     """
 
     name: str
@@ -21,9 +22,11 @@ class Part:
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 40.0
     hide: str | None = None
+    mend: Callable[[], str | None] | None = None
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     deaths: int = 0
+    is_mended: bool = False
     start_at: float = 0.0
 
 

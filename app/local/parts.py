@@ -27,7 +27,7 @@ def postgresql(server: PostgreSQL) -> Part:
 
 def valkey(server: Valkey) -> Part:
     # Valkey recommends this setting of the machine, which only matters to much larger servers.
-    return Part(name="valkey", command=server.command(), hide="vm.overcommit_memory")
+    return Part(name="valkey", command=server.command(), hide="vm.overcommit_memory", mend=server.set_data_aside)
 
 
 def web(port: int) -> Part:

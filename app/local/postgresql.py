@@ -110,6 +110,8 @@ class PostgreSQL:
             "port": str(self._datadir.read("servers.json")["postgresql_port"]),
             "unix_socket_directories": "",
             "cluster_name": "points",
+            # In the data folder: /dev/shm is cleaned up by others, as by systemd when a user logs out.
+            "dynamic_shared_memory_type": "mmap",
             "log_line_prefix": "",
             "log_checkpoints": "off",
             "log_min_messages": "fatal",

@@ -151,10 +151,13 @@ class Supervisor:
         if status is None:
             return
         if now - part.started_at > _STABLE_AFTER_S:
-            part.deaths = 0
+            part.deaths, part.is_mended = 0, False
         self._note_death(part, f"died ({f'signal {-status}' if status < 0 else f'exit status {status}'})")
         kill_group(part.process.pid)
         part.process = None
+        if part.mend is not None and status > 0 and not part.is_mended and (done := part.mend()):
+            part.is_mended = True
+            self.say(part.name, done)
 
     def _note_death(self, part: Part, how: str) -> None:
         part.deaths += 1

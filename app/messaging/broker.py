@@ -42,5 +42,6 @@ def _rabbitmq() -> dict[str, Any]:
         # RabbitMQ confirms each message. Otherwise one written to a closing connection is lost without an error.
         "confirm_publish": True,
         "connect_timeout": _RABBITMQ_TIMEOUT_S,
+        "read_timeout": _RABBITMQ_TIMEOUT_S,
         "write_timeout": _RABBITMQ_TIMEOUT_S,
     }

@@ -2,12 +2,8 @@
 
 Both save time and decide nothing. A hint that is missed is made good by the front's own polling; a request that is
 lost is forgotten after a second, and then anybody may send another. A sweep needs neither.
-
-A Redis that accepts and never answers costs each attempt its time limit. So one that failed is left alone for a second:
-a drain of many organizations, and callers who wait for them, must not wait for it again and again.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 
 from redis import Redis
@@ -21,15 +17,12 @@ from app.messaging.worker_counters import Counts
 
 # Far longer than a message waits and its drain takes: after that, it is taken for lost.
 _REQUEST_KEPT_S = 1.0
-_LEFT_ALONE_S = 1.0
 
 _CHANNEL = "points:drains"
 _REQUEST = "points:drain-requested:{}"
 _UNANSWERED_MAX = 3
 
 _log = logs.logger()
-# Until when (`time.monotonic`) this process leaves Redis alone.
-_left_alone_until = 0.0
 
 
 def request_drain(organization_id: int) -> bool:
@@ -38,13 +31,11 @@ def request_drain(organization_id: int) -> bool:
     False needs no message: a worker withdraws the request before its last look at the queue, so that look finds
     whatever was committed before this call. Without Redis nobody knows, and each request counts as the first.
     """
-    if _is_left_alone():
-        return True
+    key, kept_ms = _REQUEST.format(organization_id), int(_REQUEST_KEPT_S * 1000)
     try:
-        key, kept_ms = _REQUEST.format(organization_id), int(_REQUEST_KEPT_S * 1000)
-        return bool(process_redis.redis().set(key, 1, nx=True, px=kept_ms))
+        with process_redis.unless_away() as redis:
+            return bool(redis.set(key, 1, nx=True, px=kept_ms))
     except RedisError:
-        _leave_alone()
         return True
 
 
@@ -54,28 +45,17 @@ def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | Non
     One round trip. Never fails: an unheard hint is only a delay, and counts that are lost are missing in figures for
     people alone.
     """
-    if _is_left_alone():
-        return
     try:
-        redis = process_redis.redis()
-        with redis.pipeline(transaction=False) as pipeline:
+        with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
             if batch_ids:
                 pipeline.publish(_channel(redis), " ".join(map(str, batch_ids)))
             pipeline.delete(_REQUEST.format(organization_id))
             worker_counters.add(counts or {}, pipeline)
             pipeline.execute()
+    except process_redis.LeftAlone:
+        return
     except RedisError as error:
-        _leave_alone()
         _log.warning("hint_lost", batch_ids=list(batch_ids), **logs.kind_of(error))
-
-
-def _is_left_alone() -> bool:
-    return time.monotonic() < _left_alone_until
-
-
-def _leave_alone() -> None:
-    global _left_alone_until  # noqa: PLW0603  # One Redis a process.
-    _left_alone_until = time.monotonic() + _LEFT_ALONE_S
 
 
 def listen() -> Iterator[list[int] | None]:

@@ -48,6 +48,8 @@ def _configuration() -> dict[str, Any]:
         # A Redis that refuses to write (a replica, its memory or disk full) is one more that is away for a while.
         "broker_channel_error_retry": True,
         "broker_connection_max_retries": None,  # A broker that is away for an hour comes back all the same.
+        # In seconds, and of RabbitMQ alone. A worker finds out within three times this that its connection is silent.
+        "broker_heartbeat": 10,
         "task_publish_retry_policy": {
             "max_retries": 1,
             "interval_start": 0,

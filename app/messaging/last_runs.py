@@ -19,10 +19,12 @@ _log = logs.logger()
 def note_sweep(counts: Counts) -> None:
     """Note that a sweep ran just now, for the people who look whether beat and a worker do, and what it counted."""
     try:
-        with process_redis.redis().pipeline(transaction=False) as pipeline:
+        with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
             pipeline.set(_SWEPT_AT, f"{time.time():.3f}")
             worker_counters.add(counts, pipeline)
             pipeline.execute()
+    except process_redis.LeftAlone:
+        return
     except RedisError as error:
         _log.warning("sweep_not_noted", **logs.kind_of(error))
 

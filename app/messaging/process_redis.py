@@ -1,8 +1,17 @@
-"""This process's client for Redis, shared by hints, counters and status."""
+"""This process's client for Redis, shared by hints, counters, notes and status.
 
+A Redis that accepts and never answers costs each attempt its time limit. So one that failed is left alone for a second
+by all that can do without: a drain of many organizations must not wait for it again and again.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
 
 from app.messaging.redis_client import redis_client
 from app.settings import settings
@@ -11,6 +20,14 @@ _TIMEOUT_S = 1.0
 # A connection that was idle for this long is checked with a PING; the listener for hints repeats it every second until
 # Redis answers.
 _HEALTH_CHECK_INTERVAL_S = 5
+_LEFT_ALONE_S = 1.0
+
+# Until when (`time.monotonic`) this process leaves Redis alone.
+_left_alone_until = 0.0
+
+
+class LeftAlone(RedisConnectionError):
+    """Redis was seen away a moment ago, and is not tried."""
 
 
 @lru_cache(maxsize=1)
@@ -22,3 +39,21 @@ def redis() -> Redis:
         health_check_interval=_HEALTH_CHECK_INTERVAL_S,
         decode_responses=True,
     )
+
+
+@contextmanager
+def unless_away() -> Iterator[Redis]:
+    """Give this process's client for the block, and leave Redis alone for a second if the block fails.
+
+    Raises:
+        LeftAlone: it is left alone at this moment.
+        RedisError: Redis is away, or refuses to write.
+    """
+    global _left_alone_until  # noqa: PLW0603  # One Redis a process.
+    if time.monotonic() < _left_alone_until:
+        raise LeftAlone
+    try:
+        yield redis()
+    except RedisError:
+        _left_alone_until = time.monotonic() + _LEFT_ALONE_S
+        raise

@@ -103,8 +103,10 @@ def add(counts: Counts, pipeline: Pipeline) -> None:
 def count(counts: Counts) -> None:
     """Add counts at once. Never fails: while Redis is away counts are lost, and the books do not depend on them."""
     try:
-        with process_redis.redis().pipeline(transaction=False) as pipeline:
+        with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
             add(counts, pipeline)
             pipeline.execute()
+    except process_redis.LeftAlone:
+        return
     except RedisError as error:
         _log.warning("counts_lost", **logs.kind_of(error))

@@ -22,6 +22,7 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_processes.workers_are_asked_to_stop_under_load,
     faults_of_servers.the_broker_is_killed_and_comes_back_empty,
     faults_of_servers.the_broker_is_killed_and_comes_back_full,
+    faults_of_servers.the_broker_and_beat_are_gone_for_long,
     faults_of_servers.the_broker_is_frozen,
     faults_of_servers.the_broker_refuses_to_write,
     faults_of_servers.postgresql_is_stopped_at_once,

@@ -8,6 +8,9 @@ from redis import Redis
 from app.local import ports
 from tests.crash.scene import Scene
 
+# `make soak` and the short runs have little time; `CRASH_AWAY_S=120` is an outage as they are met.
+AWAY_S = float(os.environ.get("CRASH_AWAY_S", "6"))
+
 _BACKENDS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'points' AND pid <> pg_backend_pid()"
 
 
@@ -24,6 +27,16 @@ def the_broker_is_killed_and_comes_back_full(scene: Scene) -> None:
     valkey.hold_down(signal.SIGKILL)
     scene.send_is_taken()
     valkey.start()
+
+
+def the_broker_and_beat_are_gone_for_long(scene: Scene) -> None:
+    """PostgreSQL is all that must be up: each send is answered 201 all the same."""
+    valkey, beat = scene.service.part("valkey"), scene.service.part("beat")
+    for part in (valkey, beat):
+        part.hold_down(signal.SIGKILL)
+    scene.sends_are_answered_soon(for_s=AWAY_S)
+    for part in (valkey, beat):
+        part.start()
 
 
 def the_broker_is_frozen(scene: Scene) -> None:

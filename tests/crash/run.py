@@ -39,10 +39,10 @@ class Figures:
 class Run:
     """One service, its callers and operator, from start to stop."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, **environment: str) -> None:
         self.figures = Figures(seed=seed)
         self.intents = Intents()
-        self.service = Service(folder)
+        self.service = Service(folder, **environment)
         self._seen: set[str] = set()
         self._web_log_read = 0
         self._callers: list[Caller] = []

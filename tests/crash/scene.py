@@ -17,6 +17,8 @@ from tests.deadline import comes_true
 
 # How long the harness waits for what must happen for a fault to be one.
 _HAPPENS_WITHIN_S = 30.0
+# What a send may take without a broker, on a busy machine: some two seconds until a sweep, and its drain.
+_SOON_S = 5.0
 
 
 class Scene:
@@ -75,6 +77,19 @@ class Scene:
         if intent.known not in (Known.ISSUED, Known.ACCEPTED):
             self.intents.violation(f"send {intent.label} was not taken while only Redis was away")
         intent.key = None  # Nobody repeats it: it is accepted, and must be final in time like all the others.
+
+    def sends_are_answered_soon(self, *, for_s: float) -> None:
+        """Send one after the other for so long: each must be answered 201 at its first try, and soon."""
+        deadline = time.monotonic() + for_s
+        while time.monotonic() < deadline:
+            intent = self.new_intent()
+            intent.started_at = began = time.monotonic()
+            self.intents.add(intent)
+            self.sender.attempt(self.parties.probe, intent)
+            took_s = time.monotonic() - began
+            if intent.known is not Known.ISSUED or took_s > _SOON_S:
+                self.intents.violation(f"send {intent.label} was {intent.known.value} after {took_s:.1f} s")
+                intent.key = None  # Nobody repeats it.
 
     def queue_without_a_message(self) -> None:
         """Accept a batch as a front does that dies before it tells a worker: only the sweep can bring it."""

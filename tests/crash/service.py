@@ -22,6 +22,7 @@ from tests.crash.parts import Part, Supervisor
 from tests.crash.planted import FOLDER, Pauses
 from tests.crash.proxy import Proxy
 from tests.crash.volume import Volume
+from tests.deadline import TIMEOUT_S
 from tests.ports import free_port
 
 WAIT_S = 5
@@ -41,7 +42,7 @@ def _behind(url: str, port: int) -> str:
 class Service:
     """Every process of it, the addresses to reach it by, and a way to the database past the proxy."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.logs = folder / "logs"
         self.logs.mkdir()
@@ -52,7 +53,7 @@ class Service:
         self.postgresql, self.valkey = PostgreSQL(self.data), Valkey(self.data)
         self.web_port = free_port()
         self.proxies: dict[str, Proxy] = {}
-        self.environment: dict[str, str] = {}
+        self.environment = environment
         self._engine: Engine | None = None
 
     @property
@@ -83,7 +84,7 @@ class Service:
         self._add("postgresql", [*self.postgresql.command(), *(f"--{option}" for option in options)])
         self._add("valkey", self.valkey.command())
         self.postgresql.wait_until_ready()
-        self.valkey.wait_until_ready()
+        assert self.valkey.answers(within_s=TIMEOUT_S)
         migrations.upgrade(self.postgresql.url())
         self._engine = new_engine(self.postgresql.url(), pool_size=8)
         urls = {"DATABASE_URL": self.postgresql.url(), "REDIS_URL": self.valkey.url()}

@@ -18,6 +18,7 @@ from app.local.postgresql import PostgreSQL
 from app.local.process_identity import process_identity
 from app.local.valkey import Valkey
 from app.postgres.connections import engine
+from tests.deadline import TIMEOUT_S
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")
 
@@ -190,7 +191,7 @@ def test_what_root_starts_in_the_folder_of_another_is_theirs(private_folder: Pat
     valkey.prepare()
     with subprocess.Popen(valkey.command(), cwd=datadir.path) as process:
         try:
-            valkey.wait_until_ready()
+            assert valkey.answers(within_s=TIMEOUT_S)
             assert psutil.Process(process.pid).uids().real == 12_345
         finally:
             process.terminate()

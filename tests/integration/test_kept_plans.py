@@ -1,6 +1,6 @@
 """What PostgreSQL goes through for a statement does not grow with what is stored, whatever it knew when it planned."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from sqlalchemy import text
@@ -143,12 +143,25 @@ def test_a_claim_does_not_go_through_what_is_held_for_others() -> None:
         books.issue_now(organization_id, _strangers(MANY), 1)
     books.execute("ANALYZE")
     newcomers = [users.new_user(f"u{number}@example.com", "First", "Last") for number in range(50)]
+    assert _rows_read("transactions", lambda: _register(newcomers)) < 50
 
-    def join() -> None:
-        with transaction() as connection:
-            register(connection, newcomers)
 
-    assert _rows_read("transactions", join) < 50
+def _register(newcomers: Sequence[users.NewUser]) -> None:
+    with transaction() as connection:
+        register(connection, newcomers)
+
+
+def test_a_claim_goes_through_what_it_claims_though_nothing_was_held_when_transactions_were_analysed() -> None:
+    books.make_users(ANN)
+    organization_id = books.make_organization(10**9)
+    for _ in range(200):
+        books.queue_batch(organization_id, [ANN], 1)
+    books.drain_all(organization_id)
+    books.execute("ANALYZE transactions")
+    books.issue_now(organization_id, _strangers(MANY), 1)
+    newcomer = users.new_user("stranger7@example.com", "First", "Last")
+    assert _rows_read("transactions", lambda: _register([newcomer])) < 50
+    assert books.balance_of_user("stranger7@example.com") == 1
 
 
 def test_only_idempotency_keys_past_their_time_are_gone_through() -> None:

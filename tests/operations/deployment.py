@@ -50,6 +50,11 @@ class Deployment:
     def beat(self) -> Part:
         return self._start("beat", procfile()["beat"])
 
+    def flower(self, port: int, **environment: str) -> Part:
+        """Start Flower on the loopback address, with the password `hush` of the user `points`."""
+        login = {"FLOWER_PORT": str(port), "FLOWER_BASIC_AUTH": "points:hush"}
+        return self._start("flower", procfile()["flower"], **login, **environment)
+
     def stop_gracefully(self, part: Part) -> None:
         """Ask a part to finish what it does, as a platform does, and see that it ended well."""
         part.ask_to_end(signal.SIGTERM)

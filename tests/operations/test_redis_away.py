@@ -15,7 +15,7 @@ from app.local.datadir import DataDir
 from app.local.valkey import Valkey
 from tests.conftest import forget_everything
 from tests.crash.parts import Part
-from tests.deadline import until
+from tests.deadline import TIMEOUT_S, until
 from tests.operations.deployment import Deployment, deployment
 from tests.operations.load import Load, issued_exactly, load
 from tests.ports import free_port
@@ -39,7 +39,7 @@ class Broker:
 
     def start(self) -> None:
         self.part.start()
-        self._server.wait_until_ready()
+        assert self._server.answers(within_s=TIMEOUT_S)
 
     def tell(self, *words: object) -> None:
         with Redis.from_url(self.url) as client:

@@ -72,6 +72,13 @@ def test_it_tells_the_workers_to_report_only_where_the_setting_says_so(events: s
     assert done.stdout.strip() == str(events == "true")
 
 
+def test_workers_that_are_gone_are_forgotten_unless_told_otherwise() -> None:
+    code = "from worker import flower; flower.prepare(['--address=127.0.0.1'])"
+    code += "; from tornado.options import options; print(options.purge_offline_workers)"
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "60"
+
+
 def _start(port: str) -> subprocess.CompletedProcess[str]:
     """Prepare Flower as its own process does, and have it read its environment."""
     code = "from worker import flower; flower.prepare(['--address=127.0.0.1'])"

@@ -9,6 +9,7 @@ from app import api_keys, logs
 from app.acceptance import Acceptance, Send
 from app.api.sending.accepting import Accepting
 from app.api.sending.drains import Drains
+from app.api.sending.threads import Threads
 from app.api.sending.wait_slots import WaitSlots
 from app.api.sending.waiting import Rows, Waiting
 from app.batches import QUEUED
@@ -33,8 +34,10 @@ class SendPath:
     """The sends of one process."""
 
     def __init__(self) -> None:
-        self._accepting = Accepting(Drains().ask)
+        drains = Drains()
+        self._accepting = Accepting(drains.ask)
         self._waiting = Waiting()
+        self._threads = Threads(drains.send, self._waiting.poll, self._waiting.listen)
         self._slots = WaitSlots()
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
@@ -55,7 +58,7 @@ class SendPath:
             _note_use(accepted.api_key_id)
         if accepted.status != QUEUED:
             return Sent(accepted, accepted_at, None)
-        self._waiting.start()
+        self._threads.start()
         if wait_s <= 0:
             return Sent(accepted, accepted_at, None)
         with (

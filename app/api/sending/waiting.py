@@ -6,7 +6,7 @@ second, and a wrong hint costs nothing.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from redis.exceptions import RedisError
@@ -41,14 +41,13 @@ class Waiter:
 
 
 class Waiting:
-    """The waiting requests of one process, by batch. `start` starts its two threads."""
+    """The waiting requests of one process, by batch. `poll` and `listen` each need a thread that repeats them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[int, list[Waiter]] = {}
         self._recent_hints: dict[int, None] = {}
         self._has_waiters = threading.Event()
-        self._not_started: list[Callable[[], None]] = [self._poll, self._listen]
 
     @contextmanager
     def waiter(self, batch_id: int, recipients: int) -> Iterator[Waiter]:
@@ -68,20 +67,8 @@ class Waiting:
                 if not self._waiters[batch_id]:
                     del self._waiters[batch_id]
 
-    def start(self) -> None:
-        """Start the threads that do not run yet. Call it after the fork: threads do not survive one."""
-        with self._lock:
-            while self._not_started:
-                work = self._not_started[-1]
-                thread = threading.Thread(target=_repeat, args=(work,), name=f"waiting{work.__name__}", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError as error:  # No thread left in the system: the next send tries again.
-                    _log_failed(work, error)
-                    return
-                self._not_started.pop()
-
-    def _listen(self) -> None:
+    def listen(self) -> None:
+        """Wake whoever waits for the batches of each hint, until Redis is away."""
         try:
             for batch_ids in hints.listen():
                 if batch_ids:
@@ -97,7 +84,8 @@ class Waiting:
                 del self._recent_hints[next(iter(self._recent_hints))]
         self._wake(batch_ids)
 
-    def _poll(self) -> None:
+    def poll(self) -> None:
+        """Wait until somebody waits, then look once, a moment later, which batches are final."""
         self._has_waiters.wait()
         time.sleep(POLL_EVERY_S)
         with self._lock:
@@ -132,17 +120,3 @@ def _read(batch_ids: Sequence[int]) -> dict[int, Rows]:
 def _final_among(batch_ids: Sequence[int]) -> list[int]:
     with single_statement() as connection:
         return batches.final_among(connection, batch_ids)
-
-
-def _repeat(work: Callable[[], None]) -> None:
-    """Repeat the work of a thread. Errors are logged and do not end it."""
-    while True:
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001
-            _log_failed(work, error)
-            time.sleep(_RETRY_AFTER_S)
-
-
-def _log_failed(work: Callable[[], None], error: Exception) -> None:
-    _log.error("thread_failed", thread=work.__name__, **logs.kind_of(error), places=logs.places_of(error.__traceback__))

@@ -1,0 +1,40 @@
+"""Workers that are gone, in Flower: offline within seconds, and soon shown no more, nor in its metrics."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.local import ports
+from tests.deadline import until
+from tests.operations.deployment import STARTED_IN_S, deployment
+from tests.ports import free_port
+
+_OFFLINE_WITHIN_S = 15
+# A minute by default.
+_KEPT_S = 10
+
+
+def _workers(client: httpx.Client) -> dict[str, bool]:
+    """Return whether each worker on Flower's page is online."""
+    try:
+        found = client.get("/workers", params={"json": 1}).json()["data"]
+    except httpx.TransportError:  # It is starting.
+        return {}
+    return {worker["hostname"].partition("@")[0]: worker["status"] for worker in found}
+
+
+@pytest.mark.usefixtures("broker", "database")
+def test_a_killed_worker_is_offline_within_seconds_and_then_goes(tmp_path: Path) -> None:
+    port = free_port()
+    with deployment(tmp_path) as parts:
+        parts.worker("stays")
+        killed = parts.worker("killed")
+        parts.flower(port, FLOWER_PURGE_OFFLINE_WORKERS=str(_KEPT_S))
+        with httpx.Client(base_url=f"http://{ports.HOST}:{port}", auth=("points", "hush")) as client:
+            until(lambda: _workers(client) == {"stays": True, "killed": True}, within_s=STARTED_IN_S)
+            killed.hold_down()
+            until(lambda: _workers(client) == {"stays": True, "killed": False}, within_s=_OFFLINE_WITHIN_S)
+            until(lambda: _workers(client) == {"stays": True}, within_s=_KEPT_S + _OFFLINE_WITHIN_S)
+            until(lambda: 'worker="killed@' not in client.get("/metrics").text, within_s=_OFFLINE_WITHIN_S)
+            assert 'flower_worker_online{worker="stays@' in client.get("/metrics").text
