@@ -16,6 +16,8 @@ _ROW = {
     "is_disabled": False,
     "is_suspended": False,
     "is_same": None,
+    "now": MOMENT,
+    "has_room": True,
     "api_key_id": 1,
     "key_use_is_old": False,
     "organization_id": 7,
