@@ -51,8 +51,8 @@ def _page(email: str, created: str, flag: str, *more: tuple[str, str, dict[str, 
 
 _REQUEST_ID = "A name of your own for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other is replaced."
 _KEY = """\
-Makes a repeated send harmless: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per organization
-and mode. Make one for each batch, and send it again with each retry."""
+Makes a repeated send harmless: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
+organization and mode. Make one for each batch, and send it again with each retry."""
 _PREFER = "`respond-async`: do not wait for the issue, answer 202 at once."
 
 HEADERS = {
