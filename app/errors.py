@@ -134,9 +134,9 @@ class BatchConflict(PointsError):
 class BatchCancelled(BatchConflict):
     code = "batch_cancelled"
 
-    def __init__(self, batch_id: int) -> None:
+    def __init__(self) -> None:
         super().__init__(
-            f"Batch {batch_id} was cancelled, so nobody was debited. To issue it all the same, send it with a new"
+            "The batch was cancelled, and nobody was debited. To issue it all the same, send it with a new"
             " Idempotency-Key."
         )
 

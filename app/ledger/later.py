@@ -25,12 +25,10 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
     if status in (SCHEDULED, QUEUED):
         connection.execute(_CANCEL, {"id": batch_id})
     elif status == REFUSED:
-        raise BatchConflict(
-            f"Batch {batch_id} was refused: nobody was debited, so there is nothing to cancel or reverse."
-        )
+        raise BatchConflict("The batch was refused: nobody was debited, so there is nothing to cancel or reverse.")
     elif status != CANCELLED:
         raise BatchConflict(
-            f"Batch {batch_id} is issued and can no longer be cancelled. Its points can be taken back: reverse it"
+            "The batch is issued and can no longer be cancelled. Its points can be taken back: reverse it"
             " (POST /v1/points/reverse)."
         )
 
@@ -50,9 +48,9 @@ def reschedule(
     """
     status, now = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
     if status == CANCELLED:
-        raise BatchCancelled(batch_id)
+        raise BatchCancelled
     if status != SCHEDULED:
-        raise BatchNotScheduled(f"Batch {batch_id} is no longer scheduled: {_WHAT_TO_DO.get(status, _REVERSE)}")
+        raise BatchNotScheduled(f"The batch is no longer scheduled: {_WHAT_TO_DO.get(status, _REVERSE)}")
     if (sentence := bounds_fault(send_at, now=now)) is not None:
         raise InvalidRequest({"send_at": [sentence]})
     connection.execute(_RESCHEDULE, {"id": batch_id, "send_at": send_at})

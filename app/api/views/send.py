@@ -99,7 +99,7 @@ def _answer(accepted: Acceptance, rows: Rows | None) -> Response:
         raise BatchLost
     batch, transactions = rows
     if batch.status == batches.CANCELLED:
-        raise BatchCancelled(batch.id)
+        raise BatchCancelled
     if batch.status == batches.REFUSED:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
     if batch.status == batches.QUEUED:

@@ -9,7 +9,12 @@ from schemathesis import Case, GenerationMode, HookContext
 
 @schemathesis.hook
 def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]) -> None:
-    """Mend calls that are meant to be good, where the schema lets through what the service must refuse."""
+    """Mend calls that are meant to be good, where the schema lets through what the service must refuse.
+
+    And one that is meant to be bad: an empty text counts as missing, which the description says in words.
+    """
+    if isinstance(case.body, dict) and case.body.get("send_at") == "":
+        case.body["send_at"] = "-"
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     # JSON Schema counts `10.0` among the integers; the contract does not.
