@@ -41,6 +41,8 @@ class _Send:
         self._port = service.port
         self._connection = connection
         self._sender = service.sender()
+        # For the parts: a worker may still be looking for more batches of the one that has just sent.
+        self._other_sender = service.sender()
         self._emails = service.accounts(f"send.{size}", size)
         self._request = post_send(self._sender.key, self._emails)
         self._request_of_items = post_items(self._sender.key, self._emails)
@@ -63,7 +65,7 @@ class _Send:
         shown = answered_s(caller, get(f"/v1/batches/{batch_id}", key=key), expect=200)
         caller.close()
         parse = _seconds(partial(parse_issue_request, self._body, settings()))
-        accept, write = accept_and_drain(self._sender, self._emails)
+        accept, write = accept_and_drain(self._other_sender, self._emails)
         read = _seconds(partial(_read, organization_id, batch_id))
         parts = {"http and key_s": http, "parse_s": parse, "accept_s": accept, "write_s": write, "read_s": read}
         parts["render_s"] = shown - http - read

@@ -18,11 +18,15 @@ _log = logs.logger()
 
 
 class Sent(NamedTuple):
-    """A send's acceptance, its moment (`perf_counter`), and the rows of its batch if they are already read."""
+    """A send's acceptance, its moment (`perf_counter`), and the rows of its batch if they are already read.
+
+    `had_place`: it did not find too many waiting already.
+    """
 
     acceptance: Acceptance
     accepted_at: float
     rows: Rows | None
+    had_place: bool = True
 
 
 class SendPath:
@@ -60,7 +64,7 @@ class SendPath:
         ):
             if may_wait:
                 waiter.is_final.wait(deadline - time.monotonic())
-            return Sent(accepted, accepted_at, waiter.rows)
+            return Sent(accepted, accepted_at, waiter.rows, may_wait)
 
 
 def _note_use(api_key_id: int) -> None:
