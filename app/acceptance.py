@@ -9,12 +9,13 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from app.batches import BatchRow
-from app.errors import IdempotencyKeyReused, InvalidKey, PointsError
+from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, ScheduledLimit
 from app.organizations import may_not_issue
 from app.postgres.database import fetch_all
+from app.values.send_at import EARLIEST, LATEST, bounds_fault
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,7 +25,7 @@ class IssueRequest:
     `emails` are the addresses as sent (trimmed), in order; `email_keys` their normalised forms at the
     same places. Each recipient gets `amount` points; where that is None, `running_totals` holds at each place the
     points for all up to and with that one. `labels` (where they are not the batch's `label`) and `references` are None
-    when no item has its own.
+    when no item has its own. `send_at` is when to issue it, in UTC; None: at once.
     """
 
     emails: Sequence[str]
@@ -36,6 +37,7 @@ class IssueRequest:
     labels: Sequence[str | None] | None = None
     references: Sequence[str | None] | None = None
     metadata: Mapping[str, str] | None = None
+    send_at: datetime | None = None
 
     @property
     def required(self) -> int:
@@ -54,11 +56,17 @@ class IssueRequest:
         own = (self.running_totals, self.labels, self.references, sorted((self.metadata or {}).items()))
         if any(own):  # Without them it is the digest that is stored with the keys of versions that did not know them.
             digest.update(b"\0\0" + orjson.dumps(own))
+        if self.send_at is not None:
+            digest.update(b"\0\0at" + orjson.dumps(self.send_at))
         return digest.digest()
 
 
 # An idempotency key, as a regular expression of JSON Schema has it too: 1 to 255 visible ASCII characters.
 IDEMPOTENCY_KEY = re.compile(r"^[!-~]{1,255}$")
+
+
+# Scheduled batches of an organization in one mode.
+SCHEDULED_MAX = 1_000
 
 
 class Send(NamedTuple):
@@ -93,28 +101,56 @@ _ACCEPT = files("app").joinpath("acceptance.sql").read_bytes()
 
 
 def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
-    """Write a queued batch for each send that may have one; return the outcomes in the order of the sends.
+    """Write a batch for each send that may have one; return the outcomes in the order of the sends.
 
     Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
-    concerns one send: `InvalidKey`, `IdempotencyKeyReused`, `MayNotIssue` (but a batch that already exists for the
-    idempotency key comes first). None means that another send took the same idempotency key at the same moment: its
-    batch exists now, so ask again.
+    concerns one send: `InvalidKey`, `IdempotencyKeyReused`, `InvalidRequest` (its `send_at` is out of bounds by
+    PostgreSQL's clock), `MayNotIssue`, `ScheduledLimit` (but a batch that already exists for the idempotency key comes
+    first, also when its moment is past by now). None means that another send took the same idempotency key at the same
+    moment: its batch exists now, so ask again.
 
     Raises:
         DBAPIError: nothing was accepted; if `app.postgres.database.is_away`, the outcome is unknown.
     """
     outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
-    for place, is_disabled, is_suspended, is_same, *accepted in fetch_all(connection, _ACCEPT, {"sends": _json(sends)}):
+    parameters = {"sends": _json(sends), "scheduled_max": SCHEDULED_MAX, "earliest": EARLIEST, "latest": LATEST}
+    for place, is_disabled, is_suspended, is_same, now, has_room, *accepted in fetch_all(
+        connection, _ACCEPT, parameters
+    ):
         acceptance = Acceptance(*accepted)
         refusal: PointsError | None
         if acceptance.existed:
             refusal = None if is_same else IdempotencyKeyReused()
         else:
-            refusal = may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)
+            refusal = _moment_fault(sends[place].request, now)
+            refusal = refusal or may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)
+            refusal = refusal or (None if has_room else ScheduledLimit(SCHEDULED_MAX))
         if refusal is not None:
             refusal.organization_id = acceptance.organization_id
         outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
     return outcomes
+
+
+def _moment_fault(request: IssueRequest, now: datetime) -> PointsError | None:
+    sentence = None if request.send_at is None else bounds_fault(request.send_at, now=now)
+    return None if sentence is None else InvalidRequest({"send_at": [sentence]})
+
+
+def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
+    """Have nobody else schedule for the organizations of these sends, in either mode, until the transaction ends.
+
+    Else two fronts would count at the same moment, each without what the other writes, and go over the limit.
+    """
+    key_hashes = [send.key_hash for send in sends if send.request.send_at]
+    connection.execute(_LOCK_SCHEDULES, {"ours": 0x5053 << 48, "key_hashes": key_hashes})
+
+
+# Ours in the upper 16 bits, as in a drain's lock. Taken in the order of the organizations, so that no two wait for each
+# other.
+_LOCK_SCHEDULES = text("""
+    SELECT pg_advisory_xact_lock(:ours | organization_id)
+    FROM (SELECT DISTINCT organization_id FROM api_keys WHERE hash = ANY(:key_hashes) ORDER BY organization_id) o
+""")
 
 
 def _json(sends: Sequence[Send]) -> str:
@@ -133,6 +169,7 @@ def _columns(place: int, key_hash: bytes, request: IssueRequest, idempotency_key
         "email_keys": None if request.email_keys == request.emails else request.email_keys,
         "labels": request.labels,
         "item_references": request.references,
+        "send_at": request.send_at,
         "metadata": None if request.metadata is None else orjson.dumps(request.metadata).decode(),
         "idempotency_key": idempotency_key,
         "idempotency_hash": None if idempotency_key is None else request.meaning().hex(),

@@ -9,13 +9,17 @@
 -- PostgreSQL may plan this while the tables are small, and keeps the plan. So each row is looked up by itself (LIMIT 1),
 -- which rules out a join that reads a whole table. `known` sorts as the index of idempotency keys does.
 --
+-- `scheduled` decides of a send that waits for its moment whether there is room for it among those that wait already. It
+-- counts them in the only index that has the order asked for, and not beyond the limit. The other sends pay nothing for it.
+--
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
 WITH asked AS MATERIALIZED (
     SELECT s.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
+           clock_timestamp() AS now,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         place int, key_hash text, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
-        email_keys text[], labels text[], item_references text[], metadata text,
+        email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz,
         idempotency_key text COLLATE "C", idempotency_hash text)
     CROSS JOIN LATERAL (
         SELECT * FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL LIMIT 1
@@ -32,28 +36,47 @@ WITH asked AS MATERIALIZED (
     ) b
     WHERE (b.organization_id, b.sandbox, b.idempotency_key) = (a.organization_id, a.sandbox, a.idempotency_key)
       AND a.idempotency_key IS NOT NULL
+), scheduled AS MATERIALIZED (
+    SELECT a.place, w.count + row_number() OVER (PARTITION BY a.organization_id, a.sandbox ORDER BY a.place)
+                    <= %(scheduled_max)s::int AS has_room
+    FROM asked a
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS count FROM (
+            SELECT FROM batches
+            WHERE (organization_id, sandbox, send_at) >= (a.organization_id, a.sandbox, '-infinity')
+              AND (organization_id, sandbox, send_at) <= (a.organization_id, a.sandbox, 'infinity')
+              AND status = 'scheduled'
+            ORDER BY organization_id, sandbox, send_at LIMIT %(scheduled_max)s::int
+        ) waiting
+    ) w
+    WHERE a.send_at BETWEEN a.now + %(earliest)s::interval AND a.now + %(latest)s::interval
+      AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
 ), fresh AS MATERIALIZED (
     SELECT a.*, clock_timestamp() AS created_at,
            (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, cardinality(a.emails) / 16)) AS id
     FROM (SELECT * FROM asked ORDER BY place) a
     WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
+      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.place = a.place AND s.has_room))
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata,
-                         idempotency_key, idempotency_hash, created_at)
+                         idempotency_key, idempotency_hash, created_at, send_at, status)
     OVERRIDING SYSTEM VALUE
     SELECT id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
            cardinality(emails), emails, email_keys, labels, item_references, metadata::json,
-           idempotency_key, decode(idempotency_hash, 'hex'), created_at
+           idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
+           CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END
     FROM fresh
     ORDER BY organization_id, sandbox, idempotency_key, place
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id
 )
-SELECT a.place, a.is_disabled, a.is_suspended, k.is_same,
+SELECT a.place, a.is_disabled, a.is_suspended, k.is_same, a.now, coalesce(s.has_room, true) AS has_room,
        a.api_key_id, a.key_use_is_old, a.organization_id, coalesce(k.id, w.id) AS batch_id,
-       coalesce(k.status, 'queued') AS status, k.id IS NOT NULL AS existed, coalesce(k.created_at, f.created_at)
+       coalesce(k.status, CASE WHEN a.send_at IS NULL THEN 'queued' ELSE 'scheduled' END) AS status,
+       k.id IS NOT NULL AS existed, coalesce(k.created_at, f.created_at)
 FROM asked a
 LEFT JOIN known k ON k.place = a.place
+LEFT JOIN scheduled s ON s.place = a.place
 LEFT JOIN fresh f ON f.place = a.place
 LEFT JOIN written w ON w.id = f.id

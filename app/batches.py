@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all
 
-STATUSES = QUEUED, ISSUED, REFUSED = "queued", "issued", "refused"
+STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
 # Of a transaction.
 STATES = CREDITED, HELD, UNPAID, REVERSED, RETURNED = "credited", "held", "unpaid", "reversed", "returned"
 
@@ -29,6 +29,7 @@ class BatchRow(NamedTuple):
     idempotency_key: str | None
     recipient_count: int
     created_at: datetime
+    send_at: datetime | None
     refusal: str | None
     issued_at: datetime | None
     debited_count: int | None
@@ -37,6 +38,11 @@ class BatchRow(NamedTuple):
     organization_name: str | None
     last_refill: int | None
     organization_created_at: datetime
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether its status will not change."""
+        return self.status not in (SCHEDULED, QUEUED)
 
 
 class TransactionRow(NamedTuple):
@@ -126,12 +132,13 @@ def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tu
     found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
     for row in fetch_all(connection, _FIND_FINAL, {"batch_ids": list(batch_ids)}):
         _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
-        if row[_BATCH_WIDTH] is not None:  # A refused batch has no transactions.
+        if row[_BATCH_WIDTH] is not None:  # Only an issued batch has transactions.
             transactions.append(TransactionRow(*row[_BATCH_WIDTH:]))
     return found
 
 
 _BATCH_WIDTH = len(BatchRow._fields)
+_IS_FINAL = "status NOT IN ('scheduled', 'queued')"
 
 # PostgreSQL keeps the plan, which may be made while the tables are small. So each row is looked up by itself: LIMIT and
 # OFFSET prevent a join. With a join, every send read all transactions until the table was first analysed: with ten
@@ -139,7 +146,7 @@ _BATCH_WIDTH = len(BatchRow._fields)
 _FIND_FINAL = f"""
     SELECT {_BATCH}, {_TRANSACTION}
     FROM unnest(%(batch_ids)s::bigint[]) AS asked (id)
-    CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = asked.id AND status <> 'queued' LIMIT 1) b
+    CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = asked.id AND {_IS_FINAL} LIMIT 1) b
     CROSS JOIN LATERAL (SELECT created_at FROM organizations WHERE organizations.id = b.organization_id LIMIT 1) o
     LEFT JOIN LATERAL (SELECT * FROM transactions WHERE batch_id = b.id OFFSET 0) t ON true
     LEFT JOIN LATERAL (SELECT id, first_name, last_name FROM users WHERE users.id = t.user_id LIMIT 1) u ON true
@@ -152,11 +159,14 @@ def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
     return list(connection.execute(_FINAL_AMONG, {"batch_ids": list(batch_ids)}).scalars())
 
 
-_FINAL_AMONG = text("SELECT id FROM batches WHERE id = ANY(:batch_ids) AND status <> 'queued'")
+_FINAL_AMONG = text(f"SELECT id FROM batches WHERE id = ANY(:batch_ids) AND {_IS_FINAL}")
 
 
 def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_most: int) -> int:
-    """Delete the idempotency keys of up to `at_most` of the oldest batches past their time; return how many."""
+    """Delete up to `at_most` idempotency keys past their time, the oldest first; return how many.
+
+    Their time runs from the issue, or from when the batch was cancelled: one that is neither keeps its key.
+    """
     parameters = {"older_than_days": older_than_days, "at_most": at_most}
     return connection.execute(_FORGET_IDEMPOTENCY_KEYS, parameters).rowcount
 
@@ -165,7 +175,7 @@ def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_
 _FORGET_IDEMPOTENCY_KEYS = text("""
     UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM batches
-                         WHERE idempotency_key IS NOT NULL AND status <> 'queued'
-                           AND created_at < (SELECT clock_timestamp() - make_interval(days => :older_than_days))
-                         ORDER BY created_at LIMIT :at_most))
+                         WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at)
+                               < (SELECT clock_timestamp() - make_interval(days => :older_than_days))
+                         ORDER BY coalesce(issued_at, cancelled_at) LIMIT :at_most))
 """)

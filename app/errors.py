@@ -116,6 +116,37 @@ class IdempotencyKeyReused(PointsError):
         super().__init__("This Idempotency-Key was used with another body; send a new key for a new batch.")
 
 
+class ScheduledLimit(PointsError):
+    """The organization has as many scheduled batches in this mode as it may."""
+
+    code = "scheduled_limit"
+    field = "send_at"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"There are {limit} scheduled batches already, as many as there may be. Cancel one, or wait.")
+
+
+class BatchConflict(PointsError):
+    """A batch is no longer in the state that the call needs; the sentence says what can be done instead."""
+
+    code = "batch_final"
+    field = "batch"
+
+
+class BatchCancelled(BatchConflict):
+    code = "batch_cancelled"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The batch was cancelled, and nobody was debited. To issue it all the same, send it with a new"
+            " Idempotency-Key."
+        )
+
+
+class BatchNotScheduled(BatchConflict):
+    code = "batch_not_scheduled"
+
+
 class NotFound(PointsError):
     code = "not_found"
 

@@ -1,8 +1,8 @@
 """A worker's upkeep: the process beside its pool that needs no message (`python -m worker.upkeep PARENT`).
 
-What is queued, held or not yet folded stands in PostgreSQL, and so this work goes on while the broker is away. A
-worker's parent then waits for the broker, and its pool gets nothing to do; and a parent that forks must not hold
-connections and locks of a working thread. So this is a program of its own, that `worker.beside` starts and kills.
+What is scheduled, queued, held or not yet folded stands in PostgreSQL, and so this work goes on while the broker is
+away. A worker's parent then waits for the broker, and its pool gets nothing to do; and a parent that forks must not
+hold connections and locks of a working thread. So this is a program of its own, that `worker.beside` starts and kills.
 
 Nothing is lost when it is killed: what it has not committed is still there for the next. Every worker has one. Two
 share the work: a drain has one owner, and so has each look for crossings and each fold.
@@ -17,9 +17,10 @@ from collections.abc import Callable
 from functools import partial
 
 from app import logs
-from app.ledger import claim, fold
+from app.ledger import claim, fold, later
 from app.ledger.queued import organizations_waiting
-from app.messaging import last_runs
+from app.messaging import hints, last_runs
+from app.messaging.jobs import submit
 from app.messaging.worker_counters import CLAIMED, SWEEPS, SWEPT, count
 from app.postgres.connections import require_writable_server
 from app.postgres.database import transaction
@@ -28,6 +29,7 @@ from worker.draining import drain_and_tell
 from worker.unread import FORGET_UNREAD_EVERY_S, Unread
 
 SWEEP_EVERY_S = 1.0
+RELEASE_EVERY_S = 1.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 1.5
 
@@ -38,6 +40,9 @@ CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
 FOLD_EVERY_S = 5.0
 
 # Work in steps, each a transaction of its own. What is left after so many waits for the next run.
+_RELEASE_STEP = 500
+_RELEASE_STEPS_MAX = 40
+_DRAINS_ASKED_MAX = 200
 _CLAIM_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20
 
@@ -59,6 +64,23 @@ def sweep() -> None:
     if swept:
         _log.info("swept", organization_ids=waiting, batches=len(swept))
     last_runs.note_sweep({SWEEPS.field(): 1, SWEPT.field(): len(swept)})
+
+
+def release() -> None:
+    """Queue the scheduled batches that are due, and ask for their drains; what nobody drains is swept."""
+    released: list[int] = []
+    for _ in range(_RELEASE_STEPS_MAX):
+        with transaction() as connection:
+            step = later.release_due(connection, at_most=_RELEASE_STEP)
+        released += step
+        if len(step) < _RELEASE_STEP:
+            break
+    organizations = list(dict.fromkeys(released))
+    if released:
+        _log.info("released", organizations=len(organizations), batches=len(released))
+    for organization_id in organizations[:_DRAINS_ASKED_MAX]:
+        if hints.request_drain(organization_id) and not submit(organization_id):
+            return  # Each further one would wait for the broker as long.
 
 
 def claim_crossed(*, registered_within_s: float | None) -> None:
@@ -98,6 +120,7 @@ def run(parent: int) -> None:
     """Do all of it until the process `parent` is gone, each kind in a thread of its own: none holds up another."""
     kinds: list[tuple[float, str, Callable[[], None]]] = [
         (SWEEP_EVERY_S, "sweep", sweep),
+        (RELEASE_EVERY_S, "release", release),
         (FOLD_EVERY_S, "fold", fold_credits),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(

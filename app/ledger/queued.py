@@ -16,6 +16,10 @@ IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timest
     OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
 
+# Since when a queued batch waits: one that was scheduled, since its moment.
+_QUEUED_AT = "coalesce(send_at, created_at)"
+
+
 def has_due(connection: Connection, organization_id: int) -> bool:
     """Tell whether an organization has a batch that a drain would take now."""
     return bool(fetch_all(connection, _HAS_DUE, {"organization_id": organization_id}))
@@ -58,10 +62,11 @@ def count_queued(connection: Connection) -> Queued:
     return Queued(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
 
 
-_COUNT = text("""
+_COUNT = text(f"""
     SELECT count(*) AS batches,
            CASE WHEN count(*) > 0
-                THEN CAST(greatest(0, extract(epoch FROM clock_timestamp() - min(created_at))) AS float) END AS oldest_s
+                THEN CAST(greatest(0, extract(epoch FROM clock_timestamp() - min({_QUEUED_AT}))) AS float) END
+               AS oldest_s
     FROM batches WHERE status = 'queued'
 """)
 
@@ -76,8 +81,8 @@ def organizations_waiting(connection: Connection, *, longer_than_s: float) -> li
 
 _ORGANIZATIONS_WAITING = text(f"""
     SELECT DISTINCT organization_id FROM batches
-    WHERE {IS_DUE} AND (created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
-                        OR created_at > clock_timestamp())
+    WHERE {IS_DUE} AND ({_QUEUED_AT} < clock_timestamp() - make_interval(secs => :longer_than_s)
+                        OR {_QUEUED_AT} > clock_timestamp())
     ORDER BY organization_id
 """)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
+from app.ledger.later import count_scheduled
 from app.ledger.queued import count_queued
 from app.messaging import last_runs
 from app.messaging.queue_state import messages_waiting
@@ -16,7 +17,7 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield the number of queued batches, and the age of the oldest.
+    """Yield how many batches are queued and scheduled, and for how long the oldest has waited or is overdue.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -27,7 +28,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
     try:
         with engine.begin() as connection:
             wait_at_most(connection, _COUNT_TIMEOUT_S)
-            queued = count_queued(connection)
+            queued, scheduled = count_queued(connection), count_scheduled(connection)
     finally:
         engine.dispose()
     yield GaugeMetricFamily(
@@ -39,6 +40,12 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "points_oldest_queued_seconds",
         "Age of the oldest queued batch; 0 when none is queued.",
         value=queued.oldest_s or 0,
+    )
+    yield GaugeMetricFamily("points_scheduled_batches", "Batches that wait for their moment.", value=scheduled.batches)
+    yield GaugeMetricFamily(
+        "points_oldest_overdue_seconds",
+        "How long the scheduled batch that is longest due has waited to be queued; 0 when none is due.",
+        value=scheduled.oldest_overdue_s,
     )
 
 

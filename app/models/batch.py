@@ -9,6 +9,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.models.base import TEXT, Base, created_at_column, id_column, moment_column
 
 _ISSUED = text("issued_at IS NOT NULL")
+_SCHEDULED = text("status = 'scheduled'")
+_ENDED_AT = text("coalesce(issued_at, cancelled_at)")
 _UNPAID = text("debited_count < recipient_count")
 
 
@@ -17,9 +19,10 @@ class Batch(Base):
 
     `email_keys` is null when every address is its own normalised form. Of items with amounts of their own `amount` is
     null, and `running_totals` holds at each place the sum up to and with that item. `labels` and `item_references` are
-    null when no item has its own; at a place without one they hold a null. The columns from `issued_at` on are null
-    until the batch is issued. `organization_name` and `last_refill` repeat the organization at that moment, so that a
-    replay answers exactly the same.
+    null when no item has its own; at a place without one they hold a null. `send_at` is when it is due; null: at once.
+    Until then it is `scheduled`, and not in the queue. The columns from `issued_at` on are null until it is issued.
+    `organization_name` and `last_refill` repeat the organization at that moment, so that a replay answers exactly the
+    same.
 
     There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the
     front end. The accepting statement joins that row instead, and organizations are never deleted.
@@ -27,7 +30,7 @@ class Batch(Base):
 
     __tablename__ = "batches"
     __table_args__ = (
-        CheckConstraint("status IN ('queued', 'issued', 'refused')", name="status_known"),
+        CheckConstraint("status IN ('scheduled', 'queued', 'issued', 'refused', 'cancelled')", name="status_known"),
         CheckConstraint("amount > 0", name="amount_positive"),
         CheckConstraint(
             "recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count"
@@ -47,6 +50,8 @@ class Batch(Base):
             " AND (status = 'issued') = (last_refill IS NOT NULL)",
             name="issued_when_complete",
         ),
+        CheckConstraint("status <> 'scheduled' OR send_at IS NOT NULL", name="scheduled_for_a_moment"),
+        CheckConstraint("(status = 'cancelled') = (cancelled_at IS NOT NULL)", name="cancelled_at_a_moment"),
         CheckConstraint("(status = 'refused') = (refusal IS NOT NULL)", name="refused_with_a_reason"),
         CheckConstraint("debited_count BETWEEN 0 AND recipient_count", name="debited_count_in_range"),
         CheckConstraint(
@@ -67,10 +72,17 @@ class Batch(Base):
             unique=True,
             postgresql_where=text("idempotency_key IS NOT NULL"),
         ),
-        # Finds idempotency keys that are old enough to be forgotten.
-        Index("ix_batches_idempotency_age", "created_at", postgresql_where=text("idempotency_key IS NOT NULL")),
+        # Finds idempotency keys that are old enough to be forgotten. Those of batches that are not final are not in it.
+        Index(
+            "ix_batches_idempotency_age",
+            _ENDED_AT,
+            postgresql_where=text(f"idempotency_key IS NOT NULL AND {_ENDED_AT.text} IS NOT NULL"),
+        ),
         # The queue, in order. Only queued batches are in it, so it stays small.
         Index("ix_batches_queued", "organization_id", "id", postgresql_where=text("status = 'queued'")),
+        # What is scheduled, by its moment: for the release, and for the limit of each organization and mode.
+        Index("ix_batches_due", "send_at", "id", postgresql_where=_SCHEDULED),
+        Index("ix_batches_scheduled", "organization_id", "sandbox", "send_at", postgresql_where=_SCHEDULED),
         # The lists (app/pages), newest first by the time that each shows. The unpaid indexes hold only the few batches
         # that the balance did not pay whole.
         Index("ix_batches_created", "organization_id", "sandbox", "created_at", "id"),
@@ -100,6 +112,8 @@ class Batch(Base):
     created_at: Mapped[datetime] = created_at_column()
     failures: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     retry_at: Mapped[datetime | None] = moment_column()
+    send_at: Mapped[datetime | None] = moment_column()
+    cancelled_at: Mapped[datetime | None] = moment_column()
     refusal: Mapped[str | None] = mapped_column(TEXT)
     issued_at: Mapped[datetime | None] = moment_column()
     debited_count: Mapped[int | None] = mapped_column(Integer)

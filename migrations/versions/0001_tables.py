@@ -61,7 +61,8 @@ _BATCHES = """
         organization_id bigint NOT NULL,
         sandbox boolean NOT NULL,
         status text COLLATE "C" NOT NULL DEFAULT 'queued'
-            CONSTRAINT ck_batches_status_known CHECK (status IN ('queued', 'issued', 'refused')),
+            CONSTRAINT ck_batches_status_known CHECK (
+                status IN ('scheduled', 'queued', 'issued', 'refused', 'cancelled')),
         api_key_id bigint,
         amount bigint CONSTRAINT ck_batches_amount_positive CHECK (amount > 0),
         running_totals bigint[],
@@ -79,6 +80,8 @@ _BATCHES = """
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         failures int NOT NULL DEFAULT 0,
         retry_at timestamptz,
+        send_at timestamptz,
+        cancelled_at timestamptz,
         refusal text COLLATE "C",
         issued_at timestamptz,
         debited_count int,
@@ -95,6 +98,8 @@ _BATCHES = """
         CONSTRAINT ck_batches_amount_or_running_totals CHECK ((amount IS NULL) = (running_totals IS NOT NULL)),
         CONSTRAINT ck_batches_idempotency_key_with_hash CHECK (
             (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
+        CONSTRAINT ck_batches_scheduled_for_a_moment CHECK (status <> 'scheduled' OR send_at IS NOT NULL),
+        CONSTRAINT ck_batches_cancelled_at_a_moment CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL)),
         CONSTRAINT ck_batches_refused_with_a_reason CHECK ((status = 'refused') = (refusal IS NOT NULL)),
         CONSTRAINT ck_batches_issued_when_complete CHECK (
             (status = 'issued') = (issued_at IS NOT NULL) AND (status = 'issued') = (debited_count IS NOT NULL)
@@ -114,8 +119,11 @@ _BATCHES = """
 
     CREATE UNIQUE INDEX uq_batches_idempotency_key ON batches (organization_id, sandbox, idempotency_key)
         WHERE idempotency_key IS NOT NULL;
-    CREATE INDEX ix_batches_idempotency_age ON batches (created_at) WHERE idempotency_key IS NOT NULL;
+    CREATE INDEX ix_batches_idempotency_age ON batches (coalesce(issued_at, cancelled_at))
+        WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at) IS NOT NULL;
     CREATE INDEX ix_batches_queued ON batches (organization_id, id) WHERE status = 'queued';
+    CREATE INDEX ix_batches_due ON batches (send_at, id) WHERE status = 'scheduled';
+    CREATE INDEX ix_batches_scheduled ON batches (organization_id, sandbox, send_at) WHERE status = 'scheduled';
     CREATE INDEX ix_batches_created ON batches (organization_id, sandbox, created_at, id);
     CREATE INDEX ix_batches_issued ON batches (organization_id, sandbox, issued_at, id) WHERE issued_at IS NOT NULL;
     CREATE INDEX ix_batches_created_unpaid ON batches (organization_id, sandbox, created_at, id)
@@ -198,8 +206,14 @@ _WRITTEN_ONCE = """
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER batches_final_once
         BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
-                         last_refill ON batches
-        FOR EACH ROW WHEN (OLD.status <> 'queued') EXECUTE FUNCTION refuse_change();
+                         last_refill, cancelled_at ON batches
+        FOR EACH ROW WHEN (OLD.status NOT IN ('scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
+        FOR EACH ROW WHEN (OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
+                           OR OLD.status = 'queued' AND NEW.status = 'scheduled')
+        EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER batches_moved_while_scheduled BEFORE UPDATE OF send_at ON batches
+        FOR EACH ROW WHEN (OLD.status <> 'scheduled') EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER transactions_written_once
         BEFORE DELETE OR UPDATE OF organization_id, batch_id, position, sandbox, debited, balance, email, email_key,
                                    amount, label, reference ON transactions

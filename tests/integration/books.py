@@ -1,6 +1,7 @@
 """The books as a test handles them: organizations with balances, users, queued batches, the audit."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import accumulate
 
 from sqlalchemy import Connection, insert, text
@@ -63,6 +64,7 @@ def queue_batch(
     label: str | None = None,
     references: Sequence[str | None] | None = None,
     idempotency_key: str | None = None,
+    send_at: datetime | None = None,
 ) -> int:
     """Accept a batch as the front does, and return its id. No worker is told. Each recipient may have its amount."""
     request = IssueRequest(
@@ -73,6 +75,7 @@ def queue_batch(
         atomic=atomic,
         label=label,
         references=references,
+        send_at=send_at,
     )
     with transaction() as connection:
         send = Send(key_of(connection, organization_id, sandbox), request, idempotency_key)

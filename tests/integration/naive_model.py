@@ -18,6 +18,7 @@ class Send:
     atomic: bool
     amounts: list[int]
     emails: list[str]
+    is_later: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,20 @@ class Drain:
     organization_id: int
 
 
-Step = Refill | Send | Register | Suspend | Drain
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """The moment of all that is scheduled has come."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancel:
+    """Call off one of an organization's batches that are not final: `which` of them, counted round."""
+
+    organization_id: int
+    which: int
+
+
+Step = Refill | Send | Register | Suspend | Drain | Release | Cancel
 
 
 @dataclass(kw_only=True)

@@ -47,6 +47,15 @@ REFUSED = [
     ("ck_batches_label_length", "UPDATE batches SET label = repeat('x', 256)"),
     ("ck_batches_status_known", _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'lost')"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET status = 'queued'"),
+    ("ck_batches_cancelled_at_a_moment", "UPDATE batches SET cancelled_at = now()"),
+    (
+        "ck_batches_cancelled_at_a_moment",
+        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'cancelled')",
+    ),
+    (
+        "ck_batches_scheduled_for_a_moment",
+        _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'scheduled')",
+    ),
     ("ck_batches_issued_when_complete", "UPDATE batches SET issued_at = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET debited_count = NULL"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET current_balance = NULL"),

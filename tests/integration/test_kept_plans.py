@@ -1,6 +1,7 @@
 """What PostgreSQL goes through for a statement does not grow with what is stored, whatever it knew when it planned."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
@@ -109,6 +110,26 @@ def _retry(organization_id: int, idempotency_key: str) -> None:
     assert accepted.existed
 
 
+@pytest.mark.parametrize("few", [0, 60])
+def test_a_send_for_later_goes_through_no_more_than_what_is_scheduled_with_it(few: int) -> None:
+    organization_id = books.make_organization(10**6)
+    send_at = datetime.now(UTC) + timedelta(days=1)
+    for _ in range(few):
+        books.issue_now(organization_id, [ANN], 1)
+    books.execute("ANALYZE")
+    for _ in range(20):  # Until the plans are ones that are kept.
+        books.queue_batch(organization_id, [ANN], 1, send_at=send_at)
+    books.execute(
+        "INSERT INTO batches (organization_id, sandbox, status, amount, atomic, recipient_count, emails, send_at)"
+        " SELECT 1 + (n & 1), n & 1 = 0, 'scheduled', 1, false, 1, ARRAY['x'], now() FROM generate_series(1, 5000) n"
+    )
+    for _ in range(300):
+        books.queue_batch(organization_id, [ANN], 1)
+    books.drain_all(organization_id)
+    with_it = _rows_read("batches", lambda: books.queue_batch(organization_id, [ANN], 1, send_at=send_at))
+    assert with_it < 70
+
+
 def test_a_drain_does_not_go_through_what_was_issued_though_it_was_still_queued_when_batches_were_analysed() -> None:
     organization_id = books.make_organization(10**6)
     books.execute(
@@ -169,7 +190,12 @@ def test_only_idempotency_keys_past_their_time_are_gone_through() -> None:
     for number in range(300):
         books.queue_batch(organization_id, [ANN], 1, idempotency_key=str(number))
     books.drain_all(organization_id)
-    books.execute("UPDATE batches SET created_at = now() - interval '40 days' WHERE id = 1", "ANALYZE batches")
+    books.execute(
+        *books.WITHOUT_GUARDS,
+        "UPDATE batches SET issued_at = now() - interval '40 days' WHERE id = 1",
+        *books.WITH_GUARDS,
+        "ANALYZE batches",
+    )
 
     def forget() -> None:
         with transaction() as connection:

@@ -1,7 +1,8 @@
 """The set-based write against a naive model: whatever is refilled, sent, registered and drained, they agree."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -9,11 +10,11 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from app import organizations
-from app.ledger import issue
+from app.ledger import issue, later
 from app.ledger.refill import refill
 from app.postgres.database import transaction
 from tests.integration import books
-from tests.integration.naive_model import Drain, Model, Refill, Register, Row, Send, Step, Suspend
+from tests.integration.naive_model import Cancel, Drain, Model, Refill, Register, Release, Row, Send, Step, Suspend
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -25,13 +26,23 @@ paid = st.lists(st.tuples(st.sampled_from(ADDRESSES), st.integers(1, 12)), min_s
 one_amount = st.booleans()
 
 
-def _send(organization_id: int, sandbox: bool, atomic: bool, paid: list[tuple[str, int]], one_amount: bool) -> Send:
+def _send(
+    organization_id: int, sandbox: bool, atomic: bool, paid: list[tuple[str, int]], one_amount: bool, is_later: bool
+) -> Send:
     emails, amounts = [email for email, _ in paid], [amount for _, amount in paid]
     amounts = amounts[:1] * len(amounts) if one_amount else amounts
-    return Send(organization_id=organization_id, sandbox=sandbox, atomic=atomic, amounts=amounts, emails=emails)
+    return Send(
+        organization_id=organization_id,
+        sandbox=sandbox,
+        atomic=atomic,
+        amounts=amounts,
+        emails=emails,
+        is_later=is_later,
+    )
 
 
-sends = st.builds(_send, organization_ids, st.booleans(), st.booleans(), paid, one_amount)
+is_later = st.sampled_from([False, False, True])
+sends = st.builds(_send, organization_ids, st.booleans(), st.booleans(), paid, one_amount, is_later)
 steps = st.one_of(
     st.builds(Refill, organization_id=organization_ids, sandbox=st.booleans(), amount=st.integers(1, 80)),
     sends,
@@ -39,7 +50,11 @@ steps = st.one_of(
     st.builds(Register, email=st.sampled_from(ADDRESSES)),
     st.builds(Suspend, organization_id=organization_ids, is_suspended=st.booleans()),
     st.builds(Drain, organization_id=organization_ids),
+    st.builds(Release),
+    st.builds(Cancel, organization_id=organization_ids, which=st.integers(0, 9)),
 )
+
+_TOMORROW = datetime.now(UTC) + timedelta(days=1)
 
 
 @dataclass
@@ -48,6 +63,8 @@ class Both:
 
     model: Model = field(default_factory=Model)
     queued: dict[int, list[tuple[int, Send]]] = field(default_factory=lambda: defaultdict(list))
+    scheduled: list[tuple[int, Send]] = field(default_factory=list)
+    cancelled: list[tuple[int, Send]] = field(default_factory=list)
     final: list[tuple[int, Send, list[Row] | None]] = field(default_factory=list)
 
     def take(self, step: Step) -> None:
@@ -59,9 +76,16 @@ class Both:
             case Send():
                 amount = step.amounts[0] if len(set(step.amounts)) == 1 else step.amounts
                 batch_id = books.queue_batch(
-                    step.organization_id, step.emails, amount, sandbox=step.sandbox, atomic=step.atomic
+                    step.organization_id,
+                    step.emails,
+                    amount,
+                    sandbox=step.sandbox,
+                    atomic=step.atomic,
+                    send_at=_TOMORROW if step.is_later else None,
                 )
-                self.queued[step.organization_id].append((batch_id, step))
+                if self.model.suspended.get(step.organization_id):  # Accepted just before: it is queued, and refused.
+                    step = replace(step, is_later=False)
+                (self.scheduled if step.is_later else self.queued[step.organization_id]).append((batch_id, step))
             case Register():
                 books.make_users(step.email)
                 self.model.register(step.email.lower())
@@ -74,7 +98,36 @@ class Both:
                 assert books.drain_all(step.organization_id) == [batch_id for batch_id, _ in batches]
                 self.final += [(batch_id, send, self.model.issue(send)) for batch_id, send in batches]
 
+            case Release():
+                self._release()
+            case Cancel():
+                self._cancel(step)
+
+    def _release(self) -> None:
+        books.execute("UPDATE batches SET send_at = now() WHERE status = 'scheduled'")
+        with transaction() as connection:
+            later.release_due(connection, at_most=1_000)
+        for batch_id, send in self.scheduled:
+            self.queued[send.organization_id].append((batch_id, send))
+        self.scheduled.clear()
+        for batches in self.queued.values():
+            batches.sort(key=lambda batch: batch[0])  # In order of acceptance, whatever waited for its moment.
+
+    def _cancel(self, step: Cancel) -> None:
+        scheduled = [batch for batch in self.scheduled if batch[1].organization_id == step.organization_id]
+        waiting = self.queued[step.organization_id] + scheduled
+        if not waiting:
+            return
+        batch_id, send = batch = waiting[step.which % len(waiting)]
+        with transaction() as connection:
+            later.cancel(connection, batch_id, organization_id=step.organization_id, sandbox=send.sandbox)
+        (self.scheduled if batch in scheduled else self.queued[step.organization_id]).remove(batch)
+        self.cancelled.append(batch)
+
     def agree(self) -> None:
+        for batch_id, send in self.cancelled:
+            batch, rows = books.read_batch(send.organization_id, batch_id, sandbox=send.sandbox)
+            assert (batch.status, rows) == ("cancelled", [])
         for (organization_id, sandbox), balance in self.model.balances.items():
             assert books.balance_of(organization_id, sandbox=sandbox) == balance
         for key, points in self.model.users.items():
@@ -109,6 +162,6 @@ def test_the_write_agrees_with_the_contract_taken_word_by_word(script: list[Step
         books.make_organization()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(issue, "BATCHES_MAX", batches_max)
-        for step in [*script, Drain(organization_id=1), Drain(organization_id=2)]:
+        for step in [*script, Release(), Drain(organization_id=1), Drain(organization_id=2)]:
             both.take(step)
     both.agree()

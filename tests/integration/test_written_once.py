@@ -1,14 +1,19 @@
 """What has moved points is written once: the database itself refuses to change or delete it."""
 
+from datetime import UTC, datetime, timedelta
+
 import psycopg
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from app.ledger import later
+from app.postgres.database import transaction
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
 
-# Transaction 1 is credited, 2 is held, 3 is not debited, 4 is held in the sandbox; batch 3 is queued.
+# Transaction 1 is credited, 2 is held, 3 is not debited, 4 is held in the sandbox; batch 3 is queued, 4 scheduled, 5
+# cancelled.
 _CREDITED, _HELD, _NOT_DEBITED, _SANDBOX = (
     f"WHERE (batch_id, position) = ({batch_id}, {position})" for batch_id, position in ((1, 0), (1, 1), (1, 2), (2, 0))
 )
@@ -29,8 +34,15 @@ REFUSED = [
     ("batches_accepted_once", "DELETE FROM batches WHERE id = 3"),
     *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 1") for change in (
         "status = 'queued'", "debited_count = 1", "current_balance = 1", "issued_at = now()", "last_refill = 1",
-        "organization_name = 'x'", "refusal = 'x'",
+        "organization_name = 'x'", "refusal = 'x'", "cancelled_at = now()",
     )),
+    *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 5") for change in (
+        "status = 'queued'", "status = 'scheduled'", "cancelled_at = NULL",
+    )),
+    ("batches_queued_before_issued", "UPDATE batches SET status = 'issued' WHERE id = 4"),
+    ("batches_queued_before_issued", "UPDATE batches SET status = 'refused' WHERE id = 4"),
+    ("batches_queued_before_issued", "UPDATE batches SET status = 'scheduled' WHERE id = 3"),
+    *(("batches_moved_while_scheduled", f"UPDATE batches SET send_at = now() WHERE id = {id_}") for id_ in (1, 3, 5)),
     ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
     ("refills_written_once", "DELETE FROM refills"),
 ]  # fmt: skip
@@ -44,6 +56,11 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     books.issue_now(organization_id, ["a@example.com", "b@example.com", "c@example.com"], 10)
     books.issue_now(organization_id, ["b@example.com"], 10, sandbox=True)
     books.queue_batch(organization_id, ["a@example.com"], 10)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    for _ in range(2):
+        cancelled = books.queue_batch(organization_id, ["a@example.com"], 10, send_at=tomorrow)
+    with transaction() as connection:
+        later.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
     with pytest.raises(IntegrityError) as refused:
         books.execute(statement)
     assert isinstance(refused.value.orig, psycopg.Error)

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 
 from app.api import create_app
 from app.api_keys import Caller
+from app.ledger.later import Scheduled
 from app.organizations import OrganizationInMode
 from tests.unit import rows
 from tests.unit.house import House
@@ -80,6 +81,8 @@ def calling(no_rows: None, monkeypatch: pytest.MonkeyPatch) -> Calling:
     """Let every key be known as the one of `CALLER`."""
     who = Calling()
     monkeypatch.setattr("app.api.call.auth.find_caller", lambda _connection, _hash: who.caller)
+    nothing = Scheduled(batches=0, amount=0, next_at=None)
+    monkeypatch.setattr("app.ledger.later.scheduled_of", lambda _connection, _id, **_: nothing)
     return who
 
 

@@ -30,6 +30,7 @@ def queued_batch(**changes: Any) -> BatchRow:
         idempotency_key=None,
         recipient_count=3,
         created_at=MOMENT,
+        send_at=None,
         refusal=None,
         issued_at=None,
         debited_count=None,

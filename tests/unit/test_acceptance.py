@@ -1,5 +1,7 @@
 """What became of a send, as a row of the accepting statement tells it."""
 
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 from unittest.mock import Mock
 
@@ -8,7 +10,8 @@ import pytest
 from app import acceptance
 from app.acceptance import Acceptance, IssueRequest, Send
 from app.batches import ISSUED, QUEUED
-from app.errors import IdempotencyKeyReused, OrganizationDisabled, OrganizationSuspended
+from app.errors import IdempotencyKeyReused, InvalidRequest, OrganizationDisabled, OrganizationSuspended, ScheduledLimit
+from app.values.send_at import EARLIEST, LATEST
 from tests.unit.rows import MOMENT
 
 _ROW = {
@@ -16,6 +19,8 @@ _ROW = {
     "is_disabled": False,
     "is_suspended": False,
     "is_same": None,
+    "now": MOMENT,
+    "has_room": True,
     "api_key_id": 1,
     "key_use_is_old": False,
     "organization_id": 7,
@@ -29,10 +34,10 @@ _SEND = Send(
 )
 
 
-def outcome(**changes: Any) -> object:
+def outcome(send_at: datetime | None = None, /, **changes: Any) -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(acceptance, "fetch_all", lambda *_: [tuple((_ROW | changes).values())])
-        [found] = acceptance.accept(Mock(), [_SEND])
+        [found] = acceptance.accept(Mock(), [_SEND._replace(request=replace(_SEND.request, send_at=send_at))])
     return found
 
 
@@ -67,3 +72,32 @@ def test_an_organization_that_may_not_issue_is_refused_and_disabled_wins() -> No
 
 def test_a_key_that_was_taken_in_this_moment_is_to_be_asked_about_again() -> None:
     assert outcome() is None
+
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize("ahead", [EARLIEST, LATEST])
+def test_a_moment_on_its_bounds_is_taken(ahead: timedelta) -> None:
+    assert isinstance(outcome(MOMENT + ahead, batch_id=42), Acceptance)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "seen"),
+    [(EARLIEST - _MICROSECOND, "sooner"), (LATEST + _MICROSECOND, "later"), (-_MICROSECOND, "past")],
+)
+def test_a_moment_out_of_bounds_is_a_fault_of_a_new_batch_before_anything_else(ahead: timedelta, seen: str) -> None:
+    found = outcome(MOMENT + ahead, is_disabled=True, has_room=True)
+    assert isinstance(found, InvalidRequest)
+    [sentence] = found.faults["send_at"]
+    assert sentence.endswith(f"is {seen}.")
+
+
+def test_a_moment_that_is_past_by_now_does_not_hold_up_a_replay() -> None:
+    assert isinstance(outcome(MOMENT - _MICROSECOND, batch_id=41, is_same=True, existed=True), Acceptance)
+
+
+def test_where_there_is_no_room_the_limit_is_told_but_an_organization_that_may_not_issue_first() -> None:
+    send_at = MOMENT + LATEST
+    assert type(outcome(send_at, has_room=False)) is ScheduledLimit
+    assert type(outcome(send_at, has_room=False, is_suspended=True)) is OrganizationSuspended

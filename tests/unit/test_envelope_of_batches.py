@@ -149,19 +149,20 @@ def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
         "sender": None,
         "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1, "reversed": 0},
         "created_at": "2026-01-31T09:30:00.000000Z",
+        "send_at": None,
         "issued_at": "2026-01-31T09:30:00.000005Z",
         **issued(issue, as_issued=False),
     }
 
 
-@pytest.mark.parametrize("status", ["queued", "refused"])
+@pytest.mark.parametrize("status", ["scheduled", "queued", "refused", "cancelled"])
 def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(status: str) -> None:
     refusal = "organization_disabled" if status == REFUSED else None
     batch = rows.queued_batch(status=status, refusal=refusal)
     listed = {
         "batch_id": 42,
         "status": status,
-        "final": status == REFUSED,
+        "final": status in ("refused", "cancelled"),
         "refusal": refusal,
         "label": None,
         "metadata": None,
@@ -170,6 +171,7 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
         "sender": None,
         "counts": None,
         "created_at": "2026-01-31T09:30:00.000000Z",
+        "send_at": None,
         "issued_at": None,
         "amount": None,
         "current_balance": None,

@@ -44,7 +44,7 @@ def test_another_method_is_405_and_the_allowed_one_is_named(client: FlaskClient,
 
 
 @pytest.mark.parametrize("method", ["POST", "OPTIONS", "PUT", "DELETE"])
-@pytest.mark.parametrize("path", ["/healthz", "/v1/organization", "/v1/batches/1"])
+@pytest.mark.parametrize("path", ["/healthz", "/v1/organization", "/v1/transactions/1"])
 def test_what_is_read_takes_no_method_that_writes(client: FlaskClient, method: str, path: str) -> None:
     response = client.open(path, method=method)
     assert list(errors_of(response, 405)) == ["method"]

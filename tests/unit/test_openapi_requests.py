@@ -6,6 +6,8 @@ is the same.
 """
 
 import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,7 +16,8 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.api.call.schemas import parse_issue_request
+from app.api.call.schemas import FIELDS, FIELDS_OF_SEND, parse_issue_request, parse_reschedule
+from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
 from app.api.openapi.examples import BODIES
 from app.errors import Faults, InvalidRequest
@@ -52,9 +55,9 @@ _BODIES = st.fixed_dictionaries(
 )
 
 
-def _validator() -> Draft202012Validator:
+def _validator(model: str = "IssueRequest") -> Draft202012Validator:
     described = document(settings())
-    return Draft202012Validator({"$ref": "#/components/schemas/IssueRequest", "components": described["components"]})
+    return Draft202012Validator({"$ref": f"#/components/schemas/{model}", "components": described["components"]})
 
 
 def _is_described_in_words(field: str, sentence: str) -> bool:
@@ -83,18 +86,47 @@ def test_what_is_described_is_what_is_checked(body: dict[str, Any]) -> None:
         assert not described, faults
 
 
-def _faults(body: dict[str, Any]) -> Faults:
+def _faults(body: dict[str, Any], known: Sequence[str] = FIELDS) -> Faults:
     try:
-        parse_issue_request(json.dumps(body).encode("utf-8", "surrogatepass"), settings())
+        parse_issue_request(json.dumps(body).encode("utf-8", "surrogatepass"), settings(), known)
     except InvalidRequest as refusal:
         return refusal.faults
     return {}
 
 
-@pytest.mark.parametrize("name", BODIES)
-def test_each_example_of_a_body_is_one(name: str) -> None:
-    assert _validator().is_valid(BODIES[name])
+_EXAMPLES = [(call["body"]["model"], name) for call in CALLS if "body" in call for name in call["body"]["examples"]]
+
+
+@pytest.mark.parametrize(("model", "name"), _EXAMPLES)
+def test_each_example_of_a_body_is_one(model: str, name: str) -> None:
+    assert _validator(model).is_valid(BODIES[name])
+
+
+@pytest.mark.parametrize("name", [name for model, name in _EXAMPLES if model == "IssueRequest"])
+def test_each_example_of_what_verify_takes_is_taken(name: str) -> None:
     assert parse_issue_request(json.dumps(BODIES[name]).encode(), settings()).required > 0
+
+
+_MOMENTS = st.sampled_from(["2026-02-01T09:00:00Z", "2026-02-01t09:00+05:30", "2026-02-01 09:00Z", "2026-02-01", "9"])
+
+
+@given(_MOMENTS | _ANYTHING)
+@effort(max_examples=100, deadline=None)
+def test_a_moment_is_described_as_it_is_checked_and_verify_takes_none(moment: Any) -> None:
+    if moment in ("", []):
+        return
+    body = {"recipient": "a@example.com", "amount": 1, "send_at": moment}
+    described = _validator("SendRequest").is_valid(body)
+    assert described is not bool(_faults(body, FIELDS_OF_SEND))
+    assert list(_faults(body)) == ["send_at"]
+    assert not _validator().is_valid(body)
+
+
+def test_an_example_of_a_moment_is_read_as_it_is_meant() -> None:
+    taken = parse_issue_request(json.dumps(BODIES["later"]).encode(), settings(), FIELDS_OF_SEND)
+    assert taken.send_at == datetime(2026, 2, 1, 9, tzinfo=UTC)
+    moved = parse_reschedule(b'{"send_at": "2026-02-01T14:30:00.1234569+05:30"}')
+    assert moved == datetime(2026, 2, 1, 9, microsecond=123456, tzinfo=UTC)
 
 
 def test_both_recipients_fields_are_described_as_one_too_many() -> None:

@@ -5,7 +5,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app.acceptance import Acceptance
-from app.batches import ISSUED, QUEUED, REFUSED
+from app.batches import CANCELLED, ISSUED, QUEUED, REFUSED, SCHEDULED
 from app.errors import IdempotencyKeyReused
 from tests.unit import rows
 from tests.unit.answers import AUTHORIZED, data_of, errors_of
@@ -82,6 +82,28 @@ def test_the_same_key_of_a_refused_batch_is_403_again(client: FlaskClient, house
     house.batch = rows.queued_batch(status=REFUSED, refusal="organization_suspended")
     assert list(errors_of(send(client), 403)) == ["organization"]
     assert house.accepted == []
+
+
+@pytest.mark.parametrize("status", [QUEUED, CANCELLED])
+def test_a_batch_that_is_cancelled_before_or_meanwhile_is_409_and_is_not_sent_again(
+    client: FlaskClient, house: House, status: str
+) -> None:
+    house.known["k-1"] = known(status)
+    house.batch = rows.queued_batch(status=CANCELLED)
+    response = send(client)
+    [sentence] = errors_of(response, 409)["batch"]
+    assert "was cancelled" in sentence
+    assert response.json is not None
+    assert response.json["additional_data"] == {"code": "batch_cancelled"}
+    assert house.accepted == []
+
+
+def test_the_same_key_of_a_scheduled_batch_is_202_and_waits_for_nothing(client: FlaskClient, house: House) -> None:
+    house.known["k-1"] = known(SCHEDULED)
+    response = send(client)
+    assert data_of(response, 202) == {"batch_id": 42, "status": "scheduled"}
+    assert response.headers["Location"] == "/v1/batches/42"
+    assert (house.accepted, house.waited_s) == ([], [])
 
 
 def test_the_same_key_with_another_body_is_422(client: FlaskClient, house: House) -> None:

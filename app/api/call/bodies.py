@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from app.batches import CREDITED, HELD, ISSUED, QUEUED, UNPAID, BatchRow, TransactionRow
+from app.batches import CREDITED, HELD, ISSUED, UNPAID, BatchRow, TransactionRow
 from app.values.timestamps import timestamp
 
 
@@ -40,7 +40,7 @@ def listed_batch_body(
     return {
         "batch_id": batch.id,
         "status": batch.status,
-        "final": batch.status != QUEUED,
+        "final": batch.is_final,
         "refusal": batch.refusal,
         "label": batch.label,
         "metadata": metadata,
@@ -49,6 +49,7 @@ def listed_batch_body(
         "sender": None,  # Null: sent through the API, the only way to send.
         "counts": _counts(batch, credited),
         "created_at": timestamp(batch.created_at),
+        "send_at": None if batch.send_at is None else timestamp(batch.send_at),
         "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
         **more,
         "amount": batch.debited_amount,

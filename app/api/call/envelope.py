@@ -7,6 +7,7 @@ import orjson
 from flask import Response
 
 from app.errors import (
+    BatchConflict,
     BatchLost,
     DevelopmentKeyRequired,
     Faults,
@@ -17,7 +18,9 @@ from app.errors import (
     NotFound,
     OutOfReach,
     PointsError,
+    ScheduledLimit,
 )
+from app.ledger.later import Scheduled
 from app.ledger.verify import Verdict
 from app.organizations import OrganizationInMode
 from app.values.timestamps import timestamp
@@ -32,7 +35,9 @@ _STATUS_OF: dict[type[PointsError], int] = {
     InvalidKey: 401,
     DevelopmentKeyRequired: 403,
     MayNotIssue: 403,
+    ScheduledLimit: 403,
     NotFound: 404,
+    BatchConflict: 409,
     IdempotencyKeyReused: 422,
     OutOfReach: 503,
     BatchLost: 503,
@@ -118,3 +123,9 @@ def organization_body(organization: OrganizationInMode) -> dict[str, Any]:
         "last_refill": organization.last_refill,
         "created_at": timestamp(organization.created_at),
     }
+
+
+def scheduled_body(scheduled: Scheduled) -> dict[str, Any]:
+    """What an organization has scheduled, as it stands beside the organization."""
+    next_at = None if scheduled.next_at is None else timestamp(scheduled.next_at)
+    return {"batches": scheduled.batches, "amount": scheduled.amount, "next_at": next_at}

@@ -60,6 +60,10 @@ class FaultsFound:
     def list_is_full(self) -> bool:
         return self._entries >= ENTRIES_LISTED_MAX
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._found
+
     def raise_if_any(self) -> None:
         if (more := self._entries + self._not_looked_at - ENTRIES_LISTED_MAX) > 0:
             are = "entry is" if more == 1 else "entries are"

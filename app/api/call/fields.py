@@ -1,8 +1,11 @@
 """The fields of a body that are no list of recipients: each is checked, and each fault said in one sentence."""
 
+from datetime import UTC, datetime
+
 from app.api.call.faults import FaultsFound, unknown_name
 from app.api.call.json_body import is_integer, is_missing, kind
 from app.settings import INT64_MAX, Settings
+from app.values import send_at
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 LABEL_LENGTH_MAX = 255
@@ -76,6 +79,31 @@ def read_label(value: object, faults: FaultsFound) -> str | None:
         return None
     assert isinstance(value, str)
     return value
+
+
+def read_send_at(value: object, faults: FaultsFound) -> datetime | None:
+    """Return `send_at`, None when it is missing. How far ahead it lies is asked once the key's batch is looked for."""
+    if is_missing(value):
+        return None
+    if not isinstance(value, str):
+        faults.add("send_at", f"The send_at must be a string with a time, but is {kind(value)}.")
+        return None
+    try:
+        return send_at.parse(value)
+    except ValueError as error:
+        faults.add("send_at", f"The send_at {error}")
+        return None
+
+
+def check_send_at_too(moment: datetime | None, faults: FaultsFound) -> None:
+    """Say how far ahead `send_at` must lie, if the body is refused anyway, so that all its faults are in one answer.
+
+    Else PostgreSQL's clock decides, and only of a new batch: of a repeated call the moment may be past.
+    """
+    if moment is None or faults.is_empty:
+        return
+    if (sentence := send_at.bounds_fault(moment, now=datetime.now(UTC))) is not None:
+        faults.add("send_at", sentence)
 
 
 def check_expect(value: object, faults: FaultsFound, *, recipients: int, amount: int | None) -> None:

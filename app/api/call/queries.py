@@ -23,6 +23,7 @@ from app.pages.filters import CursorPosition, Filters, Page
 from app.settings import INT64_MAX
 from app.values import addresses
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.send_at import MOMENT
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 
@@ -35,9 +36,7 @@ PARAMETERS = {
 
 # The forms of some parameters, as a regular expression of JSON Schema has them.
 FORMS = {
-    "created_from": (
-        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
-    ),
+    "created_from": MOMENT,
     "idempotency_key": IDEMPOTENCY_KEY.pattern,
     "cursor": r"^[A-Za-z0-9_-]{38}$",
 }

@@ -33,8 +33,8 @@ _log = logs.logger()
 class Record:
     """One request. The views fill in organization, batch and wait; moments are those of `perf_counter`.
 
-    `wait` says why a send is answered 202: `not_wished`, `ran_out`, `no_place` (too many wait already), or `not_read`
-    (PostgreSQL went away after the batch was accepted).
+    `wait` says why a send is answered 202: `scheduled`, `not_wished`, `ran_out`, `no_place` (too many wait already), or
+    `not_read` (PostgreSQL went away after the batch was accepted).
 
     `trace_id` is the request's id for logs and tasks. No e-mail address may stand there, so an id with an @ is replaced
     by the beginning of its SHA-256.

@@ -4,13 +4,22 @@ The checks are written out instead of declared, because the contract asks for mo
 a body with a wrong type in one place still has its presence, its limits and its addresses reported.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from app.acceptance import IssueRequest
 from app.api.call.faults import FaultsFound
-from app.api.call.fields import check_expect, read_amount, read_atomic, read_label, read_metadata
+from app.api.call.fields import (
+    check_expect,
+    check_send_at_too,
+    read_amount,
+    read_atomic,
+    read_label,
+    read_metadata,
+    read_send_at,
+)
 from app.api.call.items import Items
 from app.api.call.json_body import is_missing, parse_object
 from app.api.call.recipients import read_recipient, read_recipients
@@ -18,13 +27,15 @@ from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address
 
 FIELDS = ("recipients", "recipient", "items", "amount", "atomic", "label", "expect", "metadata")
+FIELDS_OF_SEND = (*FIELDS, "send_at")
 
 
-def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
+def parse_issue_request(body: bytes, settings: Settings, known: Sequence[str] = FIELDS) -> IssueRequest:
     """Read the body of verify or send.
 
     Args:
         body: JSON in UTF-8.
+        known: the fields that the call takes.
         settings: the limits: how many recipients, how many points, whether an address may come twice.
 
     Raises:
@@ -32,9 +43,10 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
     """
     fields, refusal = parse_object(body)
     faults = FaultsFound()
-    faults.add_unknown("field", fields, FIELDS, whole="body")
+    faults.add_unknown("field", fields, known, whole="body")
     atomic, label = read_atomic(fields.get("atomic"), faults), read_label(fields.get("label"), faults)
     metadata = read_metadata(fields.get("metadata"), faults)
+    send_at = read_send_at(fields.get("send_at"), faults) if "send_at" in known else None
     items = None if is_missing(fields.get("items")) else Items(fields, faults, settings)
     addresses = _read_addresses(fields, faults, settings)
     amount = read_amount(fields.get("amount"), faults, settings, is_required=items is None)
@@ -46,6 +58,7 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
         if points is not None and points > INT64_MAX:
             faults.add("amount", f"The amount for all {count} recipients together must not exceed {INT64_MAX} points.")
     check_expect(fields.get("expect"), faults, recipients=count, amount=points)
+    check_send_at_too(send_at, faults)
     faults.raise_if_any()
     if refusal is not None:
         raise refusal
@@ -57,6 +70,7 @@ def parse_issue_request(body: bytes, settings: Settings) -> IssueRequest:
         atomic=atomic,
         label=label,
         metadata=metadata,
+        send_at=send_at,
     )
     return uniform if items is None else replace(uniform, **items.columns())
 
@@ -81,3 +95,23 @@ def _recipients_sent(fields: Mapping[str, Any]) -> int:
     """Count the entries, good or bad: what the amount comes to for all is asked whatever else is at fault."""
     lists = [fields[name] for name in ("recipients", "items") if isinstance(fields.get(name), list)]
     return sum(map(len, lists)) + (0 if is_missing(fields.get("recipient")) else 1)
+
+
+def parse_reschedule(body: bytes) -> datetime:
+    """Read the body that moves a scheduled batch: its new `send_at`.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    fields, refusal = parse_object(body)
+    faults = FaultsFound()
+    faults.add_unknown("field", fields, ("send_at",), whole="body")
+    if is_missing(fields.get("send_at")):
+        faults.add("send_at", "The send_at field is required.")
+    send_at = read_send_at(fields.get("send_at"), faults)
+    check_send_at_too(send_at, faults)
+    faults.raise_if_any()
+    if refusal is not None:
+        raise refusal
+    assert send_at is not None, "it is sent, and without a fault"
+    return send_at

@@ -77,11 +77,11 @@ class SendResult(BaseModel):
     current_balance: Points = says("The balance right after this batch.", 900)
 
 
-class QueuedBatch(BaseModel):
+class AcceptedBatch(BaseModel):
     """A batch that is accepted and will be issued exactly once; read it at `Location`."""
 
     batch_id: Id = says("The id of the batch.", 1)
-    status: Literal["queued"] = says("It waits for a worker.", "queued")
+    status: Literal["queued", "scheduled"] = says("It waits for a worker, or for its moment.", "queued")
 
 
 class Counts(BaseModel):
@@ -97,7 +97,9 @@ class Counts(BaseModel):
 
 class _BatchHead(BaseModel):
     batch_id: Id = says("The id of the batch.", 1)
-    status: Literal["queued", "issued", "refused"] = says("Refused: the organization may not issue.", "issued")
+    status: Literal["scheduled", "queued", "issued", "refused", "cancelled"] = says(
+        "Scheduled: it waits for its `send_at`. Refused: the organization may not issue.", "issued"
+    )
     final: bool = says("Its status will not change. Another status may come: look at this.", True)
     refusal: Literal["organization_disabled", "organization_suspended"] | None = says(
         "Why it was refused, as a word that stays the same; null unless it was.", None
@@ -111,6 +113,7 @@ class _BatchHead(BaseModel):
     sender: User | None = says("Null: sent through this interface.", None)
     counts: Counts | None = says("How many transactions are in each state now; null until issued.")
     created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    send_at: Time | None = says("When it is to be issued; null: at once.", None)
     issued_at: Time | None = says(
         "When it was issued, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:30:00.482913Z"
     )
@@ -187,3 +190,17 @@ class SendAdditions(Additions):
     """Which batch it became."""
 
     batch_id: Id = says("The id of the batch: `GET /v1/batches/{id}` reads it.", 1)
+
+
+class Scheduled(BaseModel):
+    """What the organization has scheduled in the key's mode. Nothing of it is reserved."""
+
+    batches: int = says("How many batches wait for their moment.", 0, ge=0)
+    amount: Points = says("The points for all their recipients together; no more than 64 bits hold.", 0)
+    next_at: Time | None = says("When the next of them is due; null if there is none.", None)
+
+
+class OrganizationAdditions(Additions):
+    """What waits for its moment."""
+
+    scheduled: Scheduled = says("What is scheduled.")

@@ -13,6 +13,7 @@ from app.api.openapi.envelopes import ENVELOPES
 from app.errors import InsufficientBalance, OrganizationSuspended
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
+_SEND_AT = "2026-02-01T09:00:00Z"
 
 BODIES: dict[str, Any] = {
     "to_two": {"recipients": [_ADA, _GRACE], "amount": 50},
@@ -27,6 +28,8 @@ BODIES: dict[str, Any] = {
         "expect": {"recipients": 2, "amount": 70},
         "metadata": {"run": "2026-01"},
     },
+    "later": {"recipient": _ADA, "amount": 50, "send_at": _SEND_AT},
+    "tomorrow": {"send_at": "2026-02-02T09:00:00Z"},
 }
 
 
@@ -71,6 +74,7 @@ _ITEM_OF_ADA = _TO_ADA | {"label": "January", "reference": "order-4711"}
 _ITEM_OF_GRACE = _TO_GRACE | {"label": "January", "reference": "order-4712", "amount": 20, "organization": _acme(930)}
 _EACH = {"transactions": [_ITEM_OF_ADA, _ITEM_OF_GRACE], "amount": 70, "current_balance": 930}
 _NOT_ISSUED = {"issued_at": None, "counts": None, "transactions": None, "amount": None, "current_balance": None}
+_LATER = {"send_at": "2026-02-01T09:00:00.000000Z", "final": False, **_NOT_ISSUED}
 _TOO_LOW = InsufficientBalance(required=100, available=60)
 _SUSPENDED = OrganizationSuspended()
 
@@ -84,8 +88,12 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "issued": (_BOTH, {}),
     "issued_in_part": (_PART, {}),
     "issued_to_each": (_EACH, {}),
+    "scheduled": ({"status": "scheduled"}, {}),
     "batch_issued": (_BOTH, {}),
     "batch_queued": ({"status": "queued", "final": False, **_NOT_ISSUED}, {}),
+    "batch_scheduled": ({"status": "scheduled", **_LATER}, {}),
+    "batch_moved": ({"status": "scheduled", **_LATER, "send_at": "2026-02-02T09:00:00.000000Z"}, {}),
+    "batch_cancelled": ({"status": "cancelled", **_LATER, "final": True}, {}),
     "batch_refused": ({"status": "refused", "refusal": _SUSPENDED.code, **_NOT_ISSUED}, {}),
     "transactions": ({"transactions": [_TO_GRACE, _TO_ADA]}, {}),
     "transaction": (_TO_ADA, {}),

@@ -34,7 +34,7 @@ HEADERS = {
     "Server": _header("The server, without a version."),
     "Transfer-Encoding": _header("`chunked`."),
     "WWW-Authenticate": _header("The scheme in which a key is sent.", const="Bearer"),
-    "Allow": _header("The methods that this path takes.", enum=["POST", "GET, HEAD", "HEAD, GET"]),
+    "Allow": _header("The methods that this path takes.", pattern="^(GET|HEAD|PATCH|POST)(, (GET|HEAD|PATCH|POST))*$"),
     "Retry-After": _header("In how many seconds to ask again.", pattern="^[1-9][0-9]*$"),
     "Location": _header("Where the batch is read.", pattern="^/v1/batches/[1-9][0-9]*$"),
     "Idempotency-Replayed": _header(

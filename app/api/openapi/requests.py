@@ -51,8 +51,8 @@ def _page(email: str, created: str, flag: str, *more: tuple[str, str, dict[str, 
 
 _REQUEST_ID = "A name of your own for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other is replaced."
 _KEY = """\
-Makes a repeated send harmless: 1 to 255 visible ASCII characters, kept for at least 30 days per organization and mode.
-Make one for each batch, and send it again with each retry."""
+Makes a repeated send harmless: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
+organization and mode. Make one for each batch, and send it again with each retry."""
 _PREFER = "`respond-async`: do not wait for the issue, answer 202 at once."
 
 HEADERS = {
@@ -100,6 +100,8 @@ _Missing = Annotated[
 ]
 _NO_NUL = "^[^\\u0000]*$"
 _Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern=_NO_NUL)]
+_Moment = Annotated[str, WithJsonSchema(_MOMENT)]
+_SEND_AT = "When to issue it: ISO 8601 with a zone, 1 minute to 366 days ahead."
 _Reference = Annotated[str, WithJsonSchema(_TEXT | _REFERENCE_FORM)]
 _MetadataKey = Annotated[str, Field(min_length=1, max_length=METADATA_KEY_LENGTH_MAX, pattern=_NO_NUL)]
 _MetadataValue = Annotated[str, Field(max_length=METADATA_VALUE_LENGTH_MAX, pattern=_NO_NUL)]
@@ -115,6 +117,14 @@ class Expect(BaseModel):
 
     recipients: int | None = says("How many recipients there are.", 2, default=None)
     amount: int | None = says("How many points for all of them together.", 100, default=None)
+
+
+class Reschedule(BaseModel):
+    """Another moment for a scheduled batch."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    send_at: _Moment = says(_SEND_AT)
 
 
 def bodies(limits: Settings) -> list[type[BaseModel]]:
@@ -193,4 +203,21 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 
-    return [IssueRequest]
+    class Later(BaseModel):
+        send_at: _Moment | None = says(_SEND_AT, default=None)
+
+    class SendToMany(Later, IssueToMany):
+        """Points for a list of recipients, at once or later."""
+
+    class SendToOne(Later, IssueToOne):
+        """Points for one recipient, at once or later."""
+
+    class SendToEach(Later, IssueToEach):
+        """Points for recipients that each have an amount, a label or a reference of their own, at once or later."""
+
+    class SendRequest(RootModel[SendToMany | SendToOne | SendToEach]):
+        """What verify takes, and when to issue it."""
+
+        model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
+
+    return [IssueRequest, SendRequest, Reschedule]

@@ -12,7 +12,7 @@ from app import acceptance
 from app.acceptance import Acceptance, Send
 from app.api.sending.drains import Job
 from app.batches import QUEUED
-from app.postgres.database import is_away, single_statement
+from app.postgres.database import is_away, single_statement, transaction
 
 # Limits keep the statement short, and its failure affects few.
 _GROUP_SENDS_MAX = 64
@@ -125,8 +125,13 @@ def accept_together(sends: Sequence[Send]) -> list[Acceptance | Exception]:
     if not sends:
         return []
     try:
-        with single_statement() as connection:
-            outcomes = acceptance.accept(connection, sends)
+        if any(send.request.send_at for send in sends):
+            with transaction() as connection:
+                acceptance.lock_schedules(connection, sends)
+                outcomes = acceptance.accept(connection, sends)
+        else:
+            with single_statement() as connection:
+                outcomes = acceptance.accept(connection, sends)
     except SQLAlchemyError as error:
         if len(sends) == 1 or is_away(error):
             return [error] * len(sends)

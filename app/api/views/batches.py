@@ -1,11 +1,15 @@
-"""`GET /v1/batches` and `GET /v1/batches/{id}`: batches as they are now, also while they are still queued."""
+"""`GET /v1/batches` and `GET /v1/batches/{id}`: batches as they are now, also while they are not issued yet."""
+
+from typing import Any
 
 from flask import Blueprint, Response, request
+from sqlalchemy import Connection
 
 from app import batches
 from app.api.call import bodies, envelope
 from app.api.call.auth import caller
 from app.api.call.queries import next_cursor, parse_page_request, refuse_parameters
+from app.api_keys import Caller
 from app.errors import NotFound
 from app.pages import batch_pages
 from app.postgres.database import transaction
@@ -36,11 +40,21 @@ def show_batch(batch_id: int) -> Response:
     who = caller()
     refuse_parameters()
     with transaction() as connection:
-        batch = None
-        if batch_id <= INT64_MAX:
-            batch = batches.find(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
-        if batch is None:
-            raise NotFound("batch", batch_id)
-        transactions = batches.transactions_of(connection, batch.id)
-        metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
-    return envelope.success(bodies.batch_body(batch, transactions, metadata=metadata))
+        body = read_batch(connection, batch_id, who)
+    return envelope.success(body)
+
+
+def read_batch(connection: Connection, batch_id: int, who: Caller) -> dict[str, Any]:
+    """Return the body of a batch as it is now.
+
+    Raises:
+        NotFound: the caller has no such batch.
+    """
+    batch = None
+    if batch_id <= INT64_MAX:
+        batch = batches.find(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+    if batch is None:
+        raise NotFound("batch", batch_id)
+    transactions = batches.transactions_of(connection, batch.id)
+    metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
+    return bodies.batch_body(batch, transactions, metadata=metadata)

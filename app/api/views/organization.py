@@ -1,10 +1,12 @@
-"""`GET /v1/organization`: the caller's own organization, with the balance of the key's mode."""
+"""`GET /v1/organization`: the caller's own organization, with the balance of the key's mode and what is scheduled."""
 
 from flask import Blueprint, Response
 
 from app.api.call import envelope
 from app.api.call.auth import caller
 from app.api.call.queries import refuse_parameters
+from app.ledger import later
+from app.postgres.database import single_statement
 
 blueprint = Blueprint("organization", __name__)
 
@@ -13,4 +15,7 @@ blueprint = Blueprint("organization", __name__)
 def show_organization() -> Response:
     who = caller()
     refuse_parameters()
-    return envelope.success(envelope.organization_body(who.organization))
+    with single_statement() as connection:
+        scheduled = later.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
+    body = envelope.organization_body(who.organization)
+    return envelope.success(body, scheduled=envelope.scheduled_body(scheduled))

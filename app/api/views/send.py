@@ -13,16 +13,23 @@ from app.api.call.auth import caller, hash_of_key
 from app.api.call.body import json_bytes
 from app.api.call.queries import refuse_parameters
 from app.api.call.record import current_record
-from app.api.call.schemas import parse_issue_request
+from app.api.call.schemas import FIELDS_OF_SEND, parse_issue_request
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
-from app.errors import BatchLost, InvalidRequest, OrganizationDisabled, OrganizationSuspended, PointsError
+from app.errors import (
+    BatchCancelled,
+    BatchLost,
+    InvalidRequest,
+    OrganizationDisabled,
+    OrganizationSuspended,
+    PointsError,
+)
 from app.postgres.database import is_away, transaction
 from app.settings import settings
 
 blueprint = Blueprint("send", __name__)
 
-_RETRY_AFTER_S = 1
+_RETRY_AFTER_S = {batches.QUEUED: 1, batches.SCHEDULED: 60}
 # A larger body is read only once its key is known to be good.
 _READ_FOR_STRANGERS_BYTES = 65_536
 
@@ -31,7 +38,7 @@ _log = logs.logger()
 
 @blueprint.post("/v1/points/send")
 def send() -> Response:
-    """Answer 201 with every transaction, or 202 when asked to, or when the wait runs out."""
+    """Answer 201 with every transaction, or 202 when asked to, when it is scheduled, or when the wait runs out."""
     wait_s = 0.0 if _wants_no_wait() else settings().wait_s
     record = current_record()
     try:
@@ -41,6 +48,8 @@ def send() -> Response:
         raise
     accepted = sent.acceptance
     record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
+    if accepted.status == batches.SCHEDULED:
+        return _accepted(accepted.batch_id, wait="scheduled", status=batches.SCHEDULED)
     if accepted.status == batches.QUEUED:
         if wait_s == 0:
             return _accepted(accepted.batch_id, wait="not_wished")
@@ -67,7 +76,7 @@ def _read_send() -> Send:
         caller()
     try:
         refuse_parameters()
-        return Send(key_hash, parse_issue_request(json_bytes(), settings()), _idempotency_key())
+        return Send(key_hash, parse_issue_request(json_bytes(), settings(), FIELDS_OF_SEND), _idempotency_key())
     except (PointsError, HTTPException):
         caller()
         raise
@@ -87,12 +96,15 @@ def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
 
     Raises:
         BatchLost: they are not there, or those of another batch: after a failover, its id was given away again.
+        BatchCancelled: it was cancelled, before this call or while it waited.
         MayNotIssue: the worker found the organization disabled or suspended under the row lock.
     """
     if rows is None or not accepted.is_of(rows[0]):
         _log.error("batch_lost", organization_id=accepted.organization_id, batch_id=accepted.batch_id)
         raise BatchLost
     batch, transactions = rows
+    if batch.status == batches.CANCELLED:
+        raise BatchCancelled
     if batch.status == batches.REFUSED:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
     if batch.status == batches.QUEUED:
@@ -105,11 +117,11 @@ def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
     return response
 
 
-def _accepted(batch_id: int, *, wait: str) -> Response:
+def _accepted(batch_id: int, *, wait: str, status: str = batches.QUEUED) -> Response:
     current_record().wait = wait
-    response = envelope.success({"batch_id": batch_id, "status": batches.QUEUED}, status=202, batch_id=batch_id)
+    response = envelope.success({"batch_id": batch_id, "status": status}, status=202, batch_id=batch_id)
     response.headers["Location"] = f"/v1/batches/{batch_id}"
-    response.headers["Retry-After"] = str(_RETRY_AFTER_S)
+    response.headers["Retry-After"] = str(_RETRY_AFTER_S[status])
     return response
 
 

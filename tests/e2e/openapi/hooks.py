@@ -1,5 +1,6 @@
 """What schemathesis is told that a schema cannot say."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import schemathesis
@@ -8,7 +9,12 @@ from schemathesis import Case, GenerationMode, HookContext
 
 @schemathesis.hook
 def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]) -> None:
-    """Mend calls that are meant to be good, where the schema lets through what the service must refuse."""
+    """Mend calls that are meant to be good, where the schema lets through what the service must refuse.
+
+    And one that is meant to be bad: an empty text counts as missing, which the description says in words.
+    """
+    if isinstance(case.body, dict) and case.body.get("send_at") == "":
+        case.body["send_at"] = "-"
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     # JSON Schema counts `10.0` among the integers; the contract does not.
@@ -17,6 +23,8 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
         for part in (body, *(body.get("items") or ())):
             if isinstance(amount := part.get("amount"), float) and amount.is_integer():
                 part["amount"] = int(amount)
+        if body.get("send_at"):  # Any moment of the right form, however far it lies.
+            body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()
         body.pop("expect", None)  # What agrees with the rest of the body.
         for place, item in enumerate(body.get("items") or ()):
             item["email"] = f"{place}@example.com"  # Each another.

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -32,6 +33,8 @@ class Scene:
     def body(self, name: str) -> dict[str, Any]:
         """Return the example of a body, its addresses in this scene's domain."""
         body: dict[str, Any] = dict(self.described["components"]["examples"][name]["value"])
+        if "send_at" in body:  # Any date that is written down is past one day.
+            body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()
         if "recipient" in body:
             body["recipient"] = self._own(body["recipient"])
         if "recipients" in body:

@@ -31,6 +31,44 @@ def _batch_queued(scene: Scene) -> httpx.Response:
         return scene.get(_sent_without_waiting(scene, acme.live), acme.live)
 
 
+def _batch_scheduled(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    return scene.get(scene.send(key, scene.body("later")).headers["Location"], key)
+
+
+def _batch_moved(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    location = scene.send(key, scene.body("later")).headers["Location"]
+    return scene.service.call("PATCH", location, key=key, json=scene.body("tomorrow"))
+
+
+def _batch_cancelled(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    location = scene.send(key, scene.body("later")).headers["Location"]
+    return scene.service.call("POST", f"{location}/cancel", key=key)
+
+
+def _cancelled(scene: Scene) -> httpx.Response:
+    """Send again what was called off."""
+    key, headers = scene.acme().live, {"Idempotency-Key": "january"}
+    body = scene.body("later")
+    location = scene.send(key, body, headers=headers).headers["Location"]
+    assert scene.service.call("POST", f"{location}/cancel", key=key).status_code == 200
+    return scene.send(key, body, headers=headers)
+
+
+def _not_scheduled(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    location = scene.send(key, scene.body("to_two")).headers["Location"]
+    return scene.service.call("PATCH", location, key=key, json=scene.body("tomorrow"))
+
+
+def _final(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    location = scene.send(key, scene.body("to_two")).headers["Location"]
+    return scene.service.call("POST", f"{location}/cancel", key=key)
+
+
 def _batch_refused(scene: Scene) -> httpx.Response:
     """Suspend an organization between the front's look and the drain's."""
     acme = scene.acme()
@@ -88,6 +126,13 @@ SCENES: dict[str, Play] = {
     "queued": lambda scene: scene.send(scene.acme().live, scene.body("to_two"), headers={"Prefer": "respond-async"}),
     "batch_issued": _batch_issued,
     "batch_queued": _batch_queued,
+    "scheduled": lambda scene: scene.send(scene.acme().live, scene.body("later")),
+    "batch_scheduled": _batch_scheduled,
+    "batch_moved": _batch_moved,
+    "batch_cancelled": _batch_cancelled,
+    "cancelled": _cancelled,
+    "not_scheduled": _not_scheduled,
+    "final": _final,
     "batch_refused": _batch_refused,
     "batches": lambda scene: _issued(scene, "/v1/batches"),
     "transactions": lambda scene: _issued(scene, "/v1/transactions"),

@@ -69,13 +69,14 @@ class Callers:
             data["api_key_id"],
         )  # The model knows a batch by its answer, and not by what it was sent with.
         about = {"batch_id": batch_id, "status": "issued", "final": True, "refusal": None, "sender": None}
-        about |= {"metadata": None}
+        about |= {"metadata": None, "send_at": None}
         about |= {"label": first["label"], "counts": _counts(batch), "issued_at": first["created_at"]}
         assert data == about | batch.data
 
     def compare_organization(self, key: Key) -> None:
         answer = self.call("GET", "/v1/organization", key)
-        assert answer.json() == _success(key.organization.body(sandbox=key.sandbox))
+        nothing = {"batches": 0, "amount": 0, "next_at": None}
+        assert answer.json() == _success(key.organization.body(sandbox=key.sandbox), scheduled=nothing)
 
 
 def expect_replayed(answer: httpx.Response, used: Used) -> None:

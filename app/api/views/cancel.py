@@ -1,0 +1,32 @@
+"""`POST /v1/batches/{id}/cancel`: call a batch off before it is issued."""
+
+from flask import Blueprint, Response
+
+from app.api.call import envelope
+from app.api.call.auth import caller
+from app.api.call.body import refuse_too_large
+from app.api.call.queries import refuse_parameters
+from app.api.call.record import current_record
+from app.api.views.batches import read_batch
+from app.ledger import later
+from app.postgres.database import transaction
+
+blueprint = Blueprint("cancel", __name__)
+
+
+@blueprint.post("/v1/batches/<int:batch_id>/cancel")
+def cancel(batch_id: int) -> Response:
+    """Answer 200 with the cancelled batch, also when it was cancelled before, and when the organization may not issue.
+
+    Raises:
+        NotFound: the caller has no such batch.
+        BatchConflict: it is issued or refused.
+    """
+    refuse_too_large()  # It is not read, but the limit is one for all.
+    who = caller()
+    refuse_parameters()
+    with transaction() as connection:
+        later.cancel(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        body = read_batch(connection, batch_id, who)
+    current_record().batch_id = batch_id
+    return envelope.success(body)

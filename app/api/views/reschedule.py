@@ -1,0 +1,34 @@
+"""`PATCH /v1/batches/{id}`: move a scheduled batch to another moment."""
+
+from flask import Blueprint, Response
+
+from app.api.call import envelope
+from app.api.call.auth import caller
+from app.api.call.body import json_bytes
+from app.api.call.queries import refuse_parameters
+from app.api.call.record import current_record
+from app.api.call.schemas import parse_reschedule
+from app.api.views.batches import read_batch
+from app.ledger import later
+from app.postgres.database import transaction
+
+blueprint = Blueprint("reschedule", __name__)
+
+
+@blueprint.patch("/v1/batches/<int:batch_id>")
+def reschedule(batch_id: int) -> Response:
+    """Answer 200 with the batch, also when the organization may not issue at present.
+
+    Raises:
+        InvalidRequest: with every fault of the body.
+        NotFound: the caller has no such batch.
+        BatchConflict: it is no longer scheduled.
+    """
+    who = caller()
+    refuse_parameters()
+    send_at = parse_reschedule(json_bytes())
+    with transaction() as connection:
+        later.reschedule(connection, batch_id, send_at, organization_id=who.organization.id, sandbox=who.sandbox)
+        body = read_batch(connection, batch_id, who)
+    current_record().batch_id = batch_id
+    return envelope.success(body)

@@ -1,0 +1,36 @@
+"""The moment that a send may wait for: how it is written, and how far ahead it may lie."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+# ISO 8601 with a zone, as a regular expression of JSON Schema has it too.
+MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+# How far ahead: a minute, less a second for the way here, so that who asks for just a minute is not refused.
+EARLIEST, LATEST = timedelta(seconds=59), timedelta(days=366)
+
+_MOMENT = re.compile(MOMENT)
+
+
+def parse(text: str) -> datetime:
+    """Read a moment, to the microsecond.
+
+    Raises:
+        ValueError: it is of another form, or there is no such moment; the text completes “The send_at …”.
+    """
+    if not _MOMENT.fullmatch(text):
+        raise ValueError("must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z.")
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
+        raise ValueError("must be a date, a time and a zone that exist.") from None
+
+
+def bounds_fault(moment: datetime, *, now: datetime) -> str | None:
+    """Say what is wrong with a moment as it lies to `now`; None when it is 1 minute to 366 days ahead."""
+    if moment < now:
+        return "The send_at must be 1 minute to 366 days ahead, but is past."
+    if moment < now + EARLIEST:
+        return "The send_at must be 1 minute to 366 days ahead, but is sooner."
+    if moment > now + LATEST:
+        return "The send_at must be 1 minute to 366 days ahead, but is later."
+    return None

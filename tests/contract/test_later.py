@@ -1,0 +1,414 @@
+"""Later: a batch waits for its moment, is moved or called off before it, and is issued at most 5 s after it."""
+
+import contextlib
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract.calls import (
+    Key,
+    Organization,
+    address,
+    addresses,
+    nothing_changes,
+    organization,
+    organizations,
+    refusal,
+    success,
+)
+from tests.contract.service import Service
+from tests.deadline import until
+
+_LATE_AT_MOST = timedelta(seconds=5)
+_DAY = timedelta(days=1)
+
+
+def _ahead(ahead: timedelta) -> str:
+    return (datetime.now(UTC) + ahead).isoformat()
+
+
+def _body(ahead: timedelta = _DAY, **fields: Any) -> dict[str, Any]:
+    return {"recipient": address(), "amount": 5, "send_at": _ahead(ahead)} | fields
+
+
+def _schedule(key: Key, body: dict[str, Any] | None = None, **headers: str) -> int:
+    """Send for later, and return the id of the batch."""
+    return int(success(key.send(body or _body(), **headers), 202)["batch_id"])
+
+
+def _cancel(key: Key, batch_id: int) -> Any:
+    return key.call("POST", f"/v1/batches/{batch_id}/cancel")
+
+
+def _move(key: Key, batch_id: int, body: Any) -> Any:
+    return key.call("PATCH", f"/v1/batches/{batch_id}", json=body)
+
+
+def _scheduled(key: Key) -> dict[str, Any]:
+    scheduled: dict[str, Any] = key.get("/v1/organization").json()["additional_data"]["scheduled"]
+    return scheduled
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@pytest.fixture(scope="module")
+def initech(service: Service) -> Organization:
+    """Make an organization whose scheduled batches are those of one test at a time."""
+    return organization(service, 1_000)
+
+
+# --- Accepted ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("headers", [{}, {"Prefer": "respond-async"}], ids=["waiting", "not waiting"])
+def test_a_send_for_later_is_202_at_once_and_reserves_nothing(service: Service, headers: dict[str, str]) -> None:
+    caller = organization(service, 100).live
+    send_at = datetime.now(UTC) + _DAY
+    body = {"recipients": addresses(3), "amount": 40, "label": "L", "send_at": send_at.isoformat()}
+    began = time.monotonic()
+    answer = caller.send(body, **headers)
+    assert time.monotonic() - began < 10
+    batch_id = success(answer, 202)["batch_id"]
+    assert answer.json()["data"] == {"batch_id": batch_id, "status": "scheduled"}
+    assert answer.json()["additional_data"]["batch_id"] == batch_id
+    assert answer.headers["Location"] == f"/v1/batches/{batch_id}"
+    shown = caller.batch(batch_id)
+    assert (shown["status"], shown["final"], shown["issued_at"], shown["transactions"]) == (
+        "scheduled",
+        False,
+        None,
+        None,
+    )
+    assert _moment(shown["send_at"]) == send_at
+    assert shown["send_at"].endswith("Z")
+    assert shown["label"] == "L"
+    assert [one["batch_id"] for one in caller.listed("batches", status="scheduled")] == [batch_id]
+    assert caller.listed("batches", status="queued") == []
+    assert caller.listed("transactions") == []
+    assert caller.balance == 100, "nothing is reserved"
+
+
+def test_the_organization_shows_what_is_scheduled_in_the_mode_of_the_key(service: Service) -> None:
+    made = organization(service, 1_000, "--sandbox-balance", "1000")
+    assert _scheduled(made.live) == {"batches": 0, "amount": 0, "next_at": None}
+    later, sooner = datetime.now(UTC) + 2 * _DAY, datetime.now(UTC) + _DAY
+    items = [{"email": address(), "amount": amount} for amount in (1, 20, 300)]
+    _schedule(made.live, {"items": items, "send_at": sooner.isoformat()})
+    last = _schedule(made.live, {"recipients": addresses(2), "amount": 2_000, "send_at": later.isoformat()})
+    success(made.live.send({"recipient": address(), "amount": 1}), 201)
+    scheduled = _scheduled(made.live)
+    assert (scheduled["batches"], scheduled["amount"]) == (2, 4_321)
+    assert _moment(scheduled["next_at"]) == sooner
+    assert _scheduled(made.development)["batches"] == 0
+    success(_cancel(made.live, last))
+    assert (_scheduled(made.live)["batches"], _scheduled(made.live)["amount"]) == (1, 321)
+
+
+_BAD = {
+    "a number": 1_800_000_000,
+    "true": True,
+    "an object": {},
+    "a list": ["2026-01-31T09:30:00Z"],
+    "no time": "tomorrow",
+    "a day": (datetime.now(UTC) + _DAY).date().isoformat(),
+    "without a zone": (datetime.now(UTC) + _DAY).replace(tzinfo=None).isoformat(),
+    "a day that is none": "2027-02-30T09:00:00Z",
+    "blanks": " 2027-02-01T09:00:00Z",
+    "other digits": "２027-02-01T09:00:00Z",
+    "before the year 1": "0001-01-01T00:00:00+23:59",
+}
+
+
+@pytest.mark.parametrize("send_at", _BAD.values(), ids=_BAD)
+def test_what_is_no_moment_is_a_fault(acme: Organization, send_at: object) -> None:
+    with nothing_changes(acme.live):
+        refusal(acme.live.send(_body(send_at=send_at)), 400, "send_at")
+
+
+_OUT_OF_BOUNDS = [timedelta(days=-400), timedelta(seconds=-1), timedelta(0), timedelta(seconds=50)]
+_OUT_OF_BOUNDS += [timedelta(days=366, minutes=1), timedelta(days=5_000)]
+
+
+@pytest.mark.parametrize("ahead", _OUT_OF_BOUNDS, ids=str)
+def test_a_moment_must_be_1_minute_to_366_days_ahead(acme: Organization, ahead: timedelta) -> None:
+    with nothing_changes(acme.live):
+        for headers in ({}, {"Idempotency_Key": uuid.uuid4().hex}):
+            [sentence] = refusal(acme.live.send(_body(ahead), **headers), 400, "send_at")["send_at"]
+            assert "1 minute to 366 days ahead" in sentence
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=1), timedelta(days=366)], ids=str)
+def test_a_moment_on_the_bounds_is_taken_in_any_zone(acme: Organization, ahead: timedelta) -> None:
+    send_at = (datetime.now(UTC) + ahead).astimezone(timezone(timedelta(hours=-9, minutes=-30)))
+    batch_id = _schedule(acme.live, _body(send_at=send_at.isoformat()))
+    assert _moment(acme.live.batch(batch_id)["send_at"]) == send_at
+    assert acme.live.batch(batch_id)["send_at"].endswith("Z")
+    success(_cancel(acme.live, batch_id))
+
+
+@pytest.mark.parametrize("missing", [None, "", []])
+def test_a_moment_that_is_null_or_empty_is_none(acme: Organization, missing: object) -> None:
+    success(acme.live.send(_body(send_at=missing)), 201)
+
+
+@pytest.mark.parametrize("send_at", ["2020-01-01T00:00:00Z", "tomorrow"])
+def test_its_faults_stand_in_the_one_400_with_all_others(acme: Organization, send_at: str) -> None:
+    body = {"recipients": [address(), "nobody"], "amount": 0, "send_at": send_at, "atomc": True}
+    refusal(acme.live.send(body), 400, "recipients.1", "amount", "send_at", "atomc")
+
+
+def test_verify_takes_no_moment(acme: Organization) -> None:
+    refusal(acme.live.verify(_body()), 400, "send_at")
+    refusal(acme.live.verify(_body(send_at=None)), 400, "send_at")
+
+
+def test_an_organization_that_may_not_issue_schedules_nothing_and_may_move_and_cancel(globex: Organization) -> None:
+    batch_id, other = _schedule(globex.live), _schedule(globex.live)
+    for verb in ("suspend", "disable"):
+        with globex.stopped(verb):
+            with nothing_changes(globex.live):
+                refusal(globex.live.send(_body()), 403, "organization")
+            success(_move(globex.live, batch_id, {"send_at": _ahead(2 * _DAY)}))
+            success(_cancel(globex.live, {"suspend": batch_id, "disable": other}[verb]))
+            batch_id = other
+
+
+def test_there_are_at_most_1000_scheduled_batches_also_when_many_come_at_once(service: Service) -> None:
+    made = organization(service, 10)
+    body = _body()
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: made.live.send(body), range(1_030)))
+    assert Counter(answer.status_code for answer in answers) == {202: 1_000, 403: 30}
+    full = next(answer for answer in answers if answer.status_code == 403)
+    assert "1000" in refusal(full, 403, "send_at")["send_at"][0]
+    assert full.json()["additional_data"] == {"code": "scheduled_limit"}
+    assert _scheduled(made.live)["batches"] == 1_000
+    _schedule(made.development)
+    success(made.live.send({"recipient": address(), "amount": 1}), 201)
+    first = next(answer for answer in answers if answer.status_code == 202).json()["data"]["batch_id"]
+    success(_move(made.live, first, {"send_at": _ahead(2 * _DAY)}))
+    success(_cancel(made.live, first))
+    _schedule(made.live, body, Idempotency_Key="last")
+    assert success(made.live.send(body, Idempotency_Key="last"), 202)["status"] == "scheduled", "a repeat needs no room"
+    refusal(made.live.send(body), 403, "send_at")
+
+
+# --- Repeated ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_repeat_names_the_same_batch_and_another_moment_is_another_body(acme: Organization) -> None:
+    key, body = uuid.uuid4().hex, _body()
+    batch_id = _schedule(acme.live, body, Idempotency_Key=key)
+    elsewhere = _moment(body["send_at"]).astimezone(timezone(timedelta(hours=5, minutes=45)))
+    assert _schedule(acme.live, body | {"send_at": elsewhere.isoformat()}, Idempotency_Key=key) == batch_id
+    for other in ({"send_at": _ahead(2 * _DAY)}, {"send_at": None}, {"amount": 6}):
+        refusal(acme.live.send(body | other, Idempotency_Key=key), 422, "idempotency_key")
+    success(_move(acme.live, batch_id, {"send_at": _ahead(2 * _DAY)}))
+    assert _schedule(acme.live, body, Idempotency_Key=key) == batch_id, "moved, it is still what was sent"
+    success(_cancel(acme.live, batch_id))
+
+
+def test_without_a_key_two_sends_for_later_are_two_batches(initech: Organization) -> None:
+    body = _body()
+    ids = {_schedule(initech.live, body) for _ in range(2)}
+    assert _scheduled(initech.live)["batches"] == len(ids) == 2
+    for batch_id in ids:
+        success(_cancel(initech.live, batch_id))
+
+
+# --- Moved ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_scheduled_batch_is_moved_as_often_as_one_likes(acme: Organization) -> None:
+    batch_id = _schedule(acme.live)
+    for ahead in (300 * _DAY, timedelta(minutes=2), timedelta(minutes=2)):
+        send_at = datetime.now(UTC) + ahead
+        moved = success(_move(acme.live, batch_id, {"send_at": send_at.isoformat()}))
+        assert (moved["status"], _moment(moved["send_at"])) == ("scheduled", send_at)
+        assert acme.live.batch(batch_id) == moved
+    success(_cancel(acme.live, batch_id))
+
+
+_FAULTS: list[tuple[Any, list[str]]] = [
+    ({}, ["send_at"]),
+    ({"send_at": None}, ["send_at"]),
+    ({"send_at": "tomorrow"}, ["send_at"]),
+    ({"send_at": 5}, ["send_at"]),
+    ({"send_at": "2020-01-01T00:00:00Z"}, ["send_at"]),
+    ({"send_at": "2020-01-01T00:00:00Z", "amount": 1}, ["send_at", "amount"]),
+    ([], ["body"]),
+]
+
+
+@pytest.mark.parametrize(("body", "fields"), _FAULTS, ids=str)
+def test_a_body_that_moves_nothing_is_a_400_with_every_fault(acme: Organization, body: Any, fields: list[str]) -> None:
+    batch_id = _schedule(acme.live)
+    before = acme.live.batch(batch_id)
+    refusal(_move(acme.live, batch_id, body), 400, *fields)
+    assert acme.live.batch(batch_id) == before
+    success(_cancel(acme.live, batch_id))
+
+
+def test_what_is_no_json_moves_nothing(acme: Organization) -> None:
+    batch_id = _schedule(acme.live)
+    path = f"/v1/batches/{batch_id}"
+    refusal(acme.live.call("PATCH", path, content="{"), 415, "content_type")
+    refusal(acme.live.call("PATCH", path, json={}, params={"at": "1"}), 400, "at")
+    success(_cancel(acme.live, batch_id))
+
+
+# --- Called off -------------------------------------------------------------------------------------------------------
+
+
+def test_a_scheduled_batch_is_cancelled_once_and_for_all(acme: Organization) -> None:
+    key, body = uuid.uuid4().hex, _body()
+    before, batch_id = acme.live.balance, _schedule(acme.live, body, Idempotency_Key=key)
+    cancelled = success(_cancel(acme.live, batch_id))
+    assert (cancelled["status"], cancelled["final"], cancelled["issued_at"]) == ("cancelled", True, None)
+    assert (cancelled["transactions"], cancelled["counts"], cancelled["refusal"]) == (None, None, None)
+    assert success(_cancel(acme.live, batch_id)) == cancelled == acme.live.batch(batch_id)
+    assert batch_id in [one["batch_id"] for one in acme.live.listed("batches", status="cancelled")]
+    assert acme.live.balance == before
+    # Its key is not free: a repeat that was on its way must not send what was called off.
+    answer = acme.live.send(body, Idempotency_Key=key)
+    assert "Idempotency-Key" in refusal(answer, 409, "batch")["batch"][0]
+    assert answer.json()["additional_data"] == {"code": "batch_cancelled"}
+    refusal(acme.live.send(body | {"amount": 6}, Idempotency_Key=key), 422, "idempotency_key")
+    refusal(_move(acme.live, batch_id, {"send_at": _ahead(_DAY)}), 409, "batch")
+
+
+def test_who_waits_for_a_batch_that_is_cancelled_is_told_at_once(service: Service, acme: Organization) -> None:
+    before = acme.live.balance
+    key, body, alone = (
+        uuid.uuid4().hex,
+        {"recipient": address(), "amount": 5},
+        {"recipients": addresses(500), "amount": 1},
+    )
+    with ThreadPoolExecutor() as pool:
+        with service.frozen("worker"):
+            batch_id = acme.live.queue(body, Idempotency_Key=key)
+            large = acme.live.queue(alone, Idempotency_Key=f"{key}-large")
+            waiting = [pool.submit(acme.live.send, body, Idempotency_Key=key) for _ in range(2)]
+            waiting.append(pool.submit(acme.live.send, alone, Idempotency_Key=f"{key}-large"))
+            time.sleep(0.5)  # Let them wait; a call that came later is told so, too.
+            assert not any(told.done() for told in waiting)
+            for one in (batch_id, large):
+                assert success(_cancel(acme.live, one))["status"] == "cancelled"
+            began = time.monotonic()
+            for told in waiting:
+                refusal(told.result(), 409, "batch")
+            assert time.monotonic() - began < 5
+            refusal(acme.live.send(body, Idempotency_Key=key, Prefer="respond-async"), 409, "batch")
+        success(acme.live.send({"recipient": address(), "amount": 1}), 201)  # The drain has come by.
+    assert [acme.live.batch(one)["status"] for one in (batch_id, large)] == ["cancelled", "cancelled"]
+    assert acme.live.balance == before - 1
+
+
+def test_what_is_issued_or_refused_is_neither_cancelled_nor_moved(service: Service) -> None:
+    made = organization(service, 100)
+    issued = made.live.send({"recipient": address(), "amount": 5}).json()["additional_data"]["batch_id"]
+    with service.frozen("worker"):
+        refused = made.live.queue({"recipient": address(), "amount": 5})
+        assert "cancel" in refusal(_move(made.live, refused, {"send_at": _ahead(_DAY)}), 409, "batch")["batch"][0]
+        made.command("suspend")
+    until(lambda: made.live.batch(refused)["status"] == "refused")
+    for batch_id in (issued, refused):
+        before = made.live.batch(batch_id)
+        answer = _cancel(made.live, batch_id)
+        assert "reverse" in refusal(answer, 409, "batch")["batch"][0]
+        assert answer.json()["additional_data"] == {"code": "batch_final"}
+        answer = _move(made.live, batch_id, {"send_at": _ahead(_DAY)})
+        refusal(answer, 409, "batch")
+        assert answer.json()["additional_data"] == {"code": "batch_not_scheduled"}
+        assert made.live.batch(batch_id) == before
+    assert made.live.balance == 95
+
+
+def test_what_is_anothers_is_404_and_stays_as_it_is(acme: Organization, globex: Organization) -> None:
+    batch_id = _schedule(acme.live)
+    before = acme.live.batch(batch_id)
+    for key in (acme.development, globex.live, globex.development):
+        for number in (batch_id, 999_999_999, 2**63 - 1, 2**63, 0):
+            refusal(_cancel(key, number), 404, "batch")
+            refusal(_move(key, number, {"send_at": _ahead(_DAY)}), 404, "batch")
+    assert acme.live.batch(batch_id) == before
+    refusal(acme.service.call("POST", f"/v1/batches/{batch_id}/cancel"), 401, "authorization")
+    refusal(acme.service.call("PATCH", f"/v1/batches/{batch_id}", json={}), 401, "authorization")
+    refusal(acme.live.call("POST", f"/v1/batches/{batch_id}/cancel", params={"a": "b"}), 400, "a")
+    success(_cancel(acme.live, batch_id))
+
+
+# --- Issued -----------------------------------------------------------------------------------------------------------
+
+
+def _is_final(key: Key, *batch_ids: int) -> Callable[[], bool]:
+    return lambda: all(key.batch(batch_id)["final"] for batch_id in batch_ids)
+
+
+def _lateness(batch: dict[str, Any]) -> timedelta:
+    return _moment(batch["issued_at"]) - _moment(batch["send_at"])
+
+
+def test_it_is_issued_at_its_moment_by_what_is_so_then(service: Service) -> None:
+    one, stopped = organizations(service, 5, 100)
+    newcomer, minute = address(), timedelta(minutes=1)
+    first = _schedule(one.live, {"recipient": newcomer, "amount": 50, "send_at": _ahead(minute)}, Idempotency_Key="a")
+    body = _body(minute)
+    later, gone = _schedule(one.live, body, Idempotency_Key="b"), _schedule(one.live, _body(minute))
+    moved = _schedule(one.live, _body(2 * _DAY))
+    success(_move(one.live, moved, {"send_at": _ahead(minute)}))
+    refused = _schedule(stopped.live, _body(minute), Idempotency_Key="c")
+    sandbox = _schedule(one.development, _body(minute))
+    success(_cancel(one.live, gone))
+    # Neither the balance of today, nor an account that is not there yet, nor a suspension that comes counts now.
+    one.command("refill", "95")
+    service.register(newcomer)
+    stopped.command("suspend")
+    until(_is_final(one.live, first, later, moved), within_s=90, every_s=0.5)
+    until(_is_final(one.development, sandbox), within_s=10)
+    until(_is_final(stopped.live, refused), within_s=10)
+    batches = [one.live.batch(batch_id) for batch_id in (first, later, moved)]
+    for batch in (*batches, one.development.batch(sandbox)):
+        assert batch["status"] == "issued"
+        assert timedelta(0) <= _lateness(batch) <= _LATE_AT_MOST
+        assert [row["debited"] for row in batch["transactions"]] == [True]
+    assert batches[0]["transactions"][0]["credited"] is True
+    assert service.json("users", "show", newcomer)["balance"] == 50
+    assert one.live.balance == 40
+    assert one.live.batch(gone)["status"] == "cancelled"
+    shown = stopped.live.batch(refused)
+    assert (shown["status"], shown["refusal"], stopped.live.balance) == ("refused", "organization_suspended", 100)
+    assert _scheduled(one.live) == {"batches": 0, "amount": 0, "next_at": None}
+    # A repeat whose moment is past gets the 201, and no fault.
+    answer = one.live.send(body, Idempotency_Key="b")
+    assert success(answer, 201)["amount"] == 5
+    assert answer.headers["Idempotency-Replayed"] == "true"
+
+
+def _is_ready(service: Service) -> bool:
+    with contextlib.suppress(httpx.TransportError):
+        return service.call("GET", "/readyz").status_code == 200
+    return False
+
+
+def test_it_is_issued_in_time_though_every_part_was_killed_before(narrow: Service) -> None:
+    caller = organization(narrow, 100).live
+    ids = [_schedule(caller, _body(timedelta(seconds=75 + number))) for number in range(3)]
+    for part in ("worker", "redis", "beat", "web", "postgresql"):
+        narrow.kill(part)
+    until(lambda: _is_ready(narrow), within_s=60, every_s=0.5)
+    until(_is_final(caller, *ids), within_s=120, every_s=0.5)
+    for batch_id in ids:
+        batch = caller.batch(batch_id)
+        assert batch["status"] == "issued"
+        assert timedelta(0) <= _lateness(batch) <= _LATE_AT_MOST
+    assert caller.balance == 85
