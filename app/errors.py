@@ -86,6 +86,16 @@ class InsufficientBalance(PointsError):
         super().__init__(f"The issue needs {required} points, but the balance is {available}.")
 
 
+class BalanceTooLarge(PointsError):
+    """What a reversal gives back does not fit the balance."""
+
+    code = "balance_too_large"
+    field = "organization"
+
+    def __init__(self) -> None:
+        super().__init__("The organization's balance cannot hold the points that this would give back.")
+
+
 class OutOfReach(PointsError):
     """PostgreSQL is away or overloaded."""
 
@@ -104,6 +114,16 @@ class BatchLost(PointsError):
 
     def __init__(self) -> None:
         super().__init__("The database has lost this batch after accepting it; nobody was debited. Send it again.")
+
+
+class ReversalLost(PointsError):
+    """PostgreSQL has lost an accepted reversal: a standby took over before it had received it."""
+
+    code = "reversal_lost"
+    field = "service"
+
+    def __init__(self) -> None:
+        super().__init__("The database has lost this reversal after accepting it; nothing was taken. Send it again.")
 
 
 class IdempotencyKeyReused(PointsError):

@@ -11,7 +11,18 @@ from app.api import docs, openapi
 from app.api.call import envelope
 from app.api.call.limits import limit_rate, retry_after_s
 from app.api.call.record import current_record, record_requests
-from app.api.views import batches, health, metrics, organization, sandbox, send, transactions, verify
+from app.api.views import (
+    batches,
+    health,
+    metrics,
+    organization,
+    reversals,
+    reverse,
+    sandbox,
+    send,
+    transactions,
+    verify,
+)
 from app.errors import OutOfReach, PointsError
 from app.postgres.database import is_away
 from app.settings import settings
@@ -38,7 +49,8 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    for endpoint in (verify, send, batches, transactions, organization, sandbox, health, metrics, openapi, docs):
+    calls = (verify, send, reverse, batches, transactions, reversals, organization, sandbox)
+    for endpoint in (*calls, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
     record_requests(app)
     limiter = limit_rate(app)

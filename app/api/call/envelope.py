@@ -7,6 +7,7 @@ import orjson
 from flask import Response
 
 from app.errors import (
+    BalanceTooLarge,
     BatchLost,
     DevelopmentKeyRequired,
     Faults,
@@ -17,6 +18,7 @@ from app.errors import (
     NotFound,
     OutOfReach,
     PointsError,
+    ReversalLost,
 )
 from app.ledger.verify import Verdict
 from app.organizations import OrganizationInMode
@@ -33,9 +35,11 @@ _STATUS_OF: dict[type[PointsError], int] = {
     DevelopmentKeyRequired: 403,
     MayNotIssue: 403,
     NotFound: 404,
+    BalanceTooLarge: 409,
     IdempotencyKeyReused: 422,
     OutOfReach: 503,
     BatchLost: 503,
+    ReversalLost: 503,
 }
 # The codes of errors that no class of ours is raised for.
 CODES = {

@@ -8,9 +8,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import api_keys, logs
 from app.acceptance import Acceptance, Send
 from app.api.sending.accepting import Accepting
-from app.api.sending.drains import Drains
+from app.api.sending.drains import Drains, Job
 from app.api.sending.wait_slots import WaitSlots
-from app.api.sending.waiting import Rows, Waiting
+from app.api.sending.waiting import READ_ALONE, Rows, Waiting
 from app.batches import QUEUED
 from app.postgres.database import transaction
 
@@ -29,7 +29,8 @@ class SendPath:
     """The sends of one process."""
 
     def __init__(self) -> None:
-        self._accepting = Accepting(Drains().ask)
+        self._drains = Drains()
+        self._accepting = Accepting(self._drains.ask)
         self._waiting = Waiting()
         self._slots = WaitSlots()
 
@@ -61,6 +62,19 @@ class SendPath:
             if may_wait:
                 waiter.is_final.wait(deadline - time.monotonic())
             return Sent(accepted, accepted_at, waiter.rows)
+
+    def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
+        """Ask for the drain that does an accepted reversal, then wait for it as for a batch; its row tells the rest."""
+        deadline = time.monotonic() + wait_s
+        self._drains.ask(Job(organization_id, None, None, request_id))
+        self._waiting.start()
+        if wait_s > 0:
+            with (
+                self._slots.slot(organization_id) as may_wait,
+                self._waiting.waiter(reversal_id, READ_ALONE) as waiter,
+            ):
+                if may_wait:
+                    waiter.is_final.wait(deadline - time.monotonic())
 
 
 def _note_use(api_key_id: int) -> None:
