@@ -267,7 +267,8 @@ def test_every_fault_is_named_in_one_answer(acme: Organization) -> None:
         assert "reason" in errors["raeson"][0]
         for reason in ("x" * 256, "a\0b", 7):
             refusal(acme.live.call("POST", call, json={"transactions": [one], "reason": reason}), 400, "reason")
-        for transactions in ({}, "1", list(range(1, 10_002))):
+        wrong: list[object] = [{}, "1", list(range(1, 10_002))]
+        for transactions in wrong:
             body = {"reason": "x", "transactions": transactions}
             refusal(acme.live.call("POST", call, json=body), 400, "transactions")
         for amount in (True, "1", 1.0, -1, 2**63):

@@ -19,10 +19,6 @@ pytestmark = pytest.mark.usefixtures("many_connections")
 ANN, BOB = "ann@example.com", "bob@example.com"
 
 
-def _reverse(organization_id: int) -> None:
-    books.drain_all(organization_id)
-
-
 def test_batches_and_reversals_are_taken_in_the_order_of_their_acceptance() -> None:
     organization_id = books.make_organization(10)
     first = books.queue_batch(organization_id, [ANN], 10)
@@ -123,7 +119,7 @@ def test_a_registration_that_comes_first_has_its_points_taken_from_the_user() ->
     with races.started() as start:
         with transaction() as connection:
             claim.register(connection, [users.new_user(ANN, "Ann", "")])
-            reversing = start(_reverse, organization_id)
+            reversing = start(lambda: books.drain_all(organization_id))
             races.until_waiting()
         reversing.result()
     assert (books.balance_of_user(ANN), books.balance_of(organization_id)) == (0, 20)
@@ -137,7 +133,7 @@ def test_a_registration_that_comes_second_finds_nothing_held() -> None:
     with races.started() as start:
         with transaction() as connection:
             reverse(connection, organization_id)
-            registering = start(books.make_users, ANN)
+            registering = start(lambda: books.make_users(ANN))
             races.until_waiting()
         registering.result()
     assert (books.balance_of_user(ANN), books.balance_of(organization_id)) == (6, 8)
@@ -152,7 +148,7 @@ def test_a_fold_that_comes_first_has_its_credits_taken_back() -> None:
     with races.started() as start:
         with transaction() as connection:
             assert fold(connection) == 1
-            reversing = start(_reverse, organization_id)
+            reversing = start(lambda: books.drain_all(organization_id))
             races.until_waiting()
         reversing.result()
     assert books.balance_of_user(ANN) == 0
