@@ -12,8 +12,8 @@ PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .PHONY: run test test-fast check install install-dev soak mutants bench compare format lock clean
 
-run: install  ## The whole service in this terminal, until Ctrl-C.
-	@$(BIN)/points up
+run: install  ## The whole service in this terminal, until Ctrl-C: make run, or make run PORT=8001.
+	@$(BIN)/points up $(if $(PORT),--port $(PORT)) $(if $(FLOWER_PORT),--flower-port $(FLOWER_PORT))
 
 test: install-dev  ## Every test, on servers that the tests start themselves.
 	@$(PYTEST) $(PARALLEL) -m "not alone"

@@ -47,15 +47,14 @@ class IssueRequest:
 
     def meaning(self) -> bytes:
         """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
-        parts = (
-            (self.amount, self.atomic, self.label),
-            self.email_keys,
-            self.running_totals,
-            self.labels,
-            self.references,
-            sorted(self.metadata.items()) if self.metadata else None,
-        )
-        return hashlib.sha256(orjson.dumps(parts)).digest()
+        digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
+        digest.update(b"-" if self.label is None else b"+" + self.label.encode())
+        for key in self.email_keys:
+            digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
+        own = (self.running_totals, self.labels, self.references, sorted((self.metadata or {}).items()))
+        if any(own):  # Without them it is the digest that is stored with the keys of versions that did not know them.
+            digest.update(b"\0\0" + orjson.dumps(own))
+        return digest.digest()
 
 
 # An idempotency key, as a regular expression of JSON Schema has it too: 1 to 255 visible ASCII characters.
@@ -107,11 +106,14 @@ def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | P
     outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
     for place, is_disabled, is_suspended, is_same, *accepted in fetch_all(connection, _ACCEPT, {"sends": _json(sends)}):
         acceptance = Acceptance(*accepted)
+        refusal: PointsError | None
         if acceptance.existed:
-            outcomes[place] = acceptance if is_same else IdempotencyKeyReused()
+            refusal = None if is_same else IdempotencyKeyReused()
         else:
             refusal = may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)
-            outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
+        if refusal is not None:
+            refusal.organization_id = acceptance.organization_id
+        outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
     return outcomes
 
 

@@ -98,13 +98,18 @@ def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
     return [StoredKey(**row._mapping) for row in rows]  # noqa: SLF001
 
 
-def revoke(connection: Connection, api_key_id: int) -> None:
-    """Revoke a key at once; revoking it again changes nothing.
+def revoke(connection: Connection, api_key_id: int) -> tuple[datetime, bool]:
+    """Revoke a key at once; revoking it again changes nothing. Return when it was revoked, and whether it was just now.
 
     Raises:
         NotFound: there is no such key.
     """
-    revoked_at = func.coalesce(ApiKey.revoked_at, func.clock_timestamp())
-    changed = connection.execute(update(ApiKey).where(ApiKey.id == api_key_id).values(revoked_at=revoked_at))
-    if changed.rowcount == 0:
+    is_of_key = ApiKey.id == api_key_id
+    revoke_now = update(ApiKey).where(is_of_key, ApiKey.revoked_at.is_(None)).values(revoked_at=func.clock_timestamp())
+    revoked_at = connection.execute(revoke_now.returning(ApiKey.revoked_at)).scalar_one_or_none()
+    if revoked_at is not None:
+        return revoked_at, True
+    earlier = connection.execute(select(ApiKey.revoked_at).where(is_of_key)).scalar_one_or_none()
+    if earlier is None:
         raise NotFound("key", api_key_id)
+    return earlier, False

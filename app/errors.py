@@ -12,10 +12,12 @@ class PointsError(Exception):
     """Base of every expected error.
 
     `field` names what the sentence is about: a key of the envelope's `errors`. `code` is stable, and for programs.
+    `organization_id` is for the log, where an error tells whose request it refuses.
     """
 
     code = "invalid_request"
     field = "request"
+    organization_id: int | None = None
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -134,7 +134,17 @@ def get(path: str, *, key: str | None = None) -> bytes:
 
 def post_send(key: str, emails: Sequence[str], *, path: str = "/v1/points/send") -> bytes:
     """Return the bytes of a send of one point to each address."""
-    body = json.dumps({"recipients": list(emails), "amount": 1}).encode()
+    return _post(key, path, {"recipients": list(emails), "amount": 1})
+
+
+def post_items(key: str, emails: Sequence[str]) -> bytes:
+    """Return the bytes of a send of another amount to each address, each with a reference."""
+    items = [{"email": email, "amount": 1 + place, "reference": f"order-{place}"} for place, email in enumerate(emails)]
+    return _post(key, "/v1/points/send", {"items": items})
+
+
+def _post(key: str, path: str, fields: Mapping[str, object]) -> bytes:
+    body = json.dumps(fields).encode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: bench\r\nAccept: application/json\r\n"
         f"Content-Type: application/json\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n\r\n"

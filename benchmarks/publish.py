@@ -75,6 +75,7 @@ def _beside_floor(sections: Sections) -> Bars:
         series=[
             ("worker body, all with accounts", times("body", "worker body", accounts="all")),
             ("whole send, HTTP in, 201 out", times("send", "whole send")),
+            ("the same as items of different amounts", times("send", "send of items")),
         ],
     )
 

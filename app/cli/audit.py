@@ -8,6 +8,7 @@ import click
 from redis.exceptions import RedisError
 
 from app.cli.answer import Answer
+from app.cli.numbers import counted
 from app.cli.operator_command import document, operator_command
 from app.ledger.audit import BREACHES_SHOWN_MAX
 from app.ledger.audit import audit as audit_books
@@ -29,18 +30,17 @@ def audit() -> Answer:
     with suppress(RedisError):  # Where no Redis runs, nobody watches.
         last_runs.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
     looked_at = ", ".join(
-        f"{number} {one if number == 1 else several}"
-        for number, one, several in (
-            (found.organizations, "organization", "organizations"),
-            (found.users, "user", "users"),
-            (found.batches, "batch", "batches"),
-            (found.transactions, "transaction", "transactions"),
+        (
+            counted(found.organizations, "organization"),
+            counted(found.users, "user"),
+            counted(found.batches, "batch", "es"),
+            counted(found.transactions, "transaction"),
         )
     )
     if not found.breaches:
         return Answer(document(found, balanced=True), sentence=f"The books balance: {looked_at}.")
     lines = [f"{breach.subject}: {breach.rule}, but: {breach.seen}" for breach in found.breaches]
     is_cut = max(Counter(breach.rule for breach in found.breaches).values()) == BREACHES_SHOWN_MAX
-    number = f"{'at least ' if is_cut else ''}{len(lines)} {'breach' if len(lines) == 1 else 'breaches'}"
+    number = f"{'at least ' if is_cut else ''}{counted(len(lines), 'breach', 'es')}"
     lines.append(f"The books do not balance: {number} in {looked_at}.")
     return Answer(document(found, balanced=False), sentence="\n".join(lines), exit_status=1)

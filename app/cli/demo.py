@@ -8,6 +8,7 @@ from urllib.request import Request
 import click
 
 from app import api_keys, organizations, users
+from app.cli.numbers import points
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local import local_http
@@ -40,21 +41,20 @@ def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
 
 def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:
     """Return the lines that show the keys, and calls that can be pasted."""
-    body = json.dumps(_body(2))
     lines = [
         *first_batch,
         f"The demo organization is {keys['organization_id']}. Its keys:",
-        f"  live         {keys['live']}",
         f"  development  {keys['development']}   (sandbox: nothing it does is real)",
+        f"  live         {keys['live']}",
+        "",
+        "Paste these lines into another terminal, to verify and to send:",
+        f"  export KEY={keys['development']}",
     ]
-    for what, operation in (("Verify", "verify"), ("Send", "send")):
+    for operation in ("verify", "send"):
         lines += [
-            "",
-            f"{what}:",
-            f"  curl -i {web_url}/v1/points/{operation} \\",
-            f"    -H 'Authorization: Bearer {keys['live']}' \\",
+            f'  curl -i {web_url}/v1/points/{operation} -H "Authorization: Bearer $KEY" \\',
             "    -H 'Accept: application/json' -H 'Content-Type: application/json' \\",
-            f"    -d '{body}'",
+            f"    -d '{json.dumps(_body(2))}'",
         ]
     return lines
 
@@ -99,7 +99,7 @@ def _first_batch(web_url: str, key: str) -> list[str]:
                 f"    transaction {transaction_body['id']}  {transaction_body['email']:<18}"
                 f" {transaction_body['amount']} points, {outcome}"
             )
-        lines.append(f"    current balance {sent['data']['current_balance']}")
+        lines.append(f"    current balance {points(sent['data']['current_balance'])}")
     return [*lines, ""]
 
 

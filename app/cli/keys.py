@@ -4,6 +4,7 @@ import click
 
 from app import api_keys, organizations
 from app.cli.answer import Answer
+from app.cli.numbers import moment
 from app.cli.operator_command import document, operator_command
 from app.cli.row_id import KEY_ID, ORGANIZATION_ID
 from app.postgres.database import transaction
@@ -57,5 +58,6 @@ def list_keys(organization_id: int) -> Answer:
 def revoke(key_id: int) -> Answer:
     """Revoke a key at once."""
     with transaction() as connection:
-        api_keys.revoke(connection, key_id)
-    return Answer({"id": key_id, "revoked": True}, sentence=f"Key {key_id} is revoked.")
+        revoked_at, is_news = api_keys.revoke(connection, key_id)
+    sentence = f"Key {key_id} {'is revoked' if is_news else f'was revoked already, at {moment(revoked_at)}'}."
+    return Answer({"id": key_id, "revoked": True, "revoked_at": revoked_at}, sentence=sentence)

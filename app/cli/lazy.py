@@ -28,6 +28,14 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(self.modules[cmd_name][0]), cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:  # Click knows no names but those of commands that are imported.
+            raise click.NoSuchCommand(error.command_name, possibilities=self.modules, ctx=ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self.modules.items()])

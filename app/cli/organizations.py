@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from app import organizations as rows
 from app.cli.answer import Answer
+from app.cli.numbers import points
 from app.cli.operator_command import document, operator_command
 from app.cli.row_id import ORGANIZATION_ID
 from app.ledger.refill import refill as refill_balance
@@ -97,11 +98,13 @@ def refill(organization_id: int, amount: int, sandbox: bool, reference: str | No
         else:
             balance = refill_once(connection, organization_id, amount, reference, sandbox=sandbox)
         mode = "sandbox" if sandbox else "live"
-        sentence = f"Refilled {amount} points; the {mode} balance is {balance}."
         if balance is None:
             sentence = (
-                f"Nothing was booked: the refill of {amount} {mode} points with this reference was booked before."
+                f"Nothing was booked: the refill of {points(amount)} {mode} points with this reference was booked"
+                " before."
             )
+        else:
+            sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(balance)}."
         return _show(connection, organization_id, sentence)
 
 

@@ -10,10 +10,12 @@ import click
 
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.cli.caller import confirms, key_option, patience_option, running_url, url_option
+from app.cli.numbers import counted, points
 from app.cli.row_id import RowId
+from app.cli.send.answers import NoAnswer
 from app.cli.send.output import say
-from app.cli.send.service import NoAnswer, Service
-from app.cli.tables import console, counted, points, print_pairs
+from app.cli.send.service import Service
+from app.cli.tables import console, print_pairs
 from app.errors import Refused
 
 _NOTHING = "Nothing was taken back"

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from importlib.metadata import version
 from typing import Any
 
@@ -12,6 +13,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.cli.answer import Answer, data_dir_option, json_option
+from app.cli.numbers import points
 from app.errors import Refused
 from app.ledger.queued import count_queued
 from app.local import local_http, servers
@@ -24,6 +26,8 @@ from app.postgres.connections import new_engine
 from app.settings import settings, without_password
 
 _TIMEOUT_S = 1.0
+# A worker answers this long after its process was made, also on a busy machine.
+_STARTED_IN_S = 15.0
 _PAGES = {"web": "Web", "flower": "Flower"}
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
@@ -124,13 +128,18 @@ def _reason(error: SQLAlchemyError) -> str:
 
 
 def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
-    """Return the workers of this folder's `points up` whose process is there and that answer nobody, each by name."""
+    """Return the workers of this folder's `points up` whose process is there and that answer nobody, each by name.
+
+    One that was started a moment ago answers soon.
+    """
     answering_here = {name.partition("@")[0] for name in answering}
     hung = []
     for name, known in running.get("parts", {}).items():
         if name.startswith("worker") and name not in answering_here:
             with contextlib.suppress(psutil.Error):
-                if process_identity(psutil.Process(known["pid"])) == known["created"]:
+                process = psutil.Process(known["pid"])
+                is_new = time.time() - process.create_time() < _STARTED_IN_S
+                if process_identity(process) == known["created"] and not is_new:
                     hung.append(f"{name} (process {known['pid']})")
     return hung
 
@@ -143,11 +152,11 @@ def _down(found: dict[str, Any]) -> list[str]:
     if found["redis"] is None:
         down.append("Redis does not answer. Read on at “503”.")
     down += [
-        f"{name} hangs: its process is there and does not answer. Read on at “The oldest queued batch grows older”."
+        f"{name} hangs: its process is there and does not answer. Read on at “Sends answer 202”."
         for name in found["hung_workers"]
     ]
     if found["redis"] and not found["workers"] and not found["hung_workers"]:
-        down.append("No worker runs. Read on at “The oldest queued batch grows older”.")
+        down.append("No worker answers. Read on at “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
         down.append("Beat does not answer: no audit is made by itself.")
     down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
@@ -169,8 +178,8 @@ def _describe(found: dict[str, Any]) -> str:
         "Workers": f"{', '.join(workers) or 'none answers'} ({swept})",
         "Beat": _ANSWERS[found["beat"]],
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
-        "Messages": "unknown" if found["queued_messages"] is None else found["queued_messages"],
-        "Queued batches": "unknown" if found["queued_batches"] is None else found["queued_batches"],
+        "Messages": "unknown" if found["queued_messages"] is None else points(found["queued_messages"]),
+        "Queued batches": "unknown" if found["queued_batches"] is None else points(found["queued_batches"]),
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
     }
     return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())

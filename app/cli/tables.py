@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from app.cli.numbers import moment, points
 
 # A heading, to the key of a row or to a function that makes the cell of it.
 Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
@@ -55,16 +57,6 @@ def print_pairs(out: Console, pairs: Mapping[str, str | None]) -> None:
             out.print(Text.assemble((("" if place else name).ljust(indent), "bold"), line), soft_wrap=True)
 
 
-def points(number: int) -> str:
-    """Write a number with its thousands apart."""
-    return f"{number:,}".replace(",", " ")
-
-
-def counted(number: int, noun: str) -> str:
-    """Write how many there are of something whose plural ends in s."""
-    return f"{points(number)} {noun}{'' if number == 1 else 's'}"
-
-
 def _value(row: Mapping[str, Any], source: str | Callable[[Mapping[str, Any]], str]) -> object:
     return row[source] if isinstance(source, str) else source(row)
 
@@ -84,10 +76,9 @@ def _cell(value: object, *, is_id: bool = False) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return points(value) if abs(value) >= 10_000 and not is_id else str(value)
+        return str(value) if is_id else points(value)
     if isinstance(value, datetime):
-        # PostgreSQL answers in the time zone of the connection, which a pooler may have set.
-        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}Z"
+        return moment(value)
     return _printable(str(value))
 
 

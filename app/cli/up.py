@@ -81,8 +81,8 @@ def _start(
     """
     with _no_command_at_work(datadir, supervisor, terminal):
         supervisor.end_leftovers()
-        ports.require_free(port, option="--port")
-        ports.require_free(flower_port, option="--flower-port")
+        ports.require_free(port, option="--port", besides=flower_port)
+        ports.require_free(flower_port, option="--flower-port", besides=port)
         lock = datadir.try_lock("use.lock", shared=True)
         assert lock is not None, "the exclusive form is only ever held under start.lock, and so is this"
         in_use.enter_context(lock)

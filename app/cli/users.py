@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from app import users as rows
 from app.cli.answer import Answer
+from app.cli.numbers import counted, points
 from app.cli.operator_command import document, operator_command
 from app.errors import Refused
 from app.ledger.claim import register
@@ -72,10 +73,12 @@ def import_file(file: Path) -> Answer:
     faults = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:shown]]
     if counts.errors_file is not None:
         more = len(counts.bad_rows) - len(faults)
-        faults.append(f"{f'… and {more} more. ' if more else ''}The bad rows, with the reasons: {counts.errors_file}")
+        faults.append(
+            f"{f'… and {points(more)} more. ' if more else ''}The bad rows, with the reasons: {counts.errors_file}"
+        )
     sentence = (
-        f"{counts.registered} registered, {counts.already_registered} registered already,"
-        f" {len(counts.bad_rows)} bad {'row' if len(counts.bad_rows) == 1 else 'rows'}."
+        f"{points(counts.registered)} registered, {points(counts.already_registered)} registered already,"
+        f" {counted(len(counts.bad_rows), 'bad row')}."
     )
     return Answer(
         {

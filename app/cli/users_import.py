@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from app import users
+from app.cli.numbers import points
 from app.cli.progress import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_some
@@ -51,7 +52,7 @@ def import_users(path: Path) -> Imported:
                     advance_to(file.bytes_read)
         except KeyboardInterrupt:
             raise Refused(
-                f"Interrupted: {counts.registered} are registered. Give the command again to import the rest."
+                f"Interrupted: {points(counts.registered)} are registered. Give the command again to import the rest."
             ) from None
     counts.errors_file = errors.written
     return counts

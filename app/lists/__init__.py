@@ -4,8 +4,8 @@
 column of the addresses and the rows that do not fit, and `cells` recognizes addresses and headings.
 """
 
-from app.lists.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet
+from app.lists.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet, trimmed
 from app.lists.list_file import ListFile
 from app.lists.rows import Row, Unreadable
 
-__all__ = ["EMAIL", "ListFile", "Row", "Unreadable", "address_in", "for_spreadsheet", "from_spreadsheet"]
+__all__ = ["EMAIL", "ListFile", "Row", "Unreadable", "address_in", "for_spreadsheet", "from_spreadsheet", "trimmed"]

@@ -28,8 +28,13 @@ def heading_name(cell: str) -> str:
     return _SEPARATORS.sub("", cell).casefold()
 
 
+def trimmed(cell: str) -> str:
+    """Return a cell without the blanks and invisible characters around it."""
+    return _EDGES.sub("", cell)
+
+
 def is_blank(cell: str) -> bool:
-    return not _EDGES.sub("", cell)
+    return not trimmed(cell)
 
 
 def is_like_an_address(cell: str) -> bool:
@@ -50,7 +55,7 @@ def address_in(cell: str, *, is_unicode: bool = True) -> Address:
     except InvalidAddress:
         if cell.count("@") > 1:
             raise InvalidAddress("must be one e-mail address: it holds several.") from None
-        address = parse(_EDGES.sub("", cell))
+        address = parse(trimmed(cell))
     text = address.text
     doubtful = "" if text[0].isalnum() or text[0] in _MAY_BEGIN else text[0]
     for mark in _MUST_NOT_CONTAIN:

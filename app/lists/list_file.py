@@ -24,8 +24,13 @@ class ListFile:
     `is_unicode` tells whether it is in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous.
     """
 
-    def __init__(self, raw: BinaryIO, name: str, *, column: str | None = None) -> None:
-        """Read the first rows. `column` is the heading or the number that the person has given.
+    def __init__(self, raw: BinaryIO, name: str, *, column: str | None = None, others: Collection[str] = ()) -> None:
+        """Read the first rows.
+
+        Args:
+            column: the heading or the number that the person has given for the addresses.
+            others: headings of further columns. They tell which row is the heading where a number is given, and no
+                heading is a spelling of e-mail.
 
         Raises:
             Refused: the list cannot be read, is empty, or its delimiter or heading is ambiguous.
@@ -37,6 +42,8 @@ class ListFile:
         self.is_unicode = self._text.encoding != "cp1252"
         named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
         self._beginning = beginning(self._text, name, named)
+        if column is not None and column.isdecimal() and not self._beginning.headings:
+            self._beginning = beginning(self._text, name, others)
         self._heading = next(iter(self._beginning.headings), None)
         # Without a heading, the first good row gives the number of columns.
         good = [row for row in self._beginning.sample if row.fault is None]
@@ -65,6 +72,11 @@ class ListFile:
         is_word = cell and not any(map(is_like_an_address, self._cells))
         return f"“{cell}” ({place + 1})" if is_word else f"column {place + 1}"
 
+    def listed(self, places: Sequence[int]) -> str:
+        """Return the names of columns for a person."""
+        titles = [self.title(place) for place in places]
+        return ", ".join(titles[:-1]) + f" and {titles[-1]}" if len(titles) > 1 else titles[0]
+
     def address_column(self) -> int:
         """Return the column of the addresses to pay.
 
@@ -81,7 +93,7 @@ class ListFile:
             return 0
         if holding := named or sorted({place for _, place in self._beginning.addresses}):
             raise ColumnUnclear(
-                f"{self._listed(holding)} of {self.name} may hold the addresses that are meant.", holding
+                f"{self.listed(holding)} of {self.name} may hold the addresses that are meant.", holding
             )
         raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", ())
 
@@ -132,11 +144,7 @@ class ListFile:
         if not found and column in map(str, range(1, len(self._cells) + 1)):
             return int(column) - 1
         if not found:
-            raise Refused(f"{self.name} has no column {column}: its columns are {self._listed(range(self._named))}.")
+            raise Refused(f"{self.name} has no column {column}: its columns are {self.listed(range(self._named))}.")
         if len(found) > 1:
-            raise ColumnUnclear(f"{self.name} has the column {column} twice: {self._listed(found)}.", found)
+            raise ColumnUnclear(f"{self.name} has the column {column} twice: {self.listed(found)}.", found)
         return found[0]
-
-    def _listed(self, places: Sequence[int]) -> str:
-        titles = [self.title(place) for place in places]
-        return ", ".join(titles[:-1]) + f" and {titles[-1]}" if len(titles) > 1 else titles[0]

@@ -6,6 +6,9 @@ from app.errors import Refused
 
 HOST = "127.0.0.1"
 PORT_MAX = 65_535
+_FIRST_FOR_ALL = 1024
+# So many ports above a taken one are tried before any port is suggested.
+_NEAR = 20
 
 
 def is_free(port: int) -> bool:
@@ -25,15 +28,25 @@ def is_free(port: int) -> bool:
     return True
 
 
-def require_free(port: int, *, option: str) -> None:
-    """Check that a port the user chose is free; `option` names the option that chooses another.
+def require_free(port: int, *, option: str, besides: int | None = None) -> None:
+    """Check that a port the user chose is free.
+
+    Args:
+        port: the port.
+        option: the option that chooses another.
+        besides: a port that is kept for another part, so not to be suggested.
 
     Raises:
-        Refused: another program uses the port, or only root may use it.
+        Refused: another program uses the port, or only root may use it. It names a port that is free.
     """
     if not is_free(port):
-        other = port + 1 if port < PORT_MAX else port - 1
-        raise Refused(f"Port {port} is taken by another program. Choose another: points up {option} {other}.")
+        near = range(max(port + 1, _FIRST_FOR_ALL), min(port + _NEAR, PORT_MAX) + 1)
+        free = next((other for other in near if other != besides and is_free(other)), None) or any_free()
+        variable = option.removeprefix("--").replace("-", "_").upper()
+        raise Refused(
+            f"Port {port} is taken by another program. Choose another: points up {option} {free},"
+            f" or make run {variable}={free}."
+        )
 
 
 def any_free(preferred: int | None = None) -> int:

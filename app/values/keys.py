@@ -16,6 +16,7 @@ _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET_LENGTH = 43  # 62**43 is just above 2**256.
 _CHECKSUM_LENGTH = 6  # 62**6 is just above 2**32.
 _SHOWN_LENGTH = 4
+_START = re.compile(rf"(?:{_LIVE_PREFIX}|{DEVELOPMENT_PREFIX})[{_ALPHABET}]{{{_SHOWN_LENGTH}}}")
 _FORM = re.compile(rf"(?:{_LIVE_PREFIX}|{DEVELOPMENT_PREFIX})[{_ALPHABET}]{{{_SECRET_LENGTH + _CHECKSUM_LENGTH}}}\Z")
 
 
@@ -38,6 +39,12 @@ def new_key(*, sandbox: bool) -> NewKey:
     body = prefix + _base62(secrets.randbits(256), _SECRET_LENGTH)
     text = body + _checksum(body)
     return NewKey(text=text, hash=hash_key(text), start=body[: len(prefix) + _SHOWN_LENGTH])
+
+
+def start_in(text: str) -> str | None:
+    """Return the public beginning of the key that a text holds, such as `pts_live_4dH2`; None if it holds none."""
+    found = _START.search(text)
+    return None if found is None else found[0]
 
 
 def hash_key(text: str) -> bytes:

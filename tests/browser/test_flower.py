@@ -6,6 +6,7 @@ import re
 import signal
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -80,6 +81,22 @@ def test_each_job_names_the_batch_it_was_sent_for_and_says_what_it_has_issued(se
     until(lambda: said() == sorted(f"[{number}]" for number in batch_ids), within_s=SEEN_WITHIN_S)
     names = [job["kwargs"].split(", ")[1] for job in jobs(service, caller).values()]
     assert sorted(names) == sorted(f"batch {number}" for number in batch_ids)
+
+
+def test_the_search_that_the_page_gives_finds_the_jobs_of_a_batch(service: Service) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "observing.md").read_text()
+    [query] = re.findall(r'search for `(".*?)`', page)
+    caller = service.organization(100)
+    sent = [service.send(caller.live, {"recipient": "ann@example.com", "amount": 1}).json() for _ in range(3)]
+    batch_id = sent[1]["additional_data"]["batch_id"]
+
+    def found() -> list[tuple[str, str | None]]:
+        asked = {"search": query.replace("42", str(batch_id))}
+        with flower(service) as client:
+            tasks = client.get("/api/tasks", params=asked).json()
+        return [(task["kwargs"].split(", ")[1], task["result"]) for task in tasks.values()]
+
+    until(lambda: found() == [(f"batch {batch_id}", f"[{batch_id}]")], within_s=SEEN_WITHIN_S)
 
 
 def test_nobody_looks_without_the_password(service: Service) -> None:

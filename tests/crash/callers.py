@@ -14,7 +14,7 @@ _THINKS_S = (0.02, 0.15)
 _SIZES = (((1, 1), 50), ((2, 10), 35), ((11, 60), 12), ((61, 200), 3))
 # What is left of a caller's pace when the run has more sends than it needs: never none, for faults need load.
 _PACE_AHEAD = 0.25
-_KEYLESS, _SANDBOX, _ATOMIC, _ASYNC = 0.12, 0.35, 0.25, 0.08
+_KEYLESS, _SANDBOX, _ATOMIC, _ASYNC, _WITH_ITEMS = 0.12, 0.35, 0.25, 0.08, 1 / 3
 
 
 class Caller(threading.Thread):
@@ -60,14 +60,17 @@ class Caller(threading.Thread):
         label = f"{self._number}-{self._sent}{name}"
         chosen = self._random
         low, high = chosen.choices([size for size, _ in _SIZES], [weight for _, weight in _SIZES])[0]
+        recipients = chosen.sample(REGISTERED + NOT_YET_REGISTERED, chosen.randint(low, high))
+        own_amounts = [chosen.randint(1, 50) for _ in recipients] if chosen.random() < _WITH_ITEMS else None
         return Intent(
             label=label,
             organization_id=party.id,
             sandbox=chosen.random() < _SANDBOX,
             key=None if chosen.random() < _KEYLESS else f"key-{label}",
-            recipients=chosen.sample(REGISTERED + NOT_YET_REGISTERED, chosen.randint(low, high)),
+            recipients=recipients,
             amount=chosen.randint(1, 50),
             atomic=chosen.random() < _ATOMIC,
+            own_amounts=own_amounts,
         )
 
     def _nothing(self, _party: Party, _intent: Intent) -> None:
@@ -98,6 +101,8 @@ class Caller(threading.Thread):
     def _send_a_faulty_body(self, party: Party, _intent: Intent) -> None:
         faulty = self.new_intent(party, name="-faulty")
         faulty.recipients.append("nobody@@example")
+        if faulty.own_amounts is not None:
+            faulty.own_amounts.append(1)
         self._expect_refusal(400, faulty, lambda: self.sender.post(party, faulty, {}))
 
     def _send_with_an_unknown_key(self, party: Party, _intent: Intent) -> None:

@@ -25,6 +25,7 @@ class IssuedRow(NamedTuple):
     id: int
     email: str
     amount: int
+    reference: str | None
     balance: int
     debited: bool
     credited: bool
@@ -36,7 +37,10 @@ class IssuedRow(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class Intent:
-    """One send: its label is in the database with every row that it led to, and in no other."""
+    """One send: its label is in the database with every row that it led to, and in no other.
+
+    With `own_amounts`, one for each recipient, it is sent as items, and each has a reference.
+    """
 
     label: str
     organization_id: int
@@ -45,6 +49,7 @@ class Intent:
     recipients: list[str]
     amount: int
     atomic: bool
+    own_amounts: list[int] | None = None
     known: Known = Known.NOTHING
     was_unknown: bool = False
     started_at: float = 0.0
@@ -54,13 +59,22 @@ class Intent:
     current_balance: int = 0
     created_at: str = ""
 
+    @property
+    def amounts(self) -> list[int]:
+        return self.own_amounts or [self.amount] * len(self.recipients)
+
+    @property
+    def references(self) -> list[str | None]:
+        has_some = self.own_amounts is not None
+        return [f"{self.label}/{place}" if has_some else None for place in range(len(self.recipients))]
+
     def body(self) -> dict[str, Any]:
-        return {
-            "recipients": self.recipients,
-            "amount": self.amount,
-            "atomic": self.atomic,
-            "label": self.label,
-        }
+        body = {"atomic": self.atomic, "label": self.label}
+        if self.own_amounts is None:
+            return body | {"recipients": self.recipients, "amount": self.amount}
+        columns = zip(self.recipients, self.own_amounts, self.references, strict=False)
+        items = [{"email": email, "amount": amount, "reference": name} for email, amount, name in columns]
+        return body | {"items": items, "expect": {"recipients": len(items)}}
 
     def take(self, answer: Answer) -> None:
         """Note an answered 201."""
@@ -78,6 +92,7 @@ def _issued_row(transaction: dict[str, Any]) -> IssuedRow:
         id=transaction["id"],
         email=transaction["email"],
         amount=transaction["amount"],
+        reference=transaction["reference"],
         balance=transaction["organization"]["balance"],
         debited=transaction["debited"],
         credited=transaction["credited"],

@@ -102,9 +102,10 @@ class Sender:
         for before, after in pairwise(rows):
             if before.balance - after.balance != (after.amount if after.debited else 0):
                 wrong(f"send {intent.label} was answered with a balance that does not follow from the one before")
-        for row in rows:
-            told = (row.amount, row.sandbox, row.organization_id)
-            if told != (intent.amount, intent.sandbox, intent.organization_id) or row.credited != row.allocated:
+        for row, amount, reference in zip(rows, intent.amounts, intent.references, strict=False):
+            told = (row.amount, row.reference, row.sandbox, row.organization_id)
+            meant = (amount, reference, intent.sandbox, intent.organization_id)
+            if told != meant or row.credited != row.allocated:
                 wrong(f"send {intent.label} was answered with a transaction of another request: {row}")
         if intent.atomic and len({row.debited for row in rows}) != 1:
             wrong(f"send {intent.label} is atomic and was debited in part")

@@ -78,8 +78,10 @@ def _faults_of_rows(intent: Intent, known: Known, batch: Row[Any], rows: Rows) -
         return [f"it has the positions {[row.position for row in rows]}"]
     if [row.email for row in rows] != intent.recipients:
         return ["its recipients are others, or in another order"]
-    if (batch.organization_id, batch.sandbox, batch.amount) != (intent.organization_id, intent.sandbox, intent.amount):
-        return ["it was issued for another organization, mode or amount"]
+    if (batch.organization_id, batch.sandbox) != (intent.organization_id, intent.sandbox):
+        return ["it was issued for another organization or mode"]
+    if [(row.amount, row.reference) for row in rows] != list(zip(intent.amounts, intent.references, strict=True)):
+        return ["its amounts or references are others"]
     return _faults_of_answer(intent, batch, rows) if known is Known.ISSUED else []
 
 
@@ -97,13 +99,15 @@ def _faults_of_answer(intent: Intent, batch: Row[Any], rows: Rows) -> list[str]:
 
 
 _BATCHES = text("""
-    SELECT label, id, status, organization_id, sandbox, amount, current_balance
+    SELECT label, id, status, organization_id, sandbox, current_balance
     FROM batches WHERE label = ANY(:labels) ORDER BY id
 """)
 _TRANSACTIONS = text("""
-    SELECT batch_id, position, transaction_id(batch_id, position) AS id, email, debited,
-           credited, claimed_at IS NOT NULL AS claimed, user_id, balance
-    FROM transactions WHERE batch_id = ANY(:ids) ORDER BY batch_id, position
+    SELECT t.batch_id, t.position, transaction_id(t.batch_id, t.position) AS id, t.email, t.debited,
+           t.credited, t.claimed_at IS NOT NULL AS claimed, t.user_id, t.balance,
+           coalesce(t.amount, b.amount) AS amount, t.reference
+    FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.batch_id = ANY(:ids)
+    ORDER BY t.batch_id, t.position
 """)
 
 # The two sums of the books once more, in words of their own, so that a fault of the audit is no blindness of ours.
@@ -113,14 +117,16 @@ _RULES = {
         WHERE CASE WHEN mode.sandbox THEN o.sandbox_balance ELSE o.balance END <>
               (SELECT coalesce(sum(r.amount), 0) FROM refills r
                WHERE r.organization_id = o.id AND r.sandbox = mode.sandbox)
-              - (SELECT coalesce(sum(b.amount), 0) FROM batches b JOIN transactions t ON t.batch_id = b.id
+              - (SELECT coalesce(sum(coalesce(t.amount, b.amount)), 0)
+                 FROM batches b JOIN transactions t ON t.batch_id = b.id
                  WHERE b.organization_id = o.id AND b.sandbox = mode.sandbox AND t.debited)
            OR o.balance < 0 OR o.sandbox_balance < 0""",
     "a user's balance is not the sum of its credits": """
         SELECT u.id AS subject FROM users u LEFT JOIN (
-            SELECT t.user_id, sum(b.amount) AS points FROM transactions t JOIN batches b ON b.id = t.batch_id
+            SELECT t.user_id, sum(coalesce(t.amount, b.amount)) AS points
+            FROM transactions t JOIN batches b ON b.id = t.batch_id
             WHERE t.credited AND NOT b.sandbox GROUP BY t.user_id) c ON c.user_id = u.id
-        LEFT JOIN (SELECT t.user_id, sum(b.amount) AS points
+        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.amount, b.amount)) AS points
                    FROM unfolded_batches f JOIN batches b ON b.id = f.batch_id JOIN transactions t ON t.batch_id = b.id
                    WHERE t.credited AND t.claimed_at IS NULL GROUP BY t.user_id) f ON f.user_id = u.id
         WHERE u.folded_balance + coalesce(f.points, 0) <> coalesce(c.points, 0)""",

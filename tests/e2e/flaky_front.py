@@ -95,11 +95,13 @@ class FlakyFront:
         _reply(call, response.status_code, response.content, passed)
 
     def _refuses_length(self, call: Any, body: bytes) -> bool:
-        length = len(json.loads(body)["recipients"])
+        sent = json.loads(body)
+        field = "items" if "items" in sent else "recipients"
+        length = len(sent.get(field, ()))
         if self.recipients_max is None or length <= self.recipients_max:
             return False
-        sentence = f"There must be at most {self.recipients_max} recipients, but there are {length}."
-        refusal = {"success": False, "data": None, "errors": {"recipients": [sentence]}, "additional_data": None}
+        sentence = f"There must be at most {self.recipients_max} {field}, but there are {length}."
+        refusal = {"success": False, "data": None, "errors": {field: [sentence]}, "additional_data": None}
         _reply(call, 400 if self.say_limit else 413, json.dumps(refusal).encode(), {})
         return True
 

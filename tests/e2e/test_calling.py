@@ -11,9 +11,19 @@ from typing import Any
 
 import pytest
 
+from app.api.openapi.calls import CODES
 from tests.e2e.conftest import Organization, Service
 
 _ROOT = Path(__file__).parents[2]
+# What runs a block that it reads from its standard input, and what must be there for that.
+_PROGRAMS = {
+    "python": ([sys.executable, "-"], None),
+    "sh": (["bash", "-euo", "pipefail", "-s"], ["curl", "--version"]),
+    "js": (["node", "--input-type=module"], ["node", "--eval", "process.exit(typeof fetch === 'function' ? 0 : 1)"]),
+    "php": (["php"], ["php", "-r", "exit(extension_loaded('curl') ? 0 : 1);"]),
+}
+# In an answer that is printed, they are other ones each time.
+_CHANGING = ("id", "batch_id", "name", "created_at")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -40,10 +50,12 @@ def _run(service: Service, caller: Organization, language: str, code: str) -> st
     """Run a block with the address and the key of the running service in the place of those that are printed."""
     written = code.replace("http://127.0.0.1:8000", service.url).replace("pts_dev_…", caller.development)
     assert "…" not in written
-    if language == "sh" and shutil.which("curl") is None:
-        pytest.skip("no curl is installed here, so this block of the documentation was not run")
+    program, needed = _PROGRAMS[language]
+    if needed and (
+        shutil.which(needed[0]) is None or subprocess.run(needed, capture_output=True, check=False).returncode
+    ):
+        pytest.skip(f"{needed[0]} is not here, or too old, so this block of the documentation was not run")
     environment = os.environ | {"URL": service.url, "KEY": caller.development}
-    program = [sys.executable, "-"] if language == "python" else ["bash", "-euo", "pipefail", "-s"]
     done = subprocess.run(
         program, input=written, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -53,14 +65,26 @@ def _run(service: Service, caller: Organization, language: str, code: str) -> st
 
 @pytest.mark.parametrize(
     ("language", "code"),
-    [*_blocks("README.md", "A first call", "sh", "python"), *_blocks("docs/calling.md", None, "sh", "python")],
+    [*_blocks("README.md", "A first call", "sh", "python"), *_blocks("docs/calling.md", None, *_PROGRAMS)],
 )
 def test_a_block_runs_as_it_stands(service: Service, caller: Organization, language: str, code: str) -> None:
     printed = _run(service, caller, language, code)
-    if "curl" in code:
-        assert json.loads(printed)["success"] is True
-    if "/send" in code:
+    is_wrong = "lable" in code  # To show what is answered.
+    if language == "sh" and "curl" in code:
+        assert json.loads(printed)["success"] is not is_wrong
+    if "/send" in code and not is_wrong:
         assert service.balance(caller.development) < 1_000
+
+
+@pytest.mark.parametrize(("language", "code"), _blocks("docs/calling.md", None, "js", "php"))
+def test_a_caller_in_another_language_is_not_paid_twice_and_is_told_of_a_fault(
+    service: Service, caller: Organization, language: str, code: str
+) -> None:
+    for _ in range(2):
+        assert _run(service, caller, language, code) == "2 transactions\n"
+    assert service.balance(caller.development) == 900
+    with pytest.raises(AssertionError, match="recipients"):
+        _run(service, caller, language, code.replace("grace@", "grace"))
 
 
 def test_the_caller_of_the_page_waits_as_either_form_of_retry_after_asks(
@@ -84,9 +108,31 @@ print(asked_s(None, 2))
 def test_the_answer_that_is_printed_below_a_call_is_the_one_it_gets(service: Service, caller: Organization) -> None:
     found = _BLOCK.findall(_section("docs/calling.md", None))
     printed = [(found[place - 1], code) for place, (language, code) in enumerate(found) if language == "json"]
-    assert printed
+    assert len(printed) == 3
     for (language, code), answer in printed:
-        assert json.loads(_run(service, caller, language, code)) == json.loads(answer)
+        assert _unchanging(json.loads(_run(service, caller, language, code))) == _unchanging(json.loads(answer))
+
+
+def _unchanging(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unchanging(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: type(each) if name in _CHANGING else _unchanging(each) for name, each in value.items()}
+
+
+def test_the_table_of_a_transaction_names_its_fields(service: Service, caller: Organization) -> None:
+    answer = service.send(caller.development, {"recipient": "ada@example.com", "amount": 1}).json()
+    table = _section("docs/calling.md", "Ask, then send").split("| field of a transaction |")[1].split("\n\n")[0]
+    rows = [row.split("|")[1] for row in table.splitlines()[2:]]
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(named) == sorted(answer["data"]["transactions"][0])
+
+
+def test_the_table_of_answers_names_every_code() -> None:
+    table = _section("docs/calling.md", "What to do with each answer")
+    named = set(re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in table.splitlines() if row.startswith("|"))))
+    assert named == set(CODES) - {"not_ready"}  # That of /readyz, which no caller asks.
 
 
 def test_the_python_of_the_page_reports_what_became_of_each_recipient(service: Service, caller: Organization) -> None:

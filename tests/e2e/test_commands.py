@@ -51,7 +51,11 @@ def test_keys_are_made_listed_without_their_text_and_revoked(service: Service) -
     development = service.points_json("keys", "create", number, "--development")
     assert live["key"].startswith("pts_live_")
     assert development["key"].startswith("pts_dev_")
-    service.points("keys", "revoke", str(live["id"]))
+    [revoked, again] = [service.points_json("keys", "revoke", str(live["id"])) for _ in range(2)]
+    assert again == revoked
+    minute = f"{revoked['revoked_at'][:16].replace('T', ' ')}Z"
+    sentence = f"Key {live['id']} was revoked already, at {minute}."
+    assert sentence in service.points("keys", "revoke", str(live["id"])).stdout
     listed = service.points("keys", "list", number, "--json").stdout
     assert live["key"] not in listed
     assert development["key"] not in listed
@@ -135,6 +139,10 @@ def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
     assert "Stark" in made
     assert "points keys create" in made
     assert "The books balance" in service.points("audit").stdout
+    number = str(service.points_json("organizations", "create", "Pym", "--balance", "1250000")["id"])
+    refilled = service.points("organizations", "refill", number, "1000").stdout
+    assert "Refilled 1 000 points; the live balance is 1 251 000." in refilled
+    assert refilled.count("1 251 000") == 3
     assert "revision" in service.points("migrate").stdout
 
 
@@ -161,6 +169,8 @@ _HUGE = str(2**63)
         (("users", "create", "a@example.com", "\udcff", "B"), 1, "first_name is not in UTF-8."),
         (("organizations", "show", "one"), 2, "not a valid integer"),
         (("nonsense",), 2, "No such command"),
+        (("organisations", "list"), 2, "Did you mean 'organizations'?"),
+        (("keys", "revoek"), 2, "Did you mean 'revoke'?"),
         (("organizations", "refill", "1"), 2, "Missing argument"),
     ],
 )

@@ -1,11 +1,17 @@
 """The logs of all processes of the service: one id leads from the call to the drain, and no address is in any."""
 
 import re
+import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from app.logs import logger
 from tests.deadline import until
 from tests.e2e.conftest import Organization, Service
 
@@ -37,6 +43,82 @@ def test_one_id_tells_the_story_of_a_send(service: Service) -> None:
     assert set(lines(service, f"batch_id={batch_id}") + lines(service, f"batch_ids={batch_id}")) == set(told.values())
 
 
+# Numbers that are no batch of the story: a part of a second, a moment, an organization, and a longer id.
+_OTHER_NUMBERS = {
+    "text": "12:34:12.342 info    request  seconds=0.{id} organization_id={id} batch_id={id}5",
+    "json": '{{"at":"2026-11-21T19:58:57.{id}Z","seconds":0.{id},"organization_id":{id},"batch_ids":[7,{id}5]}}',
+}
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_the_page_says_how_a_batch_id_finds_its_lines_and_no_others(
+    log_format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "observing.md").read_text()
+    [command] = re.findall(r"^\$ (grep .* LOGS)\s+# a batch id", page, re.MULTILINE)
+    written: list[bytes] = []
+    monkeypatch.setattr("app.logs._output.as_json", log_format == "json")
+    monkeypatch.setattr("os.write", lambda _to, line: written.append(line))
+    logger().info("request", seconds=0.12, batch_id=342)
+    for batch_ids in ([342], [7, 342], [342, 7], [7, 342, 9]):
+        logger().info("drained", batch_ids=batch_ids, seconds=0.342)
+    monkeypatch.undo()
+    story = b"".join(written).decode()
+    log = tmp_path / "LOGS"
+    log.write_text(story + _OTHER_NUMBERS[log_format].format(id=342) + "\n")
+    ran = command.replace("1234", "342")
+    assert ran != command
+    found = subprocess.run(ran, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)  # noqa: S602
+    assert found.stdout == story
+
+
+def words_of(service: Service, method: str, path: str, status: int, **request: Any) -> set[str]:
+    """Make a call that is answered with this status, and return the words of its line in the log."""
+    name = uuid.uuid4().hex
+    request["headers"] = {"X-Request-Id": name, **request.get("headers", {})}
+    assert service.call(method, path, **request).status_code == status
+    until(lambda: bool(lines(service, name)), within_s=SEEN_WITHIN_S)
+    [line] = lines(service, name)
+    return set(line.split())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "shown"),
+    [
+        ("GET", "/v1/batch/7?email=ada", 404, "/v1/batch/7"),
+        ("GET", "/v1/users/ada@example.com/pts_live_0/%40/" + "x" * 41, 404, "/v1/users/…/…/…/…"),
+        ("GET", "/" + "abc/" * 100, 404, "/" + "abc/" * 24 + "abc"),
+        ("GET", "/v1/batches/999999999", 404, "/v1/batches/999999999"),
+        ("PATCH", "/v1/points/send", 405, "/v1/points/send"),
+    ],
+)
+def test_the_line_of_a_404_and_of_a_405_shows_what_was_asked_for(
+    service: Service, method: str, path: str, status: int, shown: str
+) -> None:
+    words = words_of(service, method, path, status, key=service.organization().live)
+    assert {f"status={status}", f"method={method}", f"path={shown}"} <= words
+
+
+def test_the_line_of_a_401_shows_the_beginning_of_the_key_as_lists_do(service: Service) -> None:
+    caller = service.organization()
+    key = service.points_json("keys", "list", str(caller.id))[1]
+    assert caller.development.startswith(key["start"])
+    service.points("keys", "revoke", str(key["id"]))
+    for sent, shown in ((caller.development, key["start"]), (None, "none"), ("nonsense", "other")):
+        assert f"key_start={shown}" in words_of(service, "GET", "/v1/organization", 401, key=sent)
+
+
+def test_the_line_of_a_send_that_is_refused_names_the_organization(service: Service) -> None:
+    caller, headers = service.organization(100), {"Idempotency-Key": uuid.uuid4().hex}
+    body = {"recipient": "a@example.com", "amount": 1}
+    assert service.call("POST", "/v1/points/send", key=caller.live, json=body, headers=headers).status_code == 201
+    body["amount"] = 2
+    reused = words_of(service, "POST", "/v1/points/send", 422, key=caller.live, json=body, headers=headers)
+    service.points("organizations", "suspend", str(caller.id))
+    suspended = words_of(service, "POST", "/v1/points/send", 403, key=caller.live, json=body)
+    assert f"organization_id={caller.id}" in reused & suspended
+
+
 def test_no_address_no_key_and_no_body_is_in_any_line(service: Service) -> None:
     mark = uuid.uuid4().hex
     caller = service.organization(100)
@@ -60,7 +142,8 @@ def test_no_address_no_key_and_no_body_is_in_any_line(service: Service) -> None:
     assert f"request_id={hashed}" in shown, "a caller's own id is logged, as a hash because of its @"
     assert mark not in shown
     # And whatever else this service was sent, by any test: no address, no key.
-    assert not re.search(r"@[\w-]+\.(com|org|net)|%40|pts_(live|dev)_\w", shown)
+    # Of a key at most the beginning that `points keys list` shows as well.
+    assert not re.search(r"@[\w-]+\.(com|org|net)|%40|pts_(live|dev)_\w{5}", shown)
 
 
 def test_what_goes_wrong_has_fields_and_no_trace_and_names_nobody(service: Service) -> None:

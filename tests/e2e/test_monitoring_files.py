@@ -94,11 +94,44 @@ def test_each_alert_says_how_bad_it_is_and_what_it_means() -> None:
             assert rule["annotations"]["summary"].endswith(".")
 
 
-def test_prometheus_reads_its_files() -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
+@pytest.fixture
+def promtool() -> str:
+    """Return Prometheus' own checker; without it the test is skipped."""
+    path = shutil.which("promtool")
+    if path is None:
         pytest.skip("promtool is not installed, so Prometheus was not asked (Debian: apt-get install prometheus)")
+    return path
+
+
+def test_prometheus_reads_its_files(promtool: str) -> None:
     subprocess.run([promtool, "check", "config", FOLDER / "prometheus.yml"], check=True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "before"), [({}, ""), ({"points_docs": "https://wiki.example.com/"}, "https://wiki.example.com/")]
+)
+def test_an_alert_leads_to_its_heading_by_a_link_where_the_label_is_set(
+    promtool: str, tmp_path: Path, labels: dict[str, str], before: str
+) -> None:
+    annotations = {
+        "summary": "The last audit found 2 breaches. Run `points audit`, which names each.",
+        "runbook_url": f"{before}docs/operating.md#the-audit-is-red",
+    }
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": annotations}
+    expected = {"eval_time": "1m", "alertname": "PointsBooksDoNotBalance", "exp_alerts": [alert]}
+    series = {"series": "points_audit_breaches", "values": "2x9"}
+    test = {"external_labels": labels, "input_series": [series], "alert_rule_test": [expected]}
+    file = tmp_path / "alerts.test.yml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(FOLDER / "alerts.yml")], "tests": [test]}))
+    done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_thresholds_of_a_panel_rise() -> None:
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        steps = panel.get("fieldConfig", {}).get("defaults", {}).get("thresholds", {}).get("steps", [])
+        values = [step["value"] for step in steps[1:]]
+        assert values == sorted(set(values)), panel["title"]
 
 
 def test_the_files_find_each_other() -> None:

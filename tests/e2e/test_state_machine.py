@@ -127,7 +127,7 @@ class Points(RuleBasedStateMachine):
     def retry_with_another_body(self, which: int, request: Request) -> None:
         used, request = _one_of(self.used, which), self._addressed(request)
         if request.meaning == used.request.meaning:
-            request = replace(request, amount=request.amount % 1_000_000_000 + 1)
+            request = replace(request, atomic=not request.atomic)
         expect_refused(self._retry(used, request), 422, "idempotency_key")
 
     @precondition(lambda self: self.used)

@@ -38,7 +38,8 @@ class House:
     """The batch 42 of the organization 7, for which nobody but the test does anything.
 
     `accepted_at` is when it was accepted, and `after_the_wait` what it has become once somebody has waited for it,
-    read by the way when `reads_by_the_way`; `known` is what the idempotency keys name, `error` what a send ends with.
+    read by the way when `reads_by_the_way`; `had_place` is whether it might wait at all; `known` is what the
+    idempotency keys name, `error` what a send ends with.
     """
 
     def __init__(self, calling: HasCaller) -> None:
@@ -47,6 +48,7 @@ class House:
         self.batch: BatchRow = rows.queued_batch()
         self.after_the_wait: BatchRow | None = None
         self.reads_by_the_way = False
+        self.had_place = True
         self.known: dict[str, Acceptance] = {}
         self.error: PointsError | None = None
         self.accepted_at = 0.0
@@ -65,7 +67,7 @@ class House:
         self.waited_s.append(wait_s)
         self.batch = self.after_the_wait or self.batch
         read = (self.batch, rows.issue().transactions) if self.reads_by_the_way else None
-        return Sent(outcome, self.accepted_at, read)
+        return Sent(outcome, self.accepted_at, read, self.had_place)
 
     def _accept(self, send: Send) -> None:
         flags = self._calling.caller.organization

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from app.cli.send import send
 from app.errors import PointsError
@@ -28,59 +28,103 @@ class PayingFront:
     """Pays from `balance`, in order, and never twice under one key. `created_at` is when it says that it does."""
 
     def __init__(self) -> None:
-        self.balance = 1_000_000
+        self.url = ""
+        self._lock = threading.Lock()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.balance = 2_000_000_000
         self.paid: list[str] = []
+        self.points: list[int] = []  # Of each that was paid.
+        self.bodies: list[Any] = []  # Of each batch.
+        self.amount_max = 1_000_000_000
+        self.recipients_max = 10_000
         self.created_at = datetime.now(UTC).isoformat()
         self.refusal: dict[str, list[str]] | None = None
+        self.refusal_of_part: int | None = None  # The number of a part that is refused when it is sent.
         self._answers: dict[str, tuple[Any, dict[str, Any]]] = {}
-        self._lock = threading.Lock()
-        self.url = ""
 
     def run(self, path: Path, *options: str) -> Done:
         """Give the command in this process."""
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-        arguments = [str(path), "--key", "pts_live_key", "--url", self.url, "--yes", "--json", *options]
-        try:
-            done = CliRunner().invoke(send, arguments)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        done = self._invoke(path, "--json", *options)
         if isinstance(done.exception, PointsError):
             return Done(1, {}, done.exception.sentence)
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
         return Done(done.exit_code, json.loads(done.stdout) if done.stdout else {}, done.stderr)
 
+    def shown(self, path: Path, *options: str) -> str:
+        """Give the command as a person does, and return what it prints on standard output."""
+        done = self._invoke(path, *options)
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+        return done.stdout
+
+    def _invoke(self, path: Path, *options: str) -> Result:
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        try:
+            return CliRunner().invoke(send, [str(path), "--key", "pts_live_key", "--url", self.url, "--yes", *options])
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
     def answer(self, path: str, body: Any, key: str | None) -> tuple[int, dict[str, Any], dict[str, str]]:
         if path == "/v1/organization":
             return 200, _envelope({"id": 7, "name": "Acme", "balance": self.balance}), {}
-        if self.refusal is not None:
-            return 400, {"success": False, "data": None, "errors": self.refusal, "additional_data": None}, {}
+        if faults := self.refusal or self._faults(body):
+            return _refused(400, faults)
         if path == "/v1/points/verify":
             return 200, _envelope({"validated": True, "error": None}, code=None), {}
         assert key is not None, "every send has a key"
         with self._lock:
             if key in self._answers:
                 sent, answered = self._answers[key]
-                assert _meaning(sent) == _meaning(body), "a key stands for one body"
-                return 201, answered, {"Idempotency-Replayed": "true"}
+                is_same = _meaning(sent) == _meaning(body)
+                return (201, answered, {"Idempotency-Replayed": "true"}) if is_same else _refused(422, {"key": ["No."]})
+            if key.endswith(f"-{self.refusal_of_part}"):
+                return _refused(403, {"organization": ["No."]})
             answered = self._issue(body, len(self._answers) + 1)
             self._answers[key] = body, answered
         return 201, answered, {}
 
+    def _faults(self, body: Any) -> dict[str, list[str]]:
+        """Find too many recipients, an amount above the limit, and control totals that differ."""
+        items = _items(body)
+        if len(items) > self.recipients_max:
+            field = "items" if "items" in body else "recipients"
+            return {field: [f"There must be at most {self.recipients_max} {field}, but there are {len(items)}."]}
+        if any(item["amount"] > self.amount_max for item in items):
+            return {"amount": [f"The amount must be between 1 and {self.amount_max} points."]}
+        found = {"recipients": len(items), "amount": sum(item["amount"] for item in items)}
+        return {} if body.get("expect", found) == found else {"expect": [f"There are {found}."]}
+
     def _issue(self, body: Any, batch_id: int) -> dict[str, Any]:
-        transactions = []
-        for place, email in enumerate(body["recipients"]):
-            if debited := self.balance >= body["amount"]:
-                self.balance -= body["amount"]
-                self.paid.append(email)
-            of_each = {"label": body.get("label"), "sandbox": False, "organization": {"id": 7}}
-            flags = {"debited": debited, "credited": False, "amount": body["amount"], "created_at": self.created_at}
-            transactions.append({"id": batch_id * 1_000 + place, "email": email, **of_each, **flags})
+        transactions, debited = [], True
+        self.bodies.append(body)
+        for place, item in enumerate(_items(body)):
+            # The first that the balance cannot pay ends the paying.
+            if debited := debited and self.balance >= item["amount"]:
+                self.balance -= item["amount"]
+                self.paid.append(item["email"])
+                self.points.append(item["amount"])
+            of_each = {"sandbox": False, "organization": {"id": 7}}
+            flags = {"debited": debited, "credited": False, "created_at": self.created_at}
+            transactions.append({"id": batch_id * 1_000 + place, **item, **of_each, **flags})
         return _envelope({"transactions": transactions, "current_balance": self.balance}, batch_id=batch_id)
 
 
+def _items(body: Any) -> list[dict[str, Any]]:
+    """Return the items of a body, with its defaults."""
+    one_or_many = body.get("recipients") or [body.get("recipient")]
+    items = body.get("items") or [{"email": email} for email in one_or_many]
+    return [{"amount": body.get("amount"), "label": body.get("label"), "reference": None, **item} for item in items]
+
+
 def _meaning(body: Any) -> Any:
-    return {**body, "recipients": [email.lower() for email in body["recipients"]]}
+    return [body["atomic"], *({**item, "email": item["email"].lower()} for item in _items(body))]
+
+
+def _refused(status: int, errors: dict[str, list[str]]) -> tuple[int, dict[str, Any], dict[str, str]]:
+    return status, {"success": False, "data": None, "errors": errors, "additional_data": None}, {}
 
 
 def _envelope(data: dict[str, Any], **additional: object) -> dict[str, Any]:

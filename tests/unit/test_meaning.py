@@ -58,3 +58,16 @@ def test_a_batch_with_a_repeat_means_something_else_than_one_without(monkeypatch
     monkeypatch.setenv("POINTS_ALLOW_REPEATS", "true")
     once, twice = body_with(recipients=["a@example.com"]), body_with(recipients=["a@example.com"] * 2)
     assert accepted(once).meaning() != accepted(twice).meaning()
+
+
+@pytest.mark.parametrize(
+    ("label", "meaning"),
+    [
+        (None, "f4c3b39226417308d0f7e71624aa830adc994a06dccd89c858a8c2d27a6ea4ad"),
+        ("L", "08d3db15c098ddcab7ab7f7f07a38223d808590b2abf591eaf53f7fce6500bb1"),
+    ],
+)
+def test_a_body_means_what_it_meant_before_there_were_items(label: str | None, meaning: str) -> None:
+    """Keys are kept for 30 days, so a retry may come after the version that has accepted it was replaced."""
+    body = body_with(amount=10, recipients=["ann@example.com", "bob@example.com"], label=label)
+    assert accepted(body).meaning().hex() == meaning

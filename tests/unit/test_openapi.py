@@ -66,6 +66,27 @@ def test_it_is_openapi_3_1_and_each_schema_is_one_of_json_schema(described: dict
         Draft202012Validator.check_schema(schema)
 
 
+def test_each_property_parameter_and_header_says_what_it_is(described: dict[str, Any]) -> None:
+    silent = []
+
+    def look(part: Any, path: str) -> None:
+        if isinstance(part, dict):
+            named = [*part.get("properties", {}).items()] if isinstance(part.get("properties"), dict) else []
+            named += [(part["name"], part)] if "in" in part and "schema" in part else []
+            for name, one in named:
+                # Beside a reference, the words of the schema that it leads to count.
+                target = described["components"]["schemas"].get(one.get("$ref", "").rpartition("/")[2], {})
+                if not (one.get("description") or target.get("description")):
+                    silent.append(f"{path}: {name}")
+        for key, inner in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+            if key not in ("example", "examples", "value"):
+                look(inner, f"{path}/{key}")
+
+    look(described, "")
+    assert silent == []
+    assert all(header["description"] for header in described["components"]["headers"].values())
+
+
 def test_each_reference_leads_somewhere_and_each_component_is_referred_to(described: dict[str, Any]) -> None:
     components = {
         f"#/components/{kind}/{name}"

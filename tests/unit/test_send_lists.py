@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
+from app.lists import trimmed
 from tests.unit.paying_front import PayingFront, paying_front
 
 _TAGS = st.text("abcxyz0189", min_size=1, max_size=5)
@@ -119,6 +120,41 @@ def test_a_good_table_in_any_form_is_paid_whole_and_nobody_else(
     assert paid == [email for email, _ in rows]
 
 
+_AMOUNTS = st.one_of(
+    st.integers(1, 1_000_000_000).map(str),
+    st.sampled_from(["", " ", "0", "1.000", "1,000", "1 000", "10.0", "1e3", "-5", "007", "1000000001", "5;6"]),
+    st.text(st.characters(codec="cp1252", exclude_characters="\0@"), max_size=5),
+)
+_REFERENCES = st.one_of(st.just(""), st.text("Aa1-='", max_size=2))
+
+
+@_EFFORT
+@given(form=_FORMS, rows=st.lists(st.tuples(_EMAILS, _AMOUNTS, _REFERENCES), min_size=1, max_size=8))
+def test_each_line_is_paid_just_its_own_amount_or_is_named(
+    front: PayingFront, tmp_path_factory: pytest.TempPathFactory, form: Form, rows: list[tuple[str, str, str]]
+) -> None:
+    written, expected, named_lines = Written(), list[tuple[str, int]](), set[int]()
+    written.add(form.row(["Email", "Points", "Reference"]), form.end)
+    addresses, references = dict[str, bool](), set[str]()  # Of the lines before that are good.
+    for email, amount, reference in rows:
+        first, number = len(_LINE_END.split(written.text)), trimmed(amount)
+        written.add(form.row([email, amount, reference]), form.end, [email])
+        is_amount = re.fullmatch("[1-9][0-9]*", number) and int(number) <= 1_000_000_000
+        may_come = addresses.get(email.lower(), True) if reference else email.lower() not in addresses
+        if is_amount and may_come and reference not in references:
+            addresses[email.lower()] = bool(reference)
+            references |= {reference} - {""}
+            expected.append((email, int(amount)))
+        else:
+            named_lines.add(first)
+    paid, named = _send(front, tmp_path_factory.mktemp("list"), written, form, amount=None)
+    if paid:
+        assert list(zip(paid, front.points, strict=True)) == expected
+        assert named == named_lines
+    else:
+        assert not expected
+
+
 _FAULTS = st.sampled_from(
     [
         "none",
@@ -196,12 +232,15 @@ def _add_faulty(written: Written, form: Form, email: str, note: str, fault: str,
         written.add(behind[fault], form.end)
 
 
-def _send(front: PayingFront, folder: Path, written: Written, form: Form) -> tuple[list[str], set[int]]:
+def _send(
+    front: PayingFront, folder: Path, written: Written, form: Form, *, amount: int | None = 1
+) -> tuple[list[str], set[int]]:
     """Return who was paid and which lines were named; all of them when the list was refused with a sentence."""
     path = folder / "people.csv"
     path.write_bytes(written.text.encode(form.encoding))
-    front.paid.clear()
-    done = front.run(path, "--amount", "1", "--again", folder.name)
+    front.forget()
+    front.balance = 10**12
+    done = front.run(path, *([] if amount is None else ["--amount", str(amount)]), "--again", folder.name)
     if done.status not in (0, 3):
         assert done.told
         assert front.paid == []

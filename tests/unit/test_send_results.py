@@ -154,6 +154,24 @@ def test_a_list_is_the_same_in_every_form(front: PayingFront, people: Path) -> N
     assert len(front.paid) == 3
 
 
+def test_the_unpaid_of_two_campaigns_of_a_list_are_in_files_of_their_own_and_each_is_named(
+    front: PayingFront, people: Path
+) -> None:
+    front.balance = 30
+    spring = front.run(people, "--amount", "20", "--label", "Spring")
+    summer = front.run(people, "--amount", "10", "--label", "Summer")
+    lists = [Path(done.document["undebited"]) for done in (spring, summer)]
+    assert [path.name for path in lists] == ["people.undebited.csv", "people.undebited-2.csv"]
+    assert [len(path.read_text().splitlines()) for path in lists] == [3, 3]
+    for again, label, amount in ((spring, "Spring", "20"), (summer, "Summer", "10")):
+        done = front.run(people, "--amount", amount, "--label", label)
+        assert done.document["undebited"] == again.document["undebited"]
+    front.balance = 1_000
+    for path, label, amount in ((lists[0], "Spring", "20"), (lists[1], "Summer", "10")):
+        assert front.run(path, "--amount", amount, "--label", label).document["debited"] == 2
+    assert sorted(front.paid) == sorted([*_EMAILS, *_EMAILS])
+
+
 def test_whom_the_balance_did_not_pay_is_paid_by_the_list_that_is_offered(front: PayingFront, people: Path) -> None:
     front.balance = 0
     first = front.run(people, "--amount", "10")
@@ -191,16 +209,6 @@ def test_no_cell_of_a_result_is_taken_for_a_formula_by_a_spreadsheet(front: Payi
     assert again.document["replayed_batches"] == 1
     _write(people, [emails[0], _NEW])
     assert "1 of its recipients were paid then" in front.run(people, "--amount", "10", "--label", "=1+1").told
-
-
-def test_a_list_of_its_own_amounts_is_not_sent_with_one_by_mistake(front: PayingFront, people: Path) -> None:
-    people.write_text("email,Points\nann@example.com,500\n")
-    done = front.run(people)
-    assert (done.status, done.document, front.paid) == (2, {}, [])
-    assert "people.csv has the column “Points” (2)" in done.told
-    assert "with --amount" in done.told
-    people.write_text("email\nann@example.com\n")
-    assert "Missing option '--amount'" in front.run(people).told
 
 
 def test_a_recipient_that_the_service_refuses_stops_the_send_with_its_line(front: PayingFront, people: Path) -> None:

@@ -52,6 +52,18 @@ def test_a_wait_that_runs_out_is_202_and_says_where_to_look(client: FlaskClient,
     assert house.waited_s == [25]
 
 
+@pytest.mark.parametrize(("had_place", "wait"), [(True, "ran_out"), (False, "no_place")])
+def test_the_line_of_a_202_says_what_became_of_the_wait(
+    client: FlaskClient, house: House, events: list[MutableMapping[str, Any]], had_place: bool, wait: str
+) -> None:
+    house.had_place = had_place
+    data_of(send(client), 202)
+    data_of(send(client, prefer=["respond-async"]), 202)
+    house.after_the_wait = rows.issued_batch()
+    data_of(send(client), 201)
+    assert [event["wait"] for event in events if event["event"] == "request"] == [wait, "not_wished", None]
+
+
 def test_a_wait_is_counted_in_seconds_from_the_batch_accepted_to_its_answer(
     client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

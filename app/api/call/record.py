@@ -13,9 +13,15 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 from app import logs
 from app.metrics.requests import NO_ROUTE, count_request, count_wait
 from app.settings import settings
+from app.values.keys import start_in
 
 # Never an API key, even if a caller sends one: request ids are logged and sent to workers.
 _USABLE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
+
+# What a caller made up is logged only as far as it can be no address and no key.
+_METHOD = re.compile(r"[A-Z]{1,10}")
+_CLEAR_PART_OF_A_PATH = re.compile(r"(?!pts_)[A-Za-z0-9._~-]{1,40}")
+_PATH_LENGTH_MAX = 100
 
 # Machines call these every few seconds: they are counted, but logged only when they fail.
 _PROBES = {"/healthz", "/readyz", "/metrics"}
@@ -27,6 +33,9 @@ _log = logs.logger()
 class Record:
     """One request. The views fill in organization, batch and wait; moments are those of `perf_counter`.
 
+    `wait` says why a send is answered 202: `not_wished`, `ran_out`, `no_place` (too many wait already), or `not_read`
+    (PostgreSQL went away after the batch was accepted).
+
     `trace_id` is the request's id for logs and tasks. No e-mail address may stand there, so an id with an @ is replaced
     by the beginning of its SHA-256.
     """
@@ -37,6 +46,7 @@ class Record:
     organization_id: int | None = None
     batch_id: int | None = None
     waiting_since: float | None = None
+    wait: str | None = None
 
 
 _current: ContextVar[Record] = ContextVar("record")
@@ -81,16 +91,25 @@ def _end(response: Response) -> Response:
 def _end_with_line(response: Response) -> Response:
     record, method, route, seconds = _count(response)
     if route not in _PROBES or response.status_code >= 400:
-        _log.info(
-            "request",
-            method=method,
-            route=route,
-            status=response.status_code,
-            seconds=round(seconds, 6),
-            organization_id=record.organization_id,
-            batch_id=record.batch_id,
-        )
+        fields = {"method": method, "route": route, "status": response.status_code, "seconds": round(seconds, 6)}
+        fields |= {"organization_id": record.organization_id, "batch_id": record.batch_id, "wait": record.wait}
+        _log.info("request", **fields | _asked(response.status_code))
     return response
+
+
+def _asked(status: int) -> dict[str, str]:
+    """Return what tells an operator who or what was refused: the path that led nowhere, the beginning of a key."""
+    if status in (404, 405):
+        return {
+            "method": request.method if _METHOD.fullmatch(request.method) else NO_ROUTE[0],
+            "path": "/".join(
+                part if not part or _CLEAR_PART_OF_A_PATH.fullmatch(part) else "…" for part in request.path.split("/")
+            )[:_PATH_LENGTH_MAX],
+        }
+    if status in (401, 429):
+        key = request.environ.get("HTTP_AUTHORIZATION")
+        return {"key_start": "none" if key is None else start_in(key) or "other"}
+    return {}
 
 
 def _count(response: Response) -> tuple[Record, str, str, float]:

@@ -117,6 +117,9 @@ _MetadataKey = Annotated[str, Field(min_length=1, max_length=METADATA_KEY_LENGTH
 _MetadataValue = Annotated[str, Field(max_length=METADATA_VALUE_LENGTH_MAX, pattern=_NO_NUL)]
 
 
+_AMOUNT = 'Points for **each** recipient, or for each item without its own. `10.0`, `1e1` and `"10"` are no integers.'
+
+
 class Expect(BaseModel):
     """Control totals: what you believe to send. A difference is a fault, and nothing is written."""
 
@@ -135,10 +138,12 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
     class Issue(BaseModel):
         model_config = ConfigDict(extra="forbid")
 
-        amount: amount_of_one = says('Points for **each** recipient. `10.0`, `1e1` and `"10"` are not integers.', 50)
+        amount: amount_of_one = says(_AMOUNT, 50)
         atomic: bool | None = says("True: debit nobody if the balance cannot pay the whole batch.", True, default=False)
         label: _Label | None = says("Kept on every transaction of the batch.", "January", default=None)
-        expect: Expect | None = says("Control totals of your own, either or both.", default=None)
+        expect: Expect | None = says(
+            "What you believe to send, either or both. A difference is a 400, and nothing is written.", default=None
+        )
         metadata: Annotated[dict[_MetadataKey, _MetadataValue], Field(max_length=METADATA_KEYS_MAX)] | None = says(
             "Shown on the batch, and never on its transactions.", {"run": "2026-01"}, default=None
         )
@@ -175,7 +180,7 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         )
         label: _Label | None = says("Kept on its transaction, in place of the body's.", None, default=None)
         reference: _Reference | None = says(
-            f"Your own id of it: 1 to {REFERENCE_LENGTH_MAX} visible characters, no other item's of this batch."
+            f"Your own id of it: 1 to {REFERENCE_LENGTH_MAX} visible characters, unique in the batch."
             " Shown on its transaction, and a filter of their list.",
             "4711",
             default=None,
@@ -185,12 +190,12 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         """Points for recipients that each have an amount, a label or a reference of their own."""
 
         items: list[Item] = says(
-            "In order. In place of `recipient` and `recipients`. The first that the balance cannot pay ends the paying:"
+            "In order, in place of `recipient` and `recipients`. The first that the balance cannot pay ends the paying:"
             " it and all after it are not debited, also a smaller one.",
             min_length=1,
             max_length=limits.recipients_max,
         )
-        amount: amount_of_one | None = says("For the items without one of their own.", default=None)  # type: ignore[assignment]
+        amount: amount_of_one | None = says(_AMOUNT, default=None)  # type: ignore[assignment]
         recipients: _Missing = says("Not beside `items`.", default=None)
         recipient: _Missing = says("Not beside `items`.", default=None)
 

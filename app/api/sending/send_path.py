@@ -18,11 +18,15 @@ _log = logs.logger()
 
 
 class Sent(NamedTuple):
-    """A send's acceptance, its moment (`perf_counter`), and the rows of its batch if they are already read."""
+    """A send's acceptance, its moment (`perf_counter`), and the rows of its batch if they are already read.
+
+    `had_place`: it did not find too many waiting already.
+    """
 
     acceptance: Acceptance
     accepted_at: float
     rows: Rows | None
+    had_place: bool = True
 
 
 class SendPath:
@@ -61,7 +65,7 @@ class SendPath:
         ):
             if may_wait:
                 waiter.is_final.wait(deadline - time.monotonic())
-            return Sent(accepted, accepted_at, waiter.rows)
+            return Sent(accepted, accepted_at, waiter.rows, may_wait)
 
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
         """Ask for the drain that does an accepted reversal, then wait for it as for a batch; its row tells the rest."""

@@ -33,20 +33,25 @@ def send() -> Response:
     """Answer 201 with every transaction, or 202 when asked to, or when the wait runs out."""
     wait_s = 0.0 if wants_no_wait() else settings().wait_s
     record = current_record()
-    sent = send_path.process(_read_send(), wait_s=wait_s, request_id=record.trace_id)
+    try:
+        sent = send_path.process(_read_send(), wait_s=wait_s, request_id=record.trace_id)
+    except PointsError as error:
+        record.organization_id = record.organization_id or error.organization_id
+        raise
     accepted = sent.acceptance
     record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
     if accepted.status == batches.QUEUED:
         if wait_s == 0:
-            return _accepted(accepted.batch_id)
+            return _accepted(accepted.batch_id, wait="not_wished")
         record.waiting_since = sent.accepted_at
     try:
         rows = sent.rows or _read(accepted)
     except SQLAlchemyError as error:
         if accepted.status == batches.QUEUED and is_away(error):
-            return _accepted(accepted.batch_id)  # It is: told that it is not, the caller would send it again.
+            # It is accepted: told that it is not, the caller would send it again.
+            return _accepted(accepted.batch_id, wait="not_read")
         raise
-    return _answer(accepted, rows)
+    return _answer(accepted, rows, wait="ran_out" if sent.had_place else "no_place")
 
 
 def _read_send() -> Send:
@@ -76,8 +81,8 @@ def _read(accepted: Acceptance) -> Rows | None:
         return batch, batches.transactions_of(connection, batch.id) if batch.status == batches.ISSUED else []
 
 
-def _answer(accepted: Acceptance, rows: Rows | None) -> Response:
-    """Answer from committed rows.
+def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
+    """Answer from committed rows; `wait` is what became of the wait if the batch is still queued.
 
     Raises:
         BatchLost: they are not there, or those of another batch: after a failover, its id was given away again.
@@ -90,7 +95,7 @@ def _answer(accepted: Acceptance, rows: Rows | None) -> Response:
     if batch.status == batches.REFUSED:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
     if batch.status == batches.QUEUED:
-        return _accepted(batch.id)
+        return _accepted(batch.id, wait=wait)
     body = bodies.issued_body(batch, transactions, as_issued=True)
     response = envelope.success(body, status=201, batch_id=batch.id)
     if accepted.status == batches.ISSUED:  # It was issued before this call: the same answer again.
@@ -99,7 +104,8 @@ def _answer(accepted: Acceptance, rows: Rows | None) -> Response:
     return response
 
 
-def _accepted(batch_id: int) -> Response:
+def _accepted(batch_id: int, *, wait: str) -> Response:
+    current_record().wait = wait
     response = envelope.success({"batch_id": batch_id, "status": batches.QUEUED}, status=202, batch_id=batch_id)
     response.headers["Location"] = f"/v1/batches/{batch_id}"
     response.headers["Retry-After"] = str(_RETRY_AFTER_S)

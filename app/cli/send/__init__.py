@@ -28,10 +28,12 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient  [required].")
+@click.option(
+    "--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient [default: the list's column]."
+)
 @key_option
 @url_option
-@click.option("--label", callback=_text, help="Kept on every transaction.")
+@click.option("--label", callback=_text, help="Kept on every transaction whose line has no label of its own.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
 @click.option(
@@ -53,14 +55,16 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
     """Issue points to every recipient of a list: verify, ask, send, and write the outcome of each line.
 
     The list is a CSV file in UTF-8, UTF-16 or Windows-1252, with commas, semicolons or tabs. The column
-    whose heading is “e-mail” is paid; --column names another. Bad lines and repeated addresses are listed
+    whose heading is “e-mail” is paid; --column names another. Without --amount, the column “amount” or
+    “points” gives each line's own points. Columns “reference” and “label” are used if they are there; an
+    address may come twice if each line has a reference. Bad lines and other repeated addresses are listed
     and left out. Exit status: 0 when every line was sent, even if the balance could not pay them all;
     3 when lines were left out; 1 when not all was sent.
 
     The same command again never pays twice: it continues an interrupted run. Each batch has an idempotency
-    key, made of the addresses, the amount, the label and the batch's number. Keep the result file beside
-    the list, and do not change it: it prevents a second payment when the list has changed, or was sent
-    more than 30 days ago.
+    key, made of the addresses, references and labels, --amount, --label and the batch's number. Keep the
+    result file beside the list, and do not change it: it prevents a second payment when the list has
+    changed, or was sent more than 30 days ago.
     """
     end_gently()
     chosen = Choices(as_json=as_json, url=url or running_url(data_dir), key=key, **choices)

@@ -6,10 +6,12 @@ from typing import Any
 from rich.text import Text
 
 from app.cli.answer import Answer
+from app.cli.numbers import counted, points
+from app.cli.send.columns import OWN
 from app.cli.send.recipients import Recipients
-from app.cli.send.run import AMOUNT, Choices, Run
+from app.cli.send.run import Choices, Run
 from app.cli.sentence import write_error
-from app.cli.tables import console, counted, points, print_pairs
+from app.cli.tables import console, print_pairs
 
 _BAD_LINES_SHOWN_MAX = 20
 
@@ -33,11 +35,12 @@ def say(sentence: str) -> None:
 def plan(run: Run) -> None:
     """Show the plan and its cost. It never shows which recipients have accounts."""
     recipients, balance = run.recipients, run.organization["balance"]
-    left, paid = balance - run.cost, balance // run.amount
+    left = balance - run.cost
     mode = ", sandbox" if run.choices.sandbox else ""
     rows = {
         "Organization": f"{run.organization['name']} ({run.organization['id']}{mode})",
-        "Column": run.list.title(run.column),
+        "Column": run.list.title(run.columns.address),
+        **{f"{name.capitalize()}s": run.list.title(place) for name, place in run.columns.own.items()},
         "Not used": _not_used(run),
         "Lines": points(recipients.count + len(recipients.bad)),
         "Left out": _left_out(run),
@@ -49,14 +52,10 @@ def plan(run: Run) -> None:
         if run.unanswered
         else None,
         "Label": run.choices.label,
-        "Points each": points(run.amount),
+        "Points each": _points_each(run),
         "In total": points(run.cost),
         "Balance": points(balance),
-        "Left after": points(left)
-        if left >= 0
-        else f"The balance pays only the first {points(paid)}; the others are not debited."
-        if paid
-        else "The balance pays nobody.",
+        "Left after": points(left) if left >= 0 else _too_low(run),
     }
     print_pairs(console(stderr=run.choices.as_json), rows)
 
@@ -101,10 +100,27 @@ def _outcome(run: Run) -> None:
     print_pairs(out, rows)
 
 
+def _points_each(run: Run) -> str:
+    if run.choices.amount is not None:
+        return points(run.choices.amount)
+    least, most = run.recipients.own_range or (0, 0)
+    return points(most) if least == most else f"{points(least)} to {points(most)}"
+
+
+def _too_low(run: Run) -> str:
+    paid = run.affordable()
+    if not paid:
+        return "The balance pays nobody."
+    # With amounts of its own, a list of several batches may be paid in parts.
+    first = "" if run.choices.amount is None and run.recipients.count > run.size else "the first "
+    return f"The balance pays only {first}{points(paid)}; the others are not debited."
+
+
 def _not_used(run: Run) -> str | None:
     """Name the unused columns that a person may expect to be used."""
-    columns = [run.list.title(place) for place in run.list.places((*AMOUNT, "reference", "label"))]
-    columns += [f"the addresses in {run.list.title(place)}" for place in run.list.others(run.column)]
+    named, used = run.list.places(OWN), run.columns.own.values()
+    columns = [run.list.title(place) for place in named if place not in (*used, run.columns.address)]
+    columns += [f"the addresses in {run.list.title(place)}" for place in run.list.others(run.columns.address)]
     return ", ".join(columns) or None
 
 
@@ -119,9 +135,11 @@ def _document(run: Run) -> dict[str, Any]:
         "error": run.stopped,
         "organization_id": run.organization["id"],
         "sandbox": run.choices.sandbox,
-        "amount": run.amount,
+        "amount": run.choices.amount,
         "label": run.choices.label,
-        "column": run.list.title(run.column),
+        "column": run.list.title(run.columns.address),
+        **{f"{name}_column": None for name in ("amount", "reference", "label")},
+        **{f"{name}_column": run.list.title(place) for name, place in run.columns.own.items()},
         "lines": run.recipients.count + len(bad),
         "recipients": run.recipients.count,
         **{name: totals[name] for name in ("sent", "debited", "credited", "points", "batches")},

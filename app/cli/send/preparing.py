@@ -13,13 +13,16 @@ import click
 from app.cli.caller import confirms
 from app.cli.progress import progress_bar
 from app.cli.send import output
+from app.cli.send.answers import FaultyBody
+from app.cli.send.columns import OWN, Columns, columns_of
 from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.recipients import Part, Recipients
-from app.cli.send.run import AMOUNT, Choices, Run
-from app.cli.send.service import FaultyBody, Service
+from app.cli.send.run import Choices, Run
+from app.cli.send.service import Service
 from app.errors import Refused
 from app.lists import ListFile
+from app.settings import INT64_MAX
 
 _CONCURRENT_CALLS = 2
 
@@ -38,18 +41,19 @@ def prepared(choices: Choices) -> Iterator[Run]:
     with ExitStack() as stack:
         raw = stack.enter_context(choices.file.open("rb"))
         _lock(raw, choices)
-        file = ListFile(raw, choices.file.name, column=choices.column)
-        amount, column = _amount(choices, file), file.address_column()
+        file = ListFile(raw, choices.file.name, column=choices.column, others=OWN)
+        columns = _columns(choices, file)
         service = Service(choices.url, choices.key, patience_s=choices.patience, say=output.say)
         stack.enter_context(closing(service))
         recipients = stack.enter_context(closing(Recipients()))
-        run = Run(choices, file, amount, recipients, column, service)
+        run = Run(choices, file, recipients, columns, service)
+        amount_max = INT64_MAX if columns.amount is None else service.amount_max()
         with progress_bar(f"Reading {file.name}", total=choices.file.stat().st_size) as advance_to:
-            _verify(run, recipients.read(file, column, run.size, advance_to))
+            _verify(run, recipients.read(file, columns, amount_max, run.size, advance_to))
         output.bad_lines(choices, recipients)
         if not recipients.count:
-            raise Refused(f"{file.name} holds no e-mail address to send to in {file.title(column)}.")
-        run.campaign = recipients.campaign(amount=amount, label=choices.label, again=choices.again)
+            raise Refused(f"{file.name} holds no e-mail address to send to in {file.title(columns.address)}.")
+        run.campaign = recipients.campaign(amount=choices.amount, label=choices.label, again=choices.again)
         require_no_second_payment(run)
         yield run
 
@@ -103,16 +107,14 @@ def ask(run: Run) -> None:
         raise Refused("Nothing was sent.")
 
 
-def _amount(choices: Choices, file: ListFile) -> int:
-    """Return the points for each recipient. A column of amounts cannot be sent yet."""
-    if choices.amount is not None:
-        return choices.amount
-    if found := file.places(AMOUNT):
+def _columns(choices: Choices, file: ListFile) -> Columns:
+    """Find the columns that are used; without --amount, one of amounts is among them."""
+    columns = columns_of(file, with_amount=choices.amount is not None)
+    if choices.amount is None and columns.amount is None:
         raise click.UsageError(
-            f"{file.name} has the column {file.title(found[0])}, but amounts for each line cannot be sent yet: give one"
-            " amount for all lines with --amount."
+            f"{file.name} has no column “amount” or “points”: give the points of each recipient with --amount."
         )
-    raise click.UsageError("Missing option '--amount'.")
+    return columns
 
 
 def _lock(raw: BinaryIO, choices: Choices) -> None:

@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import IO, NamedTuple
 
+from app.cli.send.columns import BadCell, Columns, Item
 from app.errors import InvalidAddress
-from app.lists import ListFile, address_in
-from app.values.addresses import Address
-
-# The column in a list of unpaid recipients that makes it another campaign than the first.
-UNPAID_BATCH = "unpaid_batch_id"
+from app.lists import ListFile
 
 
 class BadLine(NamedTuple):
@@ -32,7 +29,7 @@ class Part:
 
     number: int
     lines: list[int]
-    emails: list[str]
+    items: list[Item]
     bad: list[BadLine]
 
 
@@ -40,15 +37,20 @@ class Recipients:
     """The result of one pass over a list.
 
     The good addresses are in an unnamed temporary file, so that later passes see exactly the same. Only the data that
-    finds repeats is in memory: 16 bytes and a line number for each address.
+    finds repeats is in memory: 16 bytes and a line number for each address and each reference.
     """
 
     def __init__(self) -> None:
         self.bad: list[BadLine] = []
         self.first: list[str] = []
         self.last: deque[str] = deque(maxlen=3)
+        # Of the lines' own amounts: their sum, the least and the most.
+        self.own_points = 0
+        self.own_range: tuple[int, int] | None = None
         self._lines = array("Q")
         self._line_of: dict[bytes, int] = {}
+        self._line_of_reference: dict[bytes, int] = {}
+        self._with_reference: set[bytes] = set()  # Addresses whose lines carry references.
         self._spool: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115  # `close` is ours.
         self._fingerprint = hashlib.sha256()
 
@@ -56,53 +58,72 @@ class Recipients:
     def count(self) -> int:
         return len(self._lines)
 
-    def read(self, file: ListFile, column: int, size: int, advance_to: Callable[[int], None]) -> Iterator[Part]:
-        """Read the list; `column` (from 0) has the addresses. Yield each part of `size` recipients once it is read."""
-        unpaid = file.places([UNPAID_BATCH])
-        emails: list[str] = []
-        for row in file.rows(column):
+    def read(
+        self, file: ListFile, columns: Columns, amount_max: int, size: int, advance_to: Callable[[int], None]
+    ) -> Iterator[Part]:
+        """Read the list. Yield each part of `size` recipients once it is read."""
+        items: list[Item] = []
+        for row in file.rows(columns.address, *columns.own.values()):
             try:
-                if row.fault is not None:
-                    raise InvalidAddress(row.fault)
-                address = address_in(row.cells[column], is_unicode=file.is_unicode)
-                self._add(row.line, address, row.cells[unpaid[0]].strip() if unpaid else None)
-                emails.append(address.text)
-            except InvalidAddress as error:
-                email = row.shown if row.fault is not None else row.cells[column].strip()
+                address, item = columns.read(row, amount_max=amount_max, is_unicode=file.is_unicode)
+                place = columns.unpaid_batch
+                self._add(row.line, address.key, item, None if place is None else row.cells[place].strip())
+                items.append(item)
+            except (InvalidAddress, BadCell) as error:
+                email = row.shown if row.fault is not None else row.cells[columns.address].strip()
                 self.bad.append(BadLine(row.line, email, error.sentence))
             if row.line % 1_000 == 0:
                 advance_to(file.bytes_read)
-            if len(emails) == size:
-                yield self._last_part(emails)
-                emails = []
-        if emails:
-            yield self._last_part(emails)
+            if len(items) == size:
+                yield self._last_part(items)
+                items = []
+        if items:
+            yield self._last_part(items)
 
-    def _last_part(self, emails: list[str]) -> Part:
-        number = -(-self.count // len(emails))
-        return Part(number=number, lines=self._lines[-len(emails) :].tolist(), emails=emails, bad=[])
+    def _last_part(self, items: list[Item]) -> Part:
+        number = -(-self.count // len(items))
+        return Part(number=number, lines=self._lines[-len(items) :].tolist(), items=items, bad=[])
 
-    def _add(self, line: int, address: Address, unpaid_batch: str | None) -> None:
-        key = address.key.encode()
-        earlier = self._line_of.setdefault(_digest(key), line)
-        if earlier != line:
-            raise InvalidAddress(f"is the same address as line {earlier}.")
-        self._fingerprint.update(key + b"\n" if unpaid_batch is None else b"%s\t%s\n" % (key, unpaid_batch.encode()))
+    def _add(self, line: int, key: str, item: Item, unpaid_batch: str | None) -> None:
+        self._require_no_repeat(line, digest(key), item.reference)
+        written = key.encode() if unpaid_batch is None else b"%s\t%s" % (key.encode(), unpaid_batch.encode())
+        for name, text in ((b"reference", item.reference), (b"label", item.label)):
+            if text is not None:
+                written += b"\t%s %d:%s" % (name, len(text.encode()), text.encode())
+        self._fingerprint.update(written + b"\n")
         self._lines.append(line)
-        self._spool.write(f"{address.text}\n")
+        self._spool.write(f"{item.email}\n" if item.is_plain else "\t".join(str(cell or "") for cell in item) + "\n")
+        if item.amount is not None:
+            self.own_points += item.amount
+            least, most = self.own_range or (item.amount, item.amount)
+            self.own_range = min(least, item.amount), max(most, item.amount)
         if len(self.first) < 3:
-            self.first.append(address.text)
-        self.last.append(address.text)
+            self.first.append(item.email)
+        self.last.append(item.email)
 
-    def holds(self, key: str) -> bool:
-        """Tell whether an address (its normalised form) is among the recipients."""
-        return _digest(key.encode()) in self._line_of
+    def _require_no_repeat(self, line: int, address: bytes, reference: str | None) -> None:
+        """Raise `BadCell` for a reference that is there twice, or for an address unless each line has a reference."""
+        earlier, had_reference = self._line_of.get(address), address in self._with_reference
+        if earlier is not None and not (had_reference and reference is not None):
+            one_has = had_reference or reference is not None
+            meant = ": if that is meant, give each of them a reference" if one_has else ""
+            raise BadCell(f"is the same address as line {earlier}{meant}.")
+        if reference is not None:
+            first = self._line_of_reference.setdefault(digest(reference), line)
+            if first != line:
+                raise BadCell(f"has the same reference as line {first}.")
+            self._with_reference.add(address)
+        self._line_of.setdefault(address, line)
 
-    def campaign(self, *, amount: int, label: str | None, again: str | None) -> str:
+    def holds(self, key: str, reference: str | None) -> bool:
+        """Tell whether an address (its normalised form) or a reference is among the recipients."""
+        return digest(key) in self._line_of or (reference is not None and digest(reference) in self._line_of_reference)
+
+    def campaign(self, *, amount: int | None, label: str | None, again: str | None) -> str:
         """Return the campaign's id, 64 hexadecimal digits: a second run with the same id pays nobody again.
 
-        It covers the addresses in order, amount, label and --again. It leaves out `atomic`: changing that must not make
-        a paid list a new campaign.
+        It covers the addresses in order with their own references and labels, --amount, --label and --again. It leaves
+        out `atomic` and the lines' own amounts: changing these must not make a paid list a new campaign.
         """
         digest = hashlib.sha256(self._fingerprint.digest())
         for name, value in {b"amount": amount, b"label": label, b"again": again}.items():
@@ -122,7 +143,7 @@ class Recipients:
             yield Part(
                 number=number,
                 lines=self._lines[start:end].tolist(),
-                emails=[email[:-1] for email in islice(self._spool, size)],
+                items=[_item(row[:-1]) for row in islice(self._spool, size)],
                 bad=self.bad[bad_before:bad_end],
             )
             bad_before = bad_end
@@ -131,5 +152,14 @@ class Recipients:
         self._spool.close()
 
 
-def _digest(key: bytes) -> bytes:
-    return hashlib.blake2b(key, digest_size=16).digest()
+def digest(*texts: str) -> bytes:
+    """Return 16 bytes that stand for these texts, of which none holds a NUL."""
+    return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).digest()
+
+
+def _item(row: str) -> Item:
+    email, *own = row.split("\t")
+    if not own:
+        return Item(email)
+    amount, reference, label = own
+    return Item(email, int(amount) if amount else None, reference or None, label or None)

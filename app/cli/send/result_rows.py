@@ -1,23 +1,22 @@
 """The requests of a run, and the rows of the result file: the outcome of each line."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from app.cli.send.answers import Issued
+from app.cli.send.columns import CONTROL, Item, bare_reference, safe_reference
 from app.cli.send.recipients import BadLine
-from app.cli.send.service import Issued
 from app.lists import for_spreadsheet
 
 COLUMNS = (
     *("line", "email", "transaction_id", "amount", "debited", "credited", "held", "batch_id", "reason"),
-    *("label", "sandbox", "organization_id", "created_at", "idempotency_key", "again", "check"),
+    *("label", "sandbox", "organization_id", "created_at", "idempotency_key", "again", "reference", "check"),
 )
 TOO_LOW = "the balance was too low"
 # By (debited, credited): the columns debited, credited and held, and the reason.
 _FLAGS = {(True, True): ("yes,yes,no", ""), (True, False): ("yes,no,yes", ""), (False, False): ("no,no,no", TOO_LOW)}
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,19 +37,27 @@ class Request:
         """The request's unique name: an idempotency key is unique in an organization and mode."""
         return f"{self.organization_id} {word(self.sandbox)} {self.key}"
 
+    @property
+    def items(self) -> Sequence[Item]:
+        """The items of the body, in order, each with what is its own."""
+        if "items" in self.body:
+            return [Item(**item) for item in self.body["items"]]
+        return [Item(email) for email in self.body["recipients"]]
+
     def rows(self, issued: Issued) -> list[str]:
         """Return the outcome of each line, in the order of the list, without the last column (the check)."""
-        label, again = _cell(self.body.get("label") or ""), _cell(self.again or "")
-        payer = f"{label},{word(self.sandbox)},{self.organization_id}"
+        default, again = self.body.get("label") or "", _cell(self.again or "")
+        payer = f"{word(self.sandbox)},{self.organization_id}"
         rows: list[tuple[int, str]] = []
-        for line, email, found in zip(self.lines, self.body["recipients"], issued.transactions, strict=True):
+        for line, item, found in zip(self.lines, self.items, issued.transactions, strict=True):
             flags, reason = _FLAGS[found.debited, found.credited]
             row = (
-                f"{line},{for_spreadsheet(email)},{found.id},{found.amount},{flags},{issued.batch_id},{reason},"
-                f"{payer},{found.created_at},{self.key},{again}"
+                f"{line},{for_spreadsheet(item.email)},{found.id},{found.amount},{flags},{issued.batch_id},{reason},"
+                f"{_cell(item.label or default)},{payer},{found.created_at},{self.key},{again},"
+                f"{_quoted(safe_reference(item.reference or ''))}"
             )
             rows.append((line, row))
-        rows += [(bad.line, f"{bad.line},{_cell(bad.email)},,,,,,,{_cell(bad.reason)},,,,,,") for bad in self.bad]
+        rows += [(bad.line, f"{bad.line},{_cell(bad.email)},,,,,,,{_cell(bad.reason)},,,,,,,") for bad in self.bad]
         return [row for _, row in sorted(rows, key=itemgetter(0))]
 
 
@@ -64,9 +71,14 @@ def address_of(row: Mapping[str, str]) -> str:
     return row["email"].removeprefix("'")
 
 
+def reference_of(row: Mapping[str, str]) -> str | None:
+    """Return the reference of a row; None if it has none."""
+    return bare_reference(row["reference"]) or None
+
+
 def text_of(text: str) -> str:
     """Return a text as the result file has it: on one line, and never a spreadsheet's formula."""
-    return for_spreadsheet(_CONTROL.sub(" ", text))
+    return for_spreadsheet(CONTROL.sub(" ", text))
 
 
 def word(value: bool) -> str:
@@ -74,5 +86,8 @@ def word(value: bool) -> str:
 
 
 def _cell(text: str) -> str:
-    text = text_of(text)
+    return _quoted(text_of(text))
+
+
+def _quoted(text: str) -> str:
     return '"{}"'.format(text.replace('"', '""')) if '"' in text or "," in text else text

@@ -1,26 +1,26 @@
 """The result file, `FILE.result.csv`: the outcome of each line, appended part by part, never changed.
 
-Each row ends with a check of its part and all parts before; it shows when another program has saved the file.
+The checks at the ends of the rows show when another program has saved the file (`result_parts`).
 Each request is also noted in a file of its own beside it, from before it is sent until its rows are written.
 """
 
 import csv
 import hashlib
-import os
 import re
-from collections.abc import Collection, Iterator, Mapping
-from itertools import groupby
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
 
 import orjson
 
-from app.cli.send.recipients import UNPAID_BATCH, BadLine
-from app.cli.send.result_rows import COLUMNS, TOO_LOW, Request, address_of, identity_of
-from app.cli.send.service import Issued
+from app.cli.send import result_parts
+from app.cli.send.answers import Issued
+from app.cli.send.columns import UNPAID_BATCH
+from app.cli.send.recipients import BadLine
+from app.cli.send.result_parts import CURRENT, EARLIER, checked_parts, next_check, sync, sync_folder
+from app.cli.send.result_rows import TOO_LOW, Request, address_of, identity_of
 from app.errors import Refused
 
-_HEADING = ",".join(COLUMNS).encode() + b"\r\n"
 _SENDING = ".sending-"
 
 
@@ -34,6 +34,7 @@ class ResultFile:
         # Where the rows with a right check end, and the last check.
         self._end = 0
         self._check = ""
+        self._form = CURRENT
 
     def rows(self) -> Iterator[Mapping[str, str]]:
         """Yield all rows of recipients, with texts as `text_of` writes them.
@@ -42,9 +43,14 @@ class ResultFile:
             Refused: the file was changed by another program.
         """
         self._end, self._check, self._answered, checks = 0, "", {}, {""}
-        for part in self._parts() if self.path.exists() else ():
-            checks.add(self._check)
-            for row in csv.DictReader((line.decode() for line in part), COLUMNS):
+        self._form = result_parts.form_of(self.path)
+        for part in checked_parts(self.path):
+            self._end, self._check = part.end, part.check
+            checks.add(part.check)
+            for cells in csv.reader(line.decode() for line in part.lines):
+                if len(cells) != len(self._form.columns):
+                    raise self._changed_by_others()
+                row = {"reference": ""} | dict(zip(self._form.columns, cells, strict=True))
                 if row["idempotency_key"]:
                     self._answered[identity_of(row)] = row["batch_id"]
                     yield row
@@ -53,15 +59,21 @@ class ResultFile:
         if self.path.exists() and not self.unanswered and self.path.stat().st_size != (self._end or -1):
             raise self._changed_by_others()
 
+    def renew(self) -> None:
+        """Give a file of an earlier version the column of references. No request may be unanswered."""
+        if self._form is EARLIER:
+            result_parts.renew(self.path)
+            deque(self.rows(), maxlen=0)  # Find its new end and check.
+
     def announce(self, request: Request) -> None:
         """Write a request to the disk before it is sent."""
         path = self.path_of(request)
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
             file.write(orjson.dumps({"after": self._check, **vars(request)}, default=list))
-            _sync(file)
+            sync(file)
         draft.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         self.unanswered.append(request)
 
     def withdraw(self, request: Request) -> None:
@@ -77,45 +89,35 @@ class ResultFile:
         """
         if self._answered.get(request.identity) != str(issued.batch_id):
             lines = request.rows(issued)
-            check = _check(self._check, "\n".join(lines).encode())
+            if self._form is EARLIER:  # Such a request is of an earlier version too: `renew` precedes any other.
+                lines = [line.rpartition(",")[0] for line in lines]
+            check = next_check(self._check, "\n".join(lines).encode())
             rows = "".join(f"{line},{check}\r\n" for line in lines)
-            self._append(rows.encode() if self._end else _HEADING + rows.encode())
+            self._append(rows.encode() if self._end else self._form.heading + rows.encode())
             self._answered[request.identity] = str(issued.batch_id)
             self._check = check
         self.withdraw(request)
 
-    def write_unpaid(self, campaign: str) -> Path:
-        """Write the campaign's unpaid recipients into a list that can be sent later.
+    def write_unpaid(self, campaign: str, own: Sequence[str]) -> Path:
+        """Write the campaign's unpaid recipients, with these columns of their own, into a list that can be sent later.
 
         The list's column of batch ids makes it another campaign: under this one's keys they would stay unpaid.
         """
         stem = re.sub(r"(\.result)?\.csv$", "", self.path.name)
         again = re.fullmatch(r"(.*)\.undebited(?:-([0-9]+))?", stem)
-        name = f"{stem}.undebited" if again is None else f"{again[1]}.undebited-{int(again[2] or 1) + 1}"
-        draft, target = (self.path.with_name(name + suffix) for suffix in (".csv.draft", ".csv"))
+        stem, number = (stem, 1) if again is None else (again[1], int(again[2] or 1) + 1)
+        batch_ids = {batch_id for identity, batch_id in self._answered.items() if f"-{campaign}-" in identity}
+        while not _may_hold(target := self.path.with_name(f"{stem}.undebited{_ending(number)}.csv"), batch_ids):
+            number += 1
+        draft = target.with_name(f"{target.name}.draft")
         with draft.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
-            rows.writerow(("email", "line", UNPAID_BATCH))
+            rows.writerow(("email", "line", UNPAID_BATCH, *own))
             for row in self.rows():
                 if row["reason"] == TOO_LOW and f"-{campaign}-" in row["idempotency_key"]:
-                    rows.writerow((address_of(row), row["line"], row["batch_id"]))
+                    rows.writerow((address_of(row), row["line"], row["batch_id"], *map(row.__getitem__, own)))
         draft.replace(target)
         return target
-
-    def _parts(self) -> Iterator[list[bytes]]:
-        """Yield the lines of each part, up to the first part with a wrong check."""
-        with self.path.open("rb") as file:
-            if file.readline() != _HEADING:
-                return
-            end = len(_HEADING)
-            for check, group in groupby(file, lambda line: line.rpartition(b",")[2]):
-                part = list(group)
-                expected = _check(self._check, b"\n".join(line.rpartition(b",")[0] for line in part))
-                if check != f"{expected}\r\n".encode():
-                    return
-                end += sum(map(len, part))
-                self._end, self._check = end, expected
-                yield part
 
     def _find_unanswered(self, checks: Collection[str]) -> None:
         """Read the requests without rows; `after` is the last check at the time of the announcement."""
@@ -137,9 +139,9 @@ class ResultFile:
             if not rows.startswith(begun := file.read(len(rows) + 1)):
                 raise self._changed_by_others()
             file.write(rows[len(begun) :])
-            _sync(file)
+            sync(file)
         if not self._end:
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         self._end += len(rows)
 
     def path_of(self, request: Request) -> Path:
@@ -153,19 +155,13 @@ class ResultFile:
         )
 
 
-def _check(before: str, rows: bytes) -> str:
-    return hashlib.blake2b(before.encode() + rows, digest_size=8).hexdigest()
+def _may_hold(path: Path, batch_ids: Collection[str]) -> bool:
+    """Tell whether the unpaid recipients of these batches may be written there: others may still have to be sent."""
+    if not path.exists():
+        return True
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        return next(csv.DictReader(file), {}).get(UNPAID_BATCH) in batch_ids
 
 
-def _sync(file: IO[Any]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    """Flush a folder, so that a new file's name is on the disk."""
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def _ending(number: int) -> str:
+    return "" if number == 1 else f"-{number}"

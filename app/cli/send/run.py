@@ -4,17 +4,19 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from app.cli.send.answers import Issued
+from app.cli.send.columns import Columns, Item
 from app.cli.send.recipients import Part, Recipients
 from app.cli.send.result_rows import Request
 from app.cli.send.results import ResultFile
-from app.cli.send.service import Issued, Service
+from app.cli.send.service import Service
 from app.lists import ListFile
 from app.values.keys import DEVELOPMENT_PREFIX
 
-AMOUNT = ("amount", "points")
 # The service's default limit; its answer to a verify tells another limit.
 _RECIPIENTS_MAX = 10_000
 
@@ -50,15 +52,15 @@ class Run:
     """The state of a run whose list is open."""
 
     def __init__(
-        self, choices: Choices, file: ListFile, amount: int, recipients: Recipients, column: int, service: Service
+        self, choices: Choices, file: ListFile, recipients: Recipients, columns: Columns, service: Service
     ) -> None:
         """Start a run; ask the service for the key's organization.
 
         Raises:
             PointsError: the service refuses the key, or cannot be reached.
         """
-        self.choices, self.list, self.amount, self.recipients = choices, file, amount, recipients
-        self.column, self.service = column, service
+        self.choices, self.list, self.recipients = choices, file, recipients
+        self.columns, self.service = columns, service
         self.organization: Mapping[str, Any] = service.organization()
         self.campaign = ""  # Known once the list is read.
         self.results = ResultFile(choices.result_path)
@@ -68,26 +70,57 @@ class Run:
         self.balance: int = self.organization["balance"]
         self.stopped: str | None = None
         self.undebited: Path | None = None  # The list of unpaid recipients.
-        self.before = 0  # How many recipients earlier runs have sent to.
+        # How many recipients earlier runs have sent to, and the points for them.
+        self.before = 0
+        self.points_before = 0
 
     @property
     def cost(self) -> int:
-        return (self.recipients.count - self.before) * self.amount
+        """The points for all recipients that are not sent to yet."""
+        for_all = self.recipients.own_points + self.recipients.count * (self.choices.amount or 0)
+        return for_all - self.points_before
+
+    def amount_of(self, item: Item) -> int:
+        """Return an item's own amount, or the one for all."""
+        amount = self.choices.amount if item.amount is None else item.amount
+        assert amount is not None, "without --amount each item has its own"
+        return amount
+
+    def affordable(self) -> int:
+        """Return how many recipients the balance pays now. In a part, the first that it cannot pay ends the paying."""
+        left, paid, skipped = self.organization["balance"], 0, self.before
+        for part in self.recipients.parts(self.size):
+            for item in islice(part.items, skipped, None):
+                if self.amount_of(item) > left:
+                    break
+                left, paid = left - self.amount_of(item), paid + 1
+            skipped = max(0, skipped - len(part.items))
+        return paid
 
     @property
     def unanswered(self) -> int:
         """The number of recipients whose outcome is unknown, because no answer came."""
-        return sum(len(request.body["recipients"]) for request in self.results.unanswered)
+        return sum(len(request.items) for request in self.results.unanswered)
 
     def body(self, part: Part) -> dict[str, Any]:
-        """Return the body to verify and send a part with."""
-        body = {"recipients": part.emails, "amount": self.amount, "atomic": self.choices.atomic}
-        return body if self.choices.label is None else {**body, "label": self.choices.label}
+        """Return the body to verify and send a part with; `items` only if a line has something of its own."""
+        amount, label, items = self.choices.amount, self.choices.label, part.items
+        own = not all(item.is_plain for item in items)
+        return {
+            **({"items": [item.body for item in items]} if own else {"recipients": [item.email for item in items]}),
+            **({} if amount is None else {"amount": amount}),
+            "atomic": self.choices.atomic,
+            **({} if label is None else {"label": label}),
+            "expect": {"recipients": len(items), "amount": sum(map(self.amount_of, items))},
+        }
+
+    def key(self, part: Part) -> str:
+        """Return the idempotency key of a part."""
+        return f"points-send-{self.campaign}-{part.number}"
 
     def request(self, part: Part) -> Request:
-        """Make the request of a part. Only this function makes its key."""
         return Request(
-            key=f"points-send-{self.campaign}-{part.number}",
+            key=self.key(part),
             body=self.body(part),
             lines=part.lines,
             bad=part.bad,

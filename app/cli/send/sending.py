@@ -7,11 +7,11 @@ from functools import partial
 import click
 
 from app.cli.progress import progress_bar
+from app.cli.send.answers import Issued, NoAnswer
 from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.result_rows import Request
 from app.cli.send.run import Run
-from app.cli.send.service import Issued, NoAnswer
 from app.errors import PointsError
 from app.local.interrupts import interrupts_delayed
 
@@ -26,9 +26,10 @@ def send(run: Run) -> None:
             _resend_unanswered(run)
             require_no_second_payment(run)
             run.totals.clear()
+        run.results.renew()
         _send_parts(run)
         if run.totals["debited"] < run.totals["sent"]:
-            run.undebited = run.results.write_unpaid(run.campaign)
+            run.undebited = run.results.write_unpaid(run.campaign, list(run.columns.own))
     except KeyboardInterrupt:
         if run.results.unanswered:
             click.echo("Stopping once it is known what became of the last batches; Ctrl-C stops at once.", err=True)

@@ -2,16 +2,17 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import orjson
 
+from app.cli.send.answers import FaultyBody, Issued, NoAnswer, Transaction, sentences_of
 from app.errors import PointsError, Refused
+from app.settings import INT64_MAX
 
 # Statuses worth a retry: the batch is queued, or something is busy. A 500 too: the idempotency key makes that safe.
 _TEMPORARY = frozenset((202, 429, 500, 502, 503, 504))
@@ -20,44 +21,6 @@ _NOT_ACCEPTED = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 413, 415
 _NEVER_ACCEPTED = frozenset((403, 422))
 _RETRY_WAITS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-
-
-class NoAnswer(PointsError):
-    """No clear answer came in time. A send may have been accepted all the same."""
-
-
-class FaultyBody(Refused):
-    """The service found faults in a body; `places` maps a faulty recipient's index to its sentence.
-
-    `is_too_long`: it has too many recipients; `limit` is how many are allowed, if known.
-    """
-
-    def __init__(self, status: int, errors: Mapping[str, Sequence[str]]) -> None:
-        super().__init__(_sentences(errors))
-        limit = re.search(r"at most (\d+)", " ".join(errors.get("recipients", ())))
-        self.limit = None if limit is None else int(limit[1])
-        self.is_too_long = status == 413 or limit is not None
-        self.places = {int(key[11:]): found[0] for key, found in errors.items() if key.startswith("recipients.")}
-
-
-class Transaction(NamedTuple):
-    """The outcome of one recipient: the fields of the answer that the result file needs."""
-
-    id: int
-    amount: int
-    debited: bool
-    credited: bool
-    created_at: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Issued:
-    """An issued batch, its transactions in the order of the recipients; `replayed` if an earlier call issued it."""
-
-    batch_id: int
-    transactions: Sequence[Transaction]
-    current_balance: int
-    replayed: bool
 
 
 class Service:
@@ -96,6 +59,16 @@ class Service:
         document, _ = self._call("POST", "/v1/points/verify", body)
         return {**document["data"], **document["additional_data"]}
 
+    def amount_max(self) -> int:
+        """Return the most points that the service gives one recipient: it says so when asked for more."""
+        try:
+            self.verify({"recipient": "anyone@example.com", "amount": INT64_MAX})
+        except FaultyBody as error:
+            if limit := re.search(r"between 1 and (\d+)", error.sentence):
+                return int(limit[1])
+            raise
+        return INT64_MAX
+
     def send(self, body: Mapping[str, Any], idempotency_key: str) -> Issued:
         """Issue a batch, or find the batch of an earlier call with this key; wait until it is committed.
 
@@ -106,7 +79,7 @@ class Service:
         document, replayed = self._call("POST", "/v1/points/send", body, idempotency_key)
         found = document["data"]["transactions"]
         transactions = list(map(Transaction._make, map(itemgetter(*Transaction._fields), found)))
-        if len(transactions) != len(body["recipients"]):
+        if len(transactions) != len(body.get("items") or body["recipients"]):
             raise NoAnswer(self._no_service(201).sentence)
         return Issued(
             batch_id=document["additional_data"]["batch_id"],
@@ -187,7 +160,7 @@ class Service:
         if status == 413 or (status == 400 and errors):
             raise FaultyBody(status, errors)
         if status == 404 and errors.keys() == {"batch"}:
-            raise Refused(_sentences(errors))
+            raise Refused(sentences_of(errors))
         if status == 404 or not errors:
             raise self._no_service(status)
         if status == 401:
@@ -196,19 +169,15 @@ class Service:
             )
         if status == 422:
             raise Refused(
-                "An earlier run has sent this part in another form: --atomic or the limit of recipients has changed"
-                " since. Give the command as it was then; or, to pay everybody once more, name a new campaign with"
-                " --again NAME."
+                "An earlier run has sent this part in another form: an amount of its lines, --atomic or the limit of"
+                " recipients has changed since. Give the list and the command as they were then, and a difference in a"
+                " list of its own; or, to pay everybody once more, name a new campaign with --again NAME."
             )
-        raise Refused(_sentences(errors))
+        raise Refused(sentences_of(errors))
 
     def _no_service(self, status: int | None) -> Refused:
         answers = "answers" if status is None else f"answers {status}"
         return Refused(f"{self._url} {answers}, but not as a Points Issuing Service does. Is the --url right?")
-
-
-def _sentences(errors: Mapping[str, Sequence[str]]) -> str:
-    return " ".join(sentence for sentences in errors.values() for sentence in sentences)
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:

@@ -12,9 +12,16 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     # JSON Schema counts `10.0` among the integers; the contract does not.
-    body = case.body
-    if isinstance(body, dict) and isinstance(amount := body.get("amount"), float) and amount.is_integer():
-        body["amount"] = int(amount)
+    body: Any = case.body
+    if isinstance(body, dict):
+        for part in (body, *(body.get("items") or ())):
+            if isinstance(amount := part.get("amount"), float) and amount.is_integer():
+                part["amount"] = int(amount)
+        body.pop("expect", None)  # What agrees with the rest of the body.
+        for place, item in enumerate(body.get("items") or ()):
+            item["email"] = f"{place}@example.com"  # Each another.
+            item["amount"] = item.get("amount") or body.get("amount") or 1
+            item.pop("reference", None)
     # A cursor is the answer of an earlier call, and not any text of its form.
     if case.query:
         case.query.pop("cursor", None)

@@ -64,8 +64,12 @@ class Callers:
         data = self.call("GET", f"/v1/batches/{batch_id}", key).json()["data"]
         first = batch.data["transactions"][0]
         assert _TIMESTAMP.match(data.pop("created_at"))
-        del data["idempotency_key"]  # The model knows a batch by its answer, and not by what it was sent with.
+        del (
+            data["idempotency_key"],
+            data["api_key_id"],
+        )  # The model knows a batch by its answer, and not by what it was sent with.
         about = {"batch_id": batch_id, "status": "issued", "final": True, "refusal": None, "sender": None}
+        about |= {"metadata": None}
         about |= {"label": first["label"], "counts": _counts(batch), "issued_at": first["created_at"]}
         assert data == about | batch.data
 
@@ -103,6 +107,7 @@ def _counts(batch: Batch) -> Body:
         "credited": credited,
         "held": debited - credited,
         "unpaid": unpaid,
+        "reversed": 0,
     }
 
 
@@ -120,6 +125,9 @@ def _body(request: Request) -> Body:
     """Write a request as JSON: a list of one as `recipient`, and what is at its default left out."""
     one = len(request.recipients) == 1
     body: Body = {"recipient": request.recipients[0]} if one else {"recipients": request.recipients}
+    if request.own_amounts is not None:
+        columns = zip(request.recipients, request.own_amounts, request.references, strict=False)
+        body = {"items": [{"email": email, "amount": own, "reference": name} for email, own, name in columns]}
     body["amount"] = request.amount
     if request.atomic:
         body["atomic"] = True

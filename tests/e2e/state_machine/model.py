@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 Body = dict[str, Any]
@@ -47,16 +48,32 @@ class Organization:
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks for; `recipients` are the addresses as sent."""
+    """What a caller asks for; `recipients` are the addresses as sent.
+
+    With `own_amounts` it is sent as items; one that is None is `amount`. There may be more than recipients.
+    """
 
     recipients: Sequence[str]
     amount: int
     atomic: bool
     label: str | None
+    own_amounts: Sequence[int | None] | None = None
+    has_references: bool = False
+
+    @property
+    def amounts(self) -> list[int]:
+        own = self.own_amounts or [None] * len(self.recipients)
+        return [amount or self.amount for amount, _ in zip(own, self.recipients, strict=False)]
+
+    @property
+    def references(self) -> list[str | None]:
+        has_some = self.own_amounts is not None and self.has_references
+        return [f"order-{place}" if has_some else None for place in range(len(self.recipients))]
 
     @property
     def meaning(self) -> tuple[object, ...]:
-        return ([key_of(email) for email in self.recipients], self.amount, self.atomic, self.label)
+        items = list(zip(map(key_of, self.recipients), self.amounts, self.references, strict=True))
+        return (items, self.atomic, self.label)
 
 
 @dataclass
@@ -87,36 +104,39 @@ class Model:
 
     def verify(self, organization: Organization, request: Request, *, sandbox: bool) -> tuple[bool, Body]:
         """Return whether the issue is possible, and what `additional_data` says about it."""
-        available, required = organization.purses[sandbox].balance, request.amount * len(request.recipients)
+        available, required = organization.purses[sandbox].balance, sum(request.amounts)
         code = organization.refusal or ("insufficient_balance" if required > available else None)
-        affordable = min(available // request.amount, len(request.recipients))
+        affordable = sum(total <= available for total in accumulate(request.amounts))
         figures = {"required": required, "available": available, "affordable_recipients": affordable}
         return code is None, {"code": code, **figures}
 
     def send(self, organization: Organization, request: Request, *, sandbox: bool) -> Batch:
         """Serve the recipients in order while the balance lasts; all or none of them if the batch is atomic."""
         purse, transactions, amount = organization.purses[sandbox], [], 0
-        can_pay_all = purse.balance >= request.amount * len(request.recipients)
-        for email in request.recipients:
+        debited = purse.balance >= sum(request.amounts) or not request.atomic
+        for email, points, reference in zip(request.recipients, request.amounts, request.references, strict=True):
             user = self.users.get(key_of(email))
-            debited = purse.balance >= request.amount and (can_pay_all or not request.atomic)
+            debited = debited and purse.balance >= points
             if debited:
-                purse.balance -= request.amount
-                amount += request.amount
+                purse.balance -= points
+                amount += points
             credited = debited and user is not None
             if credited and not sandbox:
-                self.credits[key_of(email)] += request.amount
+                self.credits[key_of(email)] += points
             transactions.append(
                 {
                     "organization": organization.body(sandbox=sandbox),
                     "recipient": user,
                     "email": email.strip(),
-                    "amount": request.amount,
+                    "amount": points,
                     "debited": debited,
                     "credited": credited,
                     "allocated": credited,
                     "sender": None,
                     "label": request.label,
+                    "reference": reference,
+                    "reversed": 0,
+                    "state": "credited" if credited else "held" if debited else "unpaid",
                     "sandbox": sandbox,
                 }
             )
@@ -131,7 +151,7 @@ class Model:
         self.users[key], self.credits[key] = user, 0
         for transaction in self._held():
             if key_of(transaction["email"]) == key:
-                transaction |= {"recipient": user, "credited": True, "allocated": True}
+                transaction |= {"recipient": user, "credited": True, "allocated": True, "state": "credited"}
                 self.credits[key] += transaction["amount"]
 
     @property

@@ -27,4 +27,6 @@ requests = st.builds(
     amount=st.sampled_from([1, 2, 3, 5, 7, 10, 20, 40, 1_000_000_000]),
     atomic=st.booleans(),
     label=labels,
+    own_amounts=st.one_of(st.none(), st.lists(st.sampled_from([None, 1, 2, 5, 30, 60]), min_size=5, max_size=5)),
+    has_references=st.booleans(),
 )

@@ -1,10 +1,12 @@
 """The pages: every command, setting, file, test and decision they name is there."""
 
+import json
 import re
 from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from app.cli import points
 from app.settings import Settings
@@ -81,8 +83,30 @@ def test_the_table_of_what_to_change_names_every_module_and_folder_of_app() -> N
     assert named == {path.stem for path in paths if not path.stem.startswith("_")}
 
 
-def test_every_alert_leads_to_a_symptom() -> None:
-    alerts = re.findall(r"- alert: (\w+)", (ROOT / "docs" / "monitoring" / "alerts.yml").read_text())
-    symptoms = (ROOT / "docs" / "operating.md").read_text()
-    assert alerts
-    assert [alert for alert in alerts if f"`{alert}`" not in symptoms] == []
+def _headings() -> dict[str, str]:
+    """Return the headings of the page for operators, by their anchors."""
+    found = re.findall(r"^#+ (.*)$", (ROOT / "docs" / "operating.md").read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-"): heading for heading in found}
+
+
+def test_every_alert_leads_to_a_heading() -> None:
+    groups = yaml.safe_load((ROOT / "docs" / "monitoring" / "alerts.yml").read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert rules
+    for rule in rules:
+        page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+        assert page == "{{ $externalLabels.points_docs }}docs/operating.md", rule["alert"]
+        assert anchor in _headings(), rule["alert"]
+
+
+def test_the_dashboard_leads_to_the_page_for_operators() -> None:
+    dashboard = json.loads((ROOT / "docs/monitoring/grafana/dashboards/points.json").read_text())
+    [link] = dashboard["links"]
+    assert link["url"] == "${docs}docs/operating.md"
+    assert "docs" in [variable["name"] for variable in dashboard["templating"]["list"]]
+
+
+def test_status_leads_to_headings() -> None:
+    named = re.findall(r"Read on at “(.*?)”", (ROOT / "app" / "cli" / "status.py").read_text())
+    assert named
+    assert set(named) <= set(_headings().values())

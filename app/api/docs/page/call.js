@@ -39,15 +39,15 @@ function parametersTable(description, operation) {
 }
 
 function bodyTable(description, content) {
-  const rows = description.fields(content.schema).map(({ name, field, required }) => [
-    name, `${description.words(field)}${required ? ", required" : ""}`, description.whole(field).description,
+  const rows = [...description.nested(content.schema)].map(({ path, field, required }) => [
+    path, `${description.words(field)}${required ? ", required" : ""}`, description.whole(field).description,
   ]);
   return table("Body, JSON", rows);
 }
 
 /** What a success holds; the two fields around it are the same everywhere. */
 function fieldsTable(description, content) {
-  const rows = [...description.answered(content.schema)]
+  const rows = [...description.nested(content.schema)]
     .filter(({ path }) => /^(data|additional_data)\./.test(path))
     .map(({ path, field }) => [path, description.words(field), description.whole(field).description]);
   return table("Fields", rows);

@@ -69,15 +69,15 @@ export class Description {
       .map(([name, field]) => ({ name, field, required: forms.every((form) => form.required?.includes(name)) }));
   }
 
-  /** The fields of what is answered, and of what lies in them, each by its path. */
-  * answered(given, path = "") {
-    for (const { name, field } of this.fields(given)) {
-      yield { path: `${path}${name}`, field };
+  /** The fields of a body or an answer, and of what lies in them, each by its path: `{path, field, required}`. */
+  * nested(given, path = "") {
+    for (const { name, field, required } of this.fields(given)) {
+      yield { path: `${path}${name}`, field, required };
       let inner = this.whole(field);
       let step = ".";
       inner = this.whole(inner.anyOf?.find((choice) => choice.type !== "null") ?? inner);
       if (inner.type === "array") [inner, step] = [this.whole(inner.items), "[]."];
-      if (inner.properties) yield* this.answered(inner, `${path}${name}${step}`);
+      if (inner.properties) yield* this.nested(inner, `${path}${name}${step}`);
     }
   }
 

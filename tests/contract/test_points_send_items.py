@@ -1,0 +1,198 @@
+"""`points send` without `--amount`: each line of a list is paid its own points once, or is named."""
+
+import csv
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.calls import Key, Organization, address, addresses, nothing_changes, organization
+from tests.contract.service import POINTS, Service
+from tests.deadline import until
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "people.csv"
+
+
+def _arguments(path: Path, key: Key, *more: str) -> list[str]:
+    return ["send", str(path), "--key", key.text, "--url", key.service.url, "--yes", "--json", *more]
+
+
+def _send(path: Path, key: Key, *more: str, status: int = 0) -> Any:
+    done = key.service.run(*_arguments(path, key, *more))
+    assert done.returncode == status, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def _refusal(path: Path, key: Key, *more: str, status: int = 1) -> str:
+    with nothing_changes(key):
+        done = key.service.run(*_arguments(path, key, *more))
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+    return done.stderr
+
+
+def _results(path: Path) -> list[dict[str, str]]:
+    with path.with_name(f"{path.stem}.result.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _write(path: Path, *rows: Sequence[object]) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+def _issued(key: Key, outcome: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the transactions of the batch that a run has sent."""
+    [batch_id] = {
+        int(row["batch_id"]) for row in _results(Path(outcome["result"].replace(".result", ""))) if row["batch_id"]
+    }
+    transactions: list[dict[str, Any]] = key.batch(batch_id)["transactions"]
+    return transactions
+
+
+_FORMS = {
+    "as Excel saves Unicode text": ("\t", "\r\n", "utf-16"),
+    "as Excel saves CSV UTF-8 in Germany": (";", "\r\n", "utf-8-sig"),
+    "as Excel saves CSV in Germany": (";", "\r\n", "cp1252"),
+    "as a program writes it": (",", "\n", "utf-8"),
+}
+
+
+@pytest.mark.parametrize("form", _FORMS.values(), ids=_FORMS.keys())
+def test_each_line_of_a_list_is_paid_its_own_amount_or_is_named(
+    acme: Organization, path: Path, form: tuple[str, str, str]
+) -> None:
+    delimiter, end, encoding = form
+    ann, bob, before = address(), address(), acme.live.balance
+    acme.service.register(ann)
+    rows = [
+        ["Name", "E-Mail", "Points", "Reference", "Label"],
+        ["Müller", ann, "1000", "4711", "Frühling"],
+        ["Thousands", address(), '"1,000"', "", ""],
+        ["Thousands", address(), "1.000", "", ""],
+        ["Thousands", address(), "1 000", "", ""],
+        ["Decimals", address(), "10.0", "", ""],
+        ["Blank", address(), "", "", ""],
+        ["Above the limit", address(), "1000000001", "", ""],
+        ["No address", "nonsense", "5", "", ""],
+        ["Bob", f" {bob} ", " 7 ", "", ""],
+        ["Again", ann.upper(), "5", "4712", ""],
+        ["Again", ann, "5", "", ""],
+        ["The same reference", address(), "5", "4711", ""],
+        ["", "", "", "", ""],
+    ]
+    path.write_bytes("".join(delimiter.join(row) + end for row in rows).encode(encoding))
+    outcome = _send(path, acme.live, "--label", "May", status=3)
+    assert [line["line"] for line in outcome["bad_lines"]] == [3, 4, 5, 6, 7, 8, 9, 12, 13]
+    assert acme.live.balance == before - 1_012
+    told = [(one["email"], one["amount"], one["reference"], one["label"]) for one in _issued(acme.live, outcome)]
+    assert told == [
+        (ann, 1_000, "4711", "Frühling"),
+        (bob, 7, None, "May"),
+        (ann.upper(), 5, "4712", "May"),
+    ]
+    paid = [(row["line"], row["amount"], row["reference"], row["label"]) for row in _results(path) if row["debited"]]
+    assert paid == [("2", "1000", "4711", "Frühling"), ("10", "7", "", "May"), ("11", "5", "4712", "May")]
+    shown = acme.service.json("users", "show", ann)
+    assert (shown["email"], shown["balance"]) == (ann, 1_005)
+
+    again = _send(path, acme.live, "--label", "May", status=3)
+    assert (again["replayed_batches"], again["points"]) == (1, 1_012)
+    assert acme.live.balance == before - 1_012
+    [found] = acme.live.listed("transactions", reference="4711", email=ann)
+    assert found["amount"] == 1_000
+
+
+def test_the_first_line_that_the_balance_cannot_pay_ends_the_paying_and_the_rest_is_paid_later(
+    service: Service, path: Path
+) -> None:
+    acme = organization(service, 12)
+    emails = addresses(4)
+    rows = list(zip(emails, (5, 6, 4, 1), ("a", "b", "", "=d"), strict=True))
+    _write(path, ("email", "amount", "reference"), *rows)
+    assert "the balance does not pay all of it" in _refusal(path, acme.live, "--atomic")
+    first = _send(path, acme.live)
+    assert (first["debited"], first["not_debited"], first["current_balance"]) == (2, 2, 1)
+    assert [row["debited"] for row in _results(path)] == ["yes", "yes", "no", "no"]
+    acme.command("refill", "100")
+    rest = _send(Path(first["undebited"]), acme.live)
+    assert (rest["debited"], rest["points"], rest["current_balance"]) == (2, 5, 96)
+    told = [(one["email"], one["amount"], one["reference"]) for one in _issued(acme.live, rest)]
+    assert told == [(emails[2], 4, None), (emails[3], 1, "=d")]
+    for again in (path, Path(first["undebited"])):
+        assert _send(again, acme.live)["replayed_batches"] == 1
+    assert acme.live.balance == 96
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["result there", "result lost"])
+def test_a_changed_amount_in_a_list_that_was_sent_pays_nobody_again(
+    acme: Organization, path: Path, is_lost: bool
+) -> None:
+    emails, before = addresses(3), acme.live.balance
+    _write(path, ("email", "points"), *zip(emails, (5, 6, 7), strict=True))
+    _send(path, acme.live)
+    if is_lost:
+        path.with_name("people.result.csv").unlink()
+    _write(path, ("email", "points"), *zip(emails, (5, 60, 7), strict=True))
+    told = _refusal(path, acme.live)
+    assert (
+        "has sent this part in another form" if is_lost else "Line 3 of people.csv has 60 points, but had 6"
+    ) in told
+    assert acme.live.balance == before - 18
+    assert _send(path, acme.live, "--again", "June")["points"] == 72
+
+
+def test_a_list_of_several_batches_that_is_cut_off_is_carried_on_and_pays_each_line_once(
+    narrow: Service, path: Path
+) -> None:
+    caller = organization(narrow, 10**9).live
+    rows = [(email, amount, f"order-{amount}") for amount, email in enumerate(addresses(3_000), start=1)]
+    _write(path, ("email", "amount", "reference"), *rows)
+    with narrow.frozen("worker"):
+        process = subprocess.Popen(
+            [POINTS, *_arguments(path, caller)], env=narrow.environment, stdout=subprocess.DEVNULL
+        )
+        until(lambda: caller.listed("batches"), "the first batch is accepted", every_s=0.25)
+        process.kill()
+        process.wait(30)
+    for _ in range(2):
+        done = _send(path, caller)
+        assert (done["complete"], done["debited"], done["points"]) == (True, 3_000, sum(range(3_001)))
+        assert done["current_balance"] == caller.balance == 10**9 - sum(range(3_001))
+        told = [(row["email"], int(row["amount"]), row["reference"]) for row in _results(path)]
+        assert told == rows
+    assert done["replayed_batches"] == done["batches"] > 1
+    assert [one["amount"] for one in caller.listed("transactions", reference="order-2999")] == [2_999]
+
+
+@pytest.mark.parametrize(
+    ("heading", "more", "status", "words"),
+    [
+        ("email,name", (), 2, "give the points of each recipient with --amount"),
+        ("email,amount,points", (), 1, "“amount” (2) and “points” (3) of people.csv may hold the amounts"),
+        ("email,reference,reference", ("--amount", "5"), 1, "may hold the references: keep one of them"),
+        ("email,points", ("--url", "http://127.0.0.1:1"), 1, "cannot be reached"),
+        ("email,points", ("--label", "x" * 256), 1, "at most 255 characters"),
+    ],
+)
+def test_what_cannot_be_sent_is_a_sentence_on_standard_error_and_pays_nobody(
+    acme: Organization, path: Path, heading: str, more: Sequence[str], status: int, words: str
+) -> None:
+    cells = [address(), *("5" for _ in heading.split(",")[1:])]
+    path.write_text(f"{heading}\n{','.join(cells)}\n")
+    assert words in _refusal(path, acme.live, *more, status=status)
+
+
+def test_with_one_amount_for_all_the_column_of_amounts_is_not_used(acme: Organization, path: Path) -> None:
+    before = acme.live.balance
+    _write(path, ("email", "amount"), *((email, "1.000") for email in addresses(2)))
+    arguments = ["send", str(path), "--key", acme.live.text, "--url", acme.service.url, "--yes", "--amount", "10"]
+    done = acme.service.run(*arguments)
+    assert done.returncode == 0
+    assert "Not used      “amount” (2)" in done.stdout
+    assert acme.live.balance == before - 20

@@ -1,0 +1,285 @@
+"""A list of amounts, references and labels of its own, sent again: it is paid once, whatever was changed in between."""
+
+import csv
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.unit.paying_front import PayingFront, paying_front
+
+ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
+_LIST = f"email,amount,reference,label\n{ANN},5,A-1,May\n{ANN},6,A-2,\n{BOB},7,,\n"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[PayingFront]:
+    with paying_front() as running:
+        yield running
+
+
+@pytest.fixture
+def front(running: PayingFront) -> PayingFront:
+    running.forget()
+    return running
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(_LIST)
+    return path
+
+
+def _result(people: Path) -> Path:
+    return people.with_name("people.result.csv")
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_result_has_each_lines_own(front: PayingFront, people: Path) -> None:
+    front.run(people, "--label", "June")
+    told = [[row[name] for name in ("line", "email", "amount", "reference", "label")] for row in _rows(_result(people))]
+    assert told == [["2", ANN, "5", "A-1", "May"], ["3", ANN, "6", "A-2", "June"], ["4", BOB, "7", "", "June"]]
+
+
+def test_a_list_sent_twice_is_paid_once_in_whatever_form_and_without_its_result(
+    front: PayingFront, people: Path
+) -> None:
+    assert front.run(people).document["points"] == 18
+    before = _result(people).read_bytes()
+    rows = ["x;Reference;E-Mail;LABEL;Points", f";A-1;{ANN.upper()};May;5", f";A-2;{ANN};;6", f";;{BOB.title()};;7"]
+    people.write_bytes("\r\n".join(rows).encode("utf-16"))
+    done = front.run(people)
+    assert (done.status, done.document["replayed_batches"], front.points) == (0, 1, [5, 6, 7])
+    assert _result(people).read_bytes() == before
+    _result(people).unlink()
+    assert front.run(people).document["replayed_batches"] == 1
+    assert len(_rows(_result(people))) == 3
+    assert front.points == [5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("6,A-2", "60,A-2", "Line 3 of people.csv has 60 points, but had 6, and what was sent cannot be changed."),
+        (f"{BOB},7,,\n", f"{BOB},7,,\n{CY},8,,\n", "3 of its recipients were paid then with this label, or may"),
+        (f"{BOB},7,,\n", f"{BOB},70,,\n{CY},8,,\n", "3 of its recipients were paid then with this label, or may"),
+        (f"{ANN},6,A-2", f"{CY},6,A-2", "3 of its recipients were paid then"),
+        ("A-2", "", "2 of its recipients were paid then"),
+        ("A-1", "B-1", "2 of its recipients were paid then"),
+        (",May", ",", "2 of its recipients were paid then"),
+        (f"{BOB},7,,\n", f"{BOB},7,B-1,\n", "3 of its recipients were paid then"),
+        (f"{BOB},7,,\n", f"{BOB},7,,June\n", "3 of its recipients were paid then"),
+        (f"{ANN},5,A-1,May\n{ANN},6,A-2,\n", f"{ANN},11,,May\n", "2 of its recipients were paid then"),
+    ],
+)
+def test_a_list_that_was_changed_since_pays_nobody_again(
+    front: PayingFront, people: Path, before: str, after: str, words: str
+) -> None:
+    front.run(people)
+    assert before in _LIST
+    people.write_text(_LIST.replace(before, after))
+    done = front.run(people)
+    assert (done.status, front.points) == (1, [5, 6, 7])
+    assert words in done.told
+    assert front.run(people, "--again", "once more").status in (0, 3), "unless that is what is wanted"
+    assert len(front.points) > 3
+
+
+def test_a_changed_amount_is_refused_by_the_service_where_the_result_is_lost(front: PayingFront, people: Path) -> None:
+    front.run(people)
+    _result(people).unlink()
+    people.write_text(_LIST.replace("6,A-2", "60,A-2"))
+    done = front.run(people)
+    assert (done.status, front.points) == (1, [5, 6, 7])
+    assert "An earlier run has sent this part in another form: an amount of its lines" in done.told
+    people.write_text(_LIST)
+    assert front.run(people).document["replayed_batches"] == 1
+
+
+def test_an_amount_may_be_corrected_before_its_part_is_sent(front: PayingFront, people: Path) -> None:
+    front.recipients_max = 2
+    people.write_text(f"email,amount\n{ANN},5\n{BOB},6\n{CY},70\n")
+    front.refusal_of_part = 2
+    cut = front.run(people)
+    assert (cut.document["complete"], front.points) == (False, [5, 6])
+    front.refusal_of_part = None
+    people.write_text(f"email,amount\n{ANN},5\n{BOB},6\n{CY},7\n")
+    done = front.run(people)
+    assert (done.status, done.document["replayed_batches"], front.points) == (0, 1, [5, 6, 7])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"email,amount,reference\n{ANN},5,A-3\n{ANN},6,A-4\n{BOB},7,B-1\n",
+        f"email,amount,label\n{ANN},5,June\n{BOB},7,July\n",
+        f"email,amount\n{CY},5\n",
+    ],
+)
+def test_new_references_new_labels_and_new_people_are_new_payments(
+    front: PayingFront, people: Path, content: str
+) -> None:
+    people.write_text(f"email,amount,reference,label\n{ANN},5,A-1,May\n{ANN},6,A-2,May\n{BOB},7,B-0,May\n")
+    front.run(people)
+    people.write_text(content)
+    done = front.run(people)
+    assert (done.status, len(front.paid)) == (0, 3 + content.count("@"))
+
+
+def test_one_amount_for_all_and_then_their_own_is_the_same_payment(front: PayingFront, people: Path) -> None:
+    front.run(people, "--amount", "10")
+    assert "3 of its recipients were paid then with this label" in front.run(people).told
+    assert front.points == [10, 10, 10]
+
+
+def test_a_run_given_again_says_what_is_left_to_pay(front: PayingFront, people: Path) -> None:
+    front.run(people)
+    told = front.shown(people)
+    assert re.search(r"Sent before +3; they are not paid again", told)
+    assert re.search(r"In total +0\n", told)
+
+
+def test_whom_the_balance_did_not_pay_is_paid_the_same_by_the_list_that_is_offered(
+    front: PayingFront, people: Path
+) -> None:
+    rows = [[ANN, "5", "=A", "-May"], [ANN, "6", "'=A", ""], [BOB, "1", "'b", 'x,"y'], [CY, "2", "", ""]]
+    with people.open("w", newline="") as file:
+        csv.writer(file).writerows([["email", "amount", "reference", "label"], *rows])
+    front.balance = 8
+    first = front.run(people, "--label", "June")
+    assert (first.document["debited"], first.document["not_debited"]) == (1, 3), "the first too high ends the paying"
+    unpaid = Path(first.document["undebited"])
+    assert not re.search(r"(^|[,\n])\"?[=+\-@]", unpaid.read_text())
+    told = front.bodies[0]["items"][1:]
+    front.balance = 1_000
+    second = front.run(unpaid, "--label", "June")
+    assert (second.status, second.document["debited"], front.points) == (0, 3, [5, 6, 1, 2])
+    spelled_out = [{"label": "June", **item} for item in told]
+    assert front.bodies[1]["items"] == spelled_out
+    for path in (people, unpaid):
+        front.run(path, "--label", "June")
+    assert front.points == [5, 6, 1, 2]
+
+
+def test_parts_are_made_of_items_where_one_has_something_of_its_own(front: PayingFront, people: Path) -> None:
+    front.recipients_max = 2
+    people.write_text(f"email,reference\n{ANN},\n{BOB},\n{CY},C-1\n")
+    done = front.run(people, "--amount", "5")
+    assert (done.document["batches"], front.paid) == (2, [ANN, BOB, CY])
+    assert [sorted(body) for body in front.bodies] == [
+        ["amount", "atomic", "expect", "recipients"],
+        ["amount", "atomic", "expect", "items"],
+    ]
+    assert front.run(people, "--amount", "5").document["replayed_batches"] == 2
+
+
+# What the version before references has written.
+_KEY = "points-send-a95c4c334db9677acdb8fb8ae7f156a496f1b1494136d2f1866a0eb755637578-1"
+_EARLIER_LIST = f"email,reference,label\n{ANN},,\nnonsense,,\n{BOB},,\n"
+_EARLIER_HEADING = (
+    "line,email,transaction_id,amount,debited,credited,held,batch_id,reason,label,sandbox,organization_id,created_at,"
+    "idempotency_key,again,check\r\n"
+)
+_EARLIER_ROWS = (
+    f"2,{ANN},1000,10,yes,no,yes,1,,,no,7,2026-11-20T09:30:00.000000Z,{_KEY},,745e015acab92397\r\n"
+    "3,nonsense,,,,,,,must be an e-mail address: it has no @-sign.,,,,,,,745e015acab92397\r\n"
+    f"4,{BOB},1001,10,yes,no,yes,1,,,no,7,2026-11-20T09:30:00.000000Z,{_KEY},,745e015acab92397\r\n"
+)
+_EARLIER_REQUEST = (
+    f'{{"after":"","key":"{_KEY}","body":{{"recipients":["{ANN}","{BOB}"],"amount":10,"atomic":false}},"lines":[2,4],'
+    '"bad":[[3,"nonsense","must be an e-mail address: it has no @-sign."]],"again":null,"organization_id":7,'
+    '"sandbox":false,"announced_at":"2026-11-20T09:30:00.332923+00:00"}'
+)
+
+
+@pytest.fixture
+def earlier(front: PayingFront, people: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a list that the earlier version has sent, whose result is there."""
+    monkeypatch.setattr("app.cli.send.earlier._REMEMBERED", timedelta(days=100_000))
+    front.created_at = "2026-11-20T09:30:00.000000Z"
+    body = {"recipients": [ANN, BOB], "amount": 10, "atomic": False}
+    assert front.answer("/v1/points/send", body, _KEY)[0] == 201
+    people.write_text(_EARLIER_LIST)
+    _result(people).write_bytes((_EARLIER_HEADING + _EARLIER_ROWS).encode())
+    return people
+
+
+def test_a_list_that_an_earlier_version_has_sent_is_not_paid_again(front: PayingFront, earlier: Path) -> None:
+    for _ in range(2):
+        done = front.run(earlier, "--amount", "10")
+        assert (done.status, done.document["replayed_batches"], front.paid) == (3, 1, [ANN, BOB])
+        rows = _rows(_result(earlier))
+        assert [(row["line"], row["email"], row["reference"]) for row in rows] == [
+            ("2", ANN, ""),
+            ("3", "nonsense", ""),
+            ("4", BOB, ""),
+        ]
+    earlier.write_text(_EARLIER_LIST + f"{CY},,\n")
+    assert "2 of its recipients were paid then" in front.run(earlier, "--amount", "10").told
+    earlier.write_text(f"email,reference\n{CY},C-1\n")
+    assert front.run(earlier, "--amount", "10").status == 0
+    assert [row["reference"] for row in _rows(_result(earlier))] == ["", "", "", "C-1"]
+
+
+@pytest.mark.parametrize("content", [f"email,reference,label\n{ANN},A-1,\n{BOB},,May\n", f"email,label\n{BOB},May\n"])
+def test_columns_that_an_earlier_version_did_not_use_make_no_other_payment(
+    front: PayingFront, earlier: Path, content: str
+) -> None:
+    earlier.write_text(content)
+    assert "of its recipients were paid then" in front.run(earlier, "--amount", "10").told
+    assert front.paid == [ANN, BOB]
+    assert _result(earlier).read_bytes() == (_EARLIER_HEADING + _EARLIER_ROWS).encode()
+
+
+@pytest.mark.parametrize("kept", [0, 1, 150, len(_EARLIER_HEADING), len(_EARLIER_HEADING) + 99, -1])
+def test_what_an_earlier_version_was_cut_off_in_is_finished(front: PayingFront, earlier: Path, kept: int) -> None:
+    result = (_EARLIER_HEADING + _EARLIER_ROWS).encode()[:kept]
+    if kept:
+        _result(earlier).write_bytes(result)
+    else:
+        _result(earlier).unlink()
+    earlier.with_name("people.result.csv.sending-80b3bef584ec7dd9").write_text(_EARLIER_REQUEST)
+    done = front.run(earlier, "--amount", "10")
+    assert (done.status, done.document["complete"], front.paid) == (3, True, [ANN, BOB])
+    assert [row["email"] for row in _rows(_result(earlier))] == [ANN, "nonsense", BOB]
+    assert sorted(path.name for path in earlier.parent.iterdir()) == ["people.csv", "people.result.csv"]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        _EARLIER_HEADING + _EARLIER_ROWS.replace(",10,", ",10.00,"),
+        _EARLIER_HEADING + _EARLIER_ROWS[:-9],
+        _EARLIER_HEADING.replace("check", "reference,check") + _EARLIER_ROWS,
+        _EARLIER_HEADING,
+        _EARLIER_ROWS,
+    ],
+)
+def test_a_result_of_an_earlier_version_that_is_not_ours_to_the_letter_stops_the_send(
+    front: PayingFront, earlier: Path, damaged: str
+) -> None:
+    _result(earlier).write_bytes(damaged.encode())
+    for options in (["--amount", "10"], ["--amount", "20"]):
+        assert "is not as `points send` has written it" in front.run(earlier, *options).told
+    assert front.paid == [ANN, BOB]
+    assert _result(earlier).read_bytes() == damaged.encode()
+
+
+@pytest.mark.parametrize("retyped", [(b",A-1", b",a-1"), (b",7,yes", b",70,yes"), (b"reference", b"Reference")])
+def test_a_retyped_reference_or_amount_stops_the_send(
+    front: PayingFront, people: Path, retyped: tuple[bytes, bytes]
+) -> None:
+    front.run(people)
+    content = _result(people).read_bytes()
+    assert retyped[0] in content
+    _result(people).write_bytes(content.replace(*retyped))
+    people.write_text(_LIST + f"{CY},8,,\n")
+    assert "is not as `points send` has written it" in front.run(people).told
+    assert front.points == [5, 6, 7]
