@@ -1,7 +1,7 @@
 """The set-based write against a naive model: whatever is refilled, sent, registered and drained, they agree."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from app import organizations
 from app.ledger import issue
 from app.ledger.refill import refill
+from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
 from tests.integration import books
-from tests.integration.naive_model import Drain, Model, Refill, Register, Row, Send, Step, Suspend
+from tests.integration.naive_model import Drain, Model, Refill, Register, Reverse, Row, Send, Step, Suspend
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -32,6 +33,13 @@ def _send(organization_id: int, sandbox: bool, atomic: bool, paid: list[tuple[st
 
 
 sends = st.builds(_send, organization_ids, st.booleans(), st.booleans(), paid, one_amount)
+reverses = st.builds(
+    Reverse,
+    of=st.integers(0, 3),
+    places=st.none() | st.lists(st.integers(0, 5), min_size=1, max_size=6, unique=True),
+    amount=st.none() | st.integers(1, 12),
+    atomic=st.booleans(),
+)
 steps = st.one_of(
     st.builds(Refill, organization_id=organization_ids, sandbox=st.booleans(), amount=st.integers(1, 80)),
     sends,
@@ -39,6 +47,8 @@ steps = st.one_of(
     st.builds(Register, email=st.sampled_from(ADDRESSES)),
     st.builds(Suspend, organization_id=organization_ids, is_suspended=st.booleans()),
     st.builds(Drain, organization_id=organization_ids),
+    reverses,
+    reverses,
 )
 
 
@@ -47,8 +57,10 @@ class Both:
     """The service and the model, taken through the same steps."""
 
     model: Model = field(default_factory=Model)
-    queued: dict[int, list[tuple[int, Send]]] = field(default_factory=lambda: defaultdict(list))
-    final: list[tuple[int, Send, list[Row] | None]] = field(default_factory=list)
+    sent: list[tuple[int, Send]] = field(default_factory=list)
+    queued: dict[int, list[tuple[int, Send | tuple[int, Reverse]]]] = field(default_factory=lambda: defaultdict(list))
+    final: dict[int, tuple[Send, list[Row] | None]] = field(default_factory=dict)
+    reversed: dict[int, list[tuple[int, str | None]]] = field(default_factory=dict)
 
     def take(self, step: Step) -> None:
         match step:
@@ -61,7 +73,10 @@ class Both:
                 batch_id = books.queue_batch(
                     step.organization_id, step.emails, amount, sandbox=step.sandbox, atomic=step.atomic
                 )
+                self.sent.append((batch_id, step))
                 self.queued[step.organization_id].append((batch_id, step))
+            case Reverse():
+                self._queue_reversal(step)
             case Register():
                 books.make_users(step.email)
                 self.model.register(step.email.lower())
@@ -70,21 +85,50 @@ class Both:
                     organizations.set_flags(connection, step.organization_id, is_suspended=step.is_suspended)
                 self.model.suspended[step.organization_id] = step.is_suspended
             case Drain():
-                batches = self.queued.pop(step.organization_id, [])
-                assert books.drain_all(step.organization_id) == [batch_id for batch_id, _ in batches]
-                self.final += [(batch_id, send, self.model.issue(send)) for batch_id, send in batches]
+                due = self.queued.pop(step.organization_id, [])
+                assert books.drain_all(step.organization_id) == [due_id for due_id, _ in due]
+                for due_id, asked in due:
+                    if isinstance(asked, Send):
+                        self.final[due_id] = asked, self.model.issue(asked)
+                    else:
+                        batch_id, reverse = asked
+                        send, rows = self.final[batch_id]
+                        self.reversed[due_id] = self.model.reverse(send, _asked(rows or [], reverse.places), reverse)
+
+    def _queue_reversal(self, step: Reverse) -> None:
+        """Queue it for the batch that it names; places need transactions, so a batch that waits is taken whole."""
+        if step.of >= len(self.sent):
+            return
+        batch_id, send = self.sent[-1 - step.of]
+        if step.places is not None:
+            there = [place for place in step.places if place < len(send.emails)]
+            if not there or self.final.get(batch_id, (send, None))[1] is None:
+                return
+            step = replace(step, places=there)
+        ids = None if step.places is None else [batch_id * POSITIONS + place for place in step.places]
+        reversal_id = books.queue_reversal(
+            send.organization_id,
+            batch_id=batch_id if ids is None else None,
+            transaction_ids=ids,
+            amount=step.amount,
+            atomic=step.atomic,
+            sandbox=send.sandbox,
+        )
+        self.queued[send.organization_id].append((reversal_id, (batch_id, step)))
 
     def agree(self) -> None:
         for (organization_id, sandbox), balance in self.model.balances.items():
             assert books.balance_of(organization_id, sandbox=sandbox) == balance
         for key, points in self.model.users.items():
             assert books.balance_of_user(key) == points
-        for batch_id, send, expected in self.final:
+        for reversal_id, outcomes in self.reversed.items():
+            assert books.entries_of(reversal_id) == outcomes
+        for batch_id, (send, expected) in self.final.items():
             batch, rows = books.read_batch(send.organization_id, batch_id, sandbox=send.sandbox)
             assert batch.status == ("refused" if expected is None else "issued")
             assert [row.email for row in rows] == ([] if expected is None else send.emails)
-            assert [(row.debited, row.credited, row.balance) for row in rows] == [
-                (row.debited, row.credited, row.balance) for row in expected or []
+            assert [(row.debited, row.credited, row.balance, row.reversed or 0) for row in rows] == [
+                (row.debited, row.credited, row.balance, row.reversed) for row in expected or []
             ]
             if expected is not None:
                 assert batch.debited_count == sum(row.debited for row in expected)
@@ -93,6 +137,10 @@ class Both:
                 assert batch.debited_amount == sum(send.amounts[: batch.debited_count])
                 assert batch.current_balance == expected[-1].balance
         assert books.breaches() == []
+
+
+def _asked(rows: list[Row], places: list[int] | None) -> list[Row]:
+    return rows if places is None else [rows[place] for place in places]
 
 
 @effort(
