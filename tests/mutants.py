@@ -1,4 +1,4 @@
-"""Proves that the tests can fail: plants twelve known bugs, one at a time, and expects each to be caught.
+"""Proves that the tests can fail: plants fourteen known bugs, one at a time, and expects each to be caught.
 
 `python -m tests.mutants` copies the tree, applies one planted bug to the copy, runs the tests that
 guard against it there, and expects them to be red. A bug that no test sees is a hole in the suite.
@@ -172,6 +172,33 @@ MUTANTS = (
             ("app/ledger/issue.sql", "o.opening / b.amount)::int", "floor(o.opening::float8 / b.amount)::bigint)::int")
         ],
         tests=["tests/integration/test_decisions.py"],
+    ),
+    Mutant(
+        name="a reversal takes the points each time",
+        edits=[
+            (
+                "app/ledger/reverse.py",
+                "coalesce(t.amount, b.amount) - coalesce(t.reversed, 0) AS points_left",
+                "coalesce(t.amount, b.amount) AS points_left",
+            ),
+            (
+                "migrations/versions/0001_tables.py",
+                "IF coalesce(NEW.reversed > coalesce(OLD.reversed, 0) AND NEW.reversed <= points",
+                "IF true OR coalesce(NEW.reversed > coalesce(OLD.reversed, 0) AND NEW.reversed <= points",
+            ),
+        ],
+        tests=["tests/integration/test_reverse.py"],
+    ),
+    Mutant(
+        name="points that were taken back are claimed",
+        edits=[
+            (
+                "app/ledger/claim.py",
+                "coalesce(t.amount, b.amount) - coalesce(t.reversed, 0) AS amount",
+                "coalesce(t.amount, b.amount) AS amount",
+            )
+        ],
+        tests=["tests/integration/test_reverse.py"],
     ),
 )
 
