@@ -42,8 +42,8 @@ class BatchRow(NamedTuple):
 class TransactionRow(NamedTuple):
     """One transaction with its user, if it has one; the rest of what it shows stands on its batch.
 
-    `claimed` tells that it was held when it was issued, and credited later. `reversed` are the points taken back, None
-    while there are none. `amount` and `label` are None where they
+    `claimed` tells that it was held when it was issued, and credited later. `points_left` is None
+    until points are taken back. `amount` and `label` are None where they
     are the batch's.
     """
 
@@ -56,7 +56,7 @@ class TransactionRow(NamedTuple):
     amount: int | None
     label: str | None
     reference: str | None
-    reversed: int | None
+    points_left: int | None
     user_id: int | None
     first_name: str | None
     last_name: str | None
@@ -79,7 +79,7 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
 _BATCH = ", ".join([*(f"b.{field}" for field in BatchRow._fields[:-1]), "o.created_at"])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
-    t.amount, t.label, t.reference, t.reversed, u.id, u.first_name, u.last_name
+    t.amount, t.label, t.reference, t.points_left, u.id, u.first_name, u.last_name
 """
 
 _BY_ID = f"SELECT {_BATCH} FROM batches b JOIN organizations o ON o.id = b.organization_id WHERE b.id = :id"
@@ -114,8 +114,8 @@ def count_states(connection: Connection, batch_ids: Sequence[int]) -> dict[int, 
 
 
 _COUNT_STATES = text("""
-    SELECT batch_id, count(*) FILTER (WHERE reversed_whole IS NULL), count(*) FILTER (WHERE reversed_whole)
-    FROM transactions WHERE batch_id = ANY(:batch_ids) AND (credited OR reversed_whole) GROUP BY batch_id
+    SELECT batch_id, count(*) FILTER (WHERE points_left IS DISTINCT FROM 0), count(*) FILTER (WHERE points_left = 0)
+    FROM transactions WHERE batch_id = ANY(:batch_ids) AND (credited OR points_left = 0) GROUP BY batch_id
 """)
 
 

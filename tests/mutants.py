@@ -178,13 +178,13 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/reverse.py",
-                "coalesce(t.amount, b.amount) - coalesce(t.reversed, 0) AS points_left",
+                "coalesce(t.points_left, t.amount, b.amount) AS points_left",
                 "coalesce(t.amount, b.amount) AS points_left",
             ),
             (
                 "migrations/versions/0001_tables.py",
-                "IF coalesce(NEW.reversed > coalesce(OLD.reversed, 0) AND NEW.reversed <= points",
-                "IF true OR coalesce(NEW.reversed > coalesce(OLD.reversed, 0) AND NEW.reversed <= points",
+                "WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)",
+                "WHEN (NEW.points_left IS NULL)",
             ),
         ],
         tests=["tests/integration/test_reverse.py"],
@@ -194,7 +194,7 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/claim.py",
-                "coalesce(t.amount, b.amount) - coalesce(t.reversed, 0) AS amount",
+                "coalesce(t.points_left, t.amount, b.amount) AS amount",
                 "coalesce(t.amount, b.amount) AS amount",
             )
         ],

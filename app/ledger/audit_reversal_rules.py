@@ -5,17 +5,16 @@ REVERSAL_RULES = {
     "what was taken back of a transaction are its entries, up to its amount": """
         SELECT format('transaction %s', coalesce(t.batch_id, e.batch_id)::numeric * 131072
                                         + coalesce(t.position, e.position)) AS subject,
-               format('%s of %s points taken back%s, entries of %s', coalesce(t.reversed, 0), coalesce(t.points, 0),
-                      CASE WHEN t.reversed_whole THEN ' (whole)' ELSE '' END, coalesce(e.points, 0)) AS seen
-        FROM (SELECT t.batch_id, t.position, t.reversed, t.reversed_whole,
+               format('%s of %s points left, entries of %s', t.points_left, t.points, coalesce(e.points, 0)) AS seen
+        FROM (SELECT t.batch_id, t.position, t.points_left,
                      CASE WHEN t.debited THEN coalesce(t.amount, b.amount) ELSE 0 END AS points
               FROM transactions t JOIN batches b ON b.id = t.batch_id
-              WHERE t.reversed IS NOT NULL OR t.reversed_whole IS NOT NULL) t
+              WHERE t.points_left IS NOT NULL) t
         FULL JOIN (SELECT batch_id, transaction_position AS position, sum(reversed) AS points
                    FROM reversal_entries GROUP BY 1, 2 HAVING sum(reversed) <> 0) e
                ON (e.batch_id, e.position) = (t.batch_id, t.position)
-        WHERE t.reversed IS DISTINCT FROM e.points OR t.reversed <= 0 OR t.reversed > t.points
-           OR (t.reversed_whole IS NOT NULL) <> (t.reversed = t.points) OR NOT t.reversed_whole
+        WHERE t.points::numeric - t.points_left IS DISTINCT FROM e.points
+           OR t.points_left NOT BETWEEN 0 AND t.points - 1
         ORDER BY coalesce(t.batch_id, e.batch_id), coalesce(t.position, e.position)""",
     "a reversal has an entry for each transaction asked for, in order": """
         SELECT format('reversal %s', r.id) AS subject,

@@ -36,10 +36,10 @@ RULES = {
                format('credits %s, balance %s of which %s are not folded yet', coalesce(c.points, 0),
                       u.folded_balance + coalesce(f.points, 0), coalesce(f.points, 0)) AS seen
         FROM users u
-        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.amount, b.amount) - coalesce(t.reversed, 0)) AS points
+        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
                    FROM transactions t JOIN batches b ON b.id = t.batch_id
                    WHERE t.credited AND NOT t.sandbox GROUP BY 1) c ON c.user_id = u.id
-        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.amount, b.amount) - coalesce(t.reversed, 0)) AS points
+        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
                    FROM unfolded_batches u JOIN batches b ON b.id = u.batch_id JOIN transactions t ON t.batch_id = b.id
                    WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
         WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
@@ -168,7 +168,7 @@ RULES = {
                format('user %s', u.id) AS seen
         FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
         JOIN batches b ON b.id = t.batch_id
-        WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.reversed_whole IS NULL
+        WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
           AND greatest(u.created_at, b.issued_at) < make_interval(secs => -:crossing_grace_s) + least(now(), greatest(
               (SELECT max(created_at) FROM users), (SELECT max(greatest(created_at, issued_at)) FROM batches),
               (SELECT max(created_at) FROM refills)))

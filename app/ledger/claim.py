@@ -107,12 +107,13 @@ _CLAIM = text("""
             SELECT held.ctid FROM users
             CROSS JOIN LATERAL (SELECT ctid FROM transactions h
                                 WHERE coalesce(h.email_key, h.email) = users.email_key
-                                  AND h.debited AND NOT h.credited AND NOT h.sandbox AND h.reversed_whole IS NULL
+                                  AND h.debited AND NOT h.credited AND NOT h.sandbox
+                                  AND h.points_left IS DISTINCT FROM 0
                                 LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
           AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
-          AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.reversed_whole IS NULL
-        RETURNING u.id AS user_id, coalesce(t.amount, b.amount) - coalesce(t.reversed, 0) AS amount
+          AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
+        RETURNING u.id AS user_id, coalesce(t.points_left, t.amount, b.amount) AS amount
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points
         FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits
@@ -152,7 +153,7 @@ def users_with_held(connection: Connection, *, registered_within_s: float | None
 
 _USERS_WITH_HELD = text("""
     SELECT DISTINCT u.id FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
-    WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.reversed_whole IS NULL
+    WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
     LIMIT :limit
 """)
 
@@ -162,7 +163,7 @@ _NEW_USERS_WITH_HELD = text("""
     SELECT u.id FROM users u
     CROSS JOIN LATERAL (SELECT FROM transactions t
                         WHERE coalesce(t.email_key, t.email) = u.email_key
-                          AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.reversed_whole IS NULL
+                          AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
                         LIMIT 1) held
     WHERE u.created_at > (SELECT clock_timestamp() - make_interval(secs => :within_s))
     LIMIT :limit

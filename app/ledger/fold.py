@@ -47,7 +47,7 @@ _TAKE = text("""
 # few large ones it would choose a join that reads far too much.
 _PAID = """
     FROM unnest(CAST(:batch_ids AS bigint[])) AS folded (id)
-    CROSS JOIN LATERAL (SELECT user_id, amount, reversed FROM transactions
+    CROSS JOIN LATERAL (SELECT user_id, amount, points_left FROM transactions
                         WHERE batch_id = folded.id AND credited AND claimed_at IS NULL OFFSET 0) AS paid
 """
 
@@ -59,7 +59,7 @@ _LOCK_USERS = text(f"""
 # What was taken back is left out, and so are claimed transactions: the claim itself adds them to the balance.
 _ADD = text(f"""
     UPDATE users SET folded_balance = users.folded_balance + credits.points
-    FROM (SELECT paid.user_id, sum(coalesce(paid.amount, b.amount) - coalesce(paid.reversed, 0)) AS points
+    FROM (SELECT paid.user_id, sum(coalesce(paid.points_left, paid.amount, b.amount)) AS points
           {_PAID} CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = folded.id LIMIT 1) b
           GROUP BY paid.user_id) AS credits
     WHERE users.id = credits.user_id

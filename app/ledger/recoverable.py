@@ -65,7 +65,7 @@ _RECOVERABLE = text("""
     FROM (
         SELECT *, debited AND points_left > 0 AND coalesce(CAST(:amount AS bigint) <= points_left, true) AS is_served
         FROM (
-            SELECT t.debited, t.credited, coalesce(t.amount, b.amount) - coalesce(t.reversed, 0) AS points_left
+            SELECT t.debited, t.credited, coalesce(t.points_left, t.amount, b.amount) AS points_left
             FROM (SELECT x.* FROM transactions x WHERE x.batch_id = :batch_id
                   UNION ALL
                   SELECT x.* FROM unnest(CAST(:transaction_ids AS bigint[])) AS asked (id)

@@ -91,7 +91,7 @@ _LOCK_USERS = text(f"""
 """)
 
 _COLUMNS = """t.ctid, t.batch_id, t.position, t.debited,
-           coalesce(t.amount, b.amount) - coalesce(t.reversed, 0) AS points_left"""
+           coalesce(t.points_left, t.amount, b.amount) AS points_left"""
 _OF_BATCH = f"""
     SELECT t.position AS place, {_COLUMNS}
     FROM reversal r

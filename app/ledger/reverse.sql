@@ -28,8 +28,7 @@ WITH reversal AS MATERIALIZED (
     FROM decided d CROSS JOIN total t
     WHERE (SELECT code IS NULL FROM refusal)
 ), marked AS (
-    UPDATE transactions t
-    SET reversed = coalesce(t.reversed, 0) + k.points, reversed_whole = CASE WHEN k.points = k.points_left THEN true END
+    UPDATE transactions t SET points_left = k.points_left - k.points
     FROM taken k
     WHERE t.ctid = k.ctid AND k.points > 0
     RETURNING t.batch_id, t.user_id, t.claimed_at, k.points

@@ -27,8 +27,8 @@ class Transaction(Base):
     its own normalised form. Two fields of the answer have no column: `allocated` always equals `credited` (the
     contract's table of flags), and the SQL function `transaction_id` makes `id` from the batch and the position.
 
-    `reversed` are the points taken back so far, null while there are none: a trigger lets it only grow, up to the
-    amount. `reversed_whole` is true once it is the amount, else null; the flags stay as they were.
+    `points_left` is null until points are taken back, then what is left of the amount: a trigger lets it only fall,
+    to 0 at the least. The flags stay as they were.
 
     There are no foreign keys: each would cost a look-up a row. The one statement that writes these rows joins the
     batch and the user, neither is ever deleted, and the audit checks both.
@@ -46,14 +46,14 @@ class Transaction(Base):
         ),
         CheckConstraint("claimed_at IS NULL OR (credited AND NOT sandbox)", name="claimed_only_if_live_and_credited"),
         CheckConstraint(
-            "(reversed IS NULL OR (debited AND reversed > 0)) AND (reversed_whole IS NULL OR reversed IS NOT NULL)",
-            name="reversed_only_if_debited",
+            "points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount))",
+            name="points_left_of_the_debited",
         ),
         # Held transactions only, by address: a claim finds them here. Of what is taken back whole nothing is held.
         Index(
             "ix_transactions_held",
             text("coalesce(email_key, email)"),
-            postgresql_where=text("debited AND NOT credited AND NOT sandbox AND reversed_whole IS NULL"),
+            postgresql_where=text("debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0"),
         ),
         # The lists of one address (app/pages/addresses.py): 16 bytes a row, however long the address. It is ordered by
         # id range first: 10,000 hashes would otherwise touch as many pages of an index that never stops growing.
@@ -85,5 +85,4 @@ class Transaction(Base):
     amount: Mapped[int | None] = mapped_column(BigInteger)
     label: Mapped[str | None] = mapped_column(TEXT)
     reference: Mapped[str | None] = mapped_column(TEXT)
-    reversed: Mapped[int | None] = mapped_column(BigInteger)
-    reversed_whole: Mapped[bool | None]
+    points_left: Mapped[int | None] = mapped_column(BigInteger)

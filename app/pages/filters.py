@@ -113,9 +113,9 @@ class Filters:
         if self.credit is not None:
             conditions.append("credited = :credited")
         if self.state == REVERSED:
-            conditions.append("reversed_whole")
+            conditions.append("points_left = 0")
         elif self.state is not None and self.debit:
-            conditions.append("reversed_whole IS NULL")
+            conditions.append("points_left IS DISTINCT FROM 0")
         return conditions
 
     def batch_conditions(self) -> list[str]:

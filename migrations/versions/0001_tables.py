@@ -143,18 +143,17 @@ _TRANSACTIONS = """
         amount bigint CONSTRAINT ck_transactions_amount_positive CHECK (amount > 0),
         label text COLLATE "C",
         reference text COLLATE "C",
-        reversed bigint,
-        reversed_whole boolean,
+        points_left bigint,
         CONSTRAINT pk_transactions PRIMARY KEY (batch_id, position),
         CONSTRAINT ck_transactions_debited_is_credited_or_held CHECK (
             CASE WHEN debited THEN credited = (user_id IS NOT NULL) ELSE NOT credited END),
         CONSTRAINT ck_transactions_claimed_only_if_live_and_credited CHECK (
             claimed_at IS NULL OR (credited AND NOT sandbox)),
-        CONSTRAINT ck_transactions_reversed_only_if_debited CHECK (
-            (reversed IS NULL OR (debited AND reversed > 0)) AND (reversed_whole IS NULL OR reversed IS NOT NULL))
+        CONSTRAINT ck_transactions_points_left_of_the_debited CHECK (
+            points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount)))
     );
     CREATE INDEX ix_transactions_held ON transactions (coalesce(email_key, email))
-        WHERE debited AND NOT credited AND NOT sandbox AND reversed_whole IS NULL;
+        WHERE debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0;
     CREATE INDEX ix_transactions_address ON transactions (
         ((batch_id >> 14)::int),
         ((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int),
@@ -263,19 +262,9 @@ _WRITTEN_ONCE = """
         BEFORE DELETE OR UPDATE OF organization_id, batch_id, position, sandbox, debited, balance, email, email_key,
                                    amount, label, reference ON transactions
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
-    CREATE FUNCTION refuse_reversal_beyond_amount() RETURNS trigger LANGUAGE plpgsql AS $$
-        DECLARE
-            points bigint := coalesce(NEW.amount, (SELECT amount FROM batches WHERE id = NEW.batch_id));
-        BEGIN
-            IF coalesce(NEW.reversed > coalesce(OLD.reversed, 0) AND NEW.reversed <= points
-                        AND (NEW.reversed_whole IS NOT NULL) = (NEW.reversed = points), false) THEN
-                RETURN NEW;
-            END IF;
-            RAISE EXCEPTION 'what is taken back of a transaction only grows, up to its amount'
-                USING ERRCODE = 'restrict_violation', CONSTRAINT = TG_NAME;
-        END $$;
-    CREATE TRIGGER transactions_reversed_up_to_their_amount BEFORE UPDATE OF reversed, reversed_whole ON transactions
-        FOR EACH ROW EXECUTE FUNCTION refuse_reversal_beyond_amount();
+    CREATE TRIGGER transactions_points_left_only_fall BEFORE UPDATE OF points_left ON transactions
+        FOR EACH ROW WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)
+        EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER reversals_accepted_once
         BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, batch_id, transaction_ids, amount, atomic,
                                    reason ON reversals
@@ -317,4 +306,4 @@ def downgrade() -> None:
         "DROP TABLE organizations, api_keys, users, reversals, reversal_entries, batches, transactions,"
         " unfolded_batches, refills"
     )
-    op.execute("DROP FUNCTION transaction_id, refuse_change, refuse_reversal_beyond_amount")
+    op.execute("DROP FUNCTION transaction_id, refuse_change")

@@ -322,32 +322,33 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "points taken back that no entry tells of",
         {(TAKEN, "transaction 131073")},
-        ["UPDATE transactions SET reversed = 1 WHERE (batch_id, position) = (1, 1)"],
+        ["UPDATE transactions SET points_left = 9 WHERE (batch_id, position) = (1, 1)"],
     ),
     (
         "more taken back than there was",
         {(TAKEN, "transaction 917506"), (REVERSED, "reversal 9"), (SUMS, "organization 4, live")},
         [
-            "UPDATE transactions SET reversed = 21 WHERE (batch_id, position) = (7, 2)",
+            _without("transactions", "points_left_of_the_debited"),
+            "UPDATE transactions SET points_left = -1 WHERE (batch_id, position) = (7, 2)",
             "UPDATE reversal_entries SET reversed = 16 WHERE (reversal_id, position) = (9, 0)",
         ],
     ),
     (
-        "taken back whole, and not shown so",
+        "taken back whole, and something is left",
         {(TAKEN, "transaction 917505")},
-        ["UPDATE transactions SET reversed_whole = NULL WHERE (batch_id, position) = (7, 1)"],
+        ["UPDATE transactions SET points_left = 1 WHERE (batch_id, position) = (7, 1)"],
     ),
     (
-        "taken back in part, and shown as whole",
+        "taken back in part, and nothing is left",
         {(TAKEN, "transaction 917504")},
-        ["UPDATE transactions SET reversed_whole = true WHERE (batch_id, position) = (7, 0)"],
+        ["UPDATE transactions SET points_left = 0 WHERE (batch_id, position) = (7, 0)"],
     ),
     (
         "taken back from somebody who was never paid",
         {(TAKEN, "transaction 917507"), (SUMS, "organization 4, live"), (REVERSED, "reversal 8")},
         [
-            _without("transactions", "reversed_only_if_debited"),
-            "UPDATE transactions SET reversed = 5 WHERE (batch_id, position) = (7, 3)",
+            _without("transactions", "points_left_of_the_debited"),
+            "UPDATE transactions SET points_left = 15 WHERE (batch_id, position) = (7, 3)",
             "UPDATE reversal_entries SET reversed = 5, code = NULL WHERE (reversal_id, position) = (8, 3)",
         ],
     ),

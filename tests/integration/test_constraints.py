@@ -110,16 +110,16 @@ REFUSED = [
         "UPDATE transactions SET claimed_at = now(), sandbox = true WHERE (batch_id, position) = (1, 0)",
     ),
     (
-        "ck_transactions_reversed_only_if_debited",
-        "UPDATE transactions SET reversed = 1 WHERE (batch_id, position) = (2, 0)",
+        "ck_transactions_points_left_of_the_debited",
+        "UPDATE transactions SET points_left = 1 WHERE (batch_id, position) = (2, 0)",
     ),
     (
-        "ck_transactions_reversed_only_if_debited",
-        "UPDATE transactions SET reversed = 0 WHERE (batch_id, position) = (1, 0)",
+        "ck_transactions_points_left_of_the_debited",
+        "UPDATE transactions SET points_left = -1 WHERE (batch_id, position) = (1, 0)",
     ),
     (
-        "ck_transactions_reversed_only_if_debited",
-        "UPDATE transactions SET reversed = NULL WHERE (batch_id, position) = (1, 1)",
+        "ck_transactions_points_left_of_the_debited",
+        "UPDATE transactions SET amount = 10, points_left = 10 WHERE (batch_id, position) = (1, 0)",
     ),
     ("ck_reversals_status_known", "UPDATE reversals SET status = 'lost' WHERE id = 4"),
     ("ck_reversals_amount_positive", "UPDATE reversals SET amount = 0 WHERE id = 4"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 
 from app import users
 from app.ledger import claim
@@ -39,6 +40,14 @@ def test_a_reversal_that_is_delivered_twice_takes_once() -> None:
             reverse(connection, organization_id, only=reversal)
     assert books.balance_of(organization_id) == 3
     assert books.breaches() == []
+
+
+@pytest.mark.parametrize("points_left", ["NULL", "7", "8"])
+def test_what_is_left_of_a_transaction_never_rises(points_left: str) -> None:
+    organization_id = books.make_organization(10)
+    books.reverse_now(organization_id, batch_id=books.issue_now(organization_id, [ANN], 10), amount=3)
+    with pytest.raises(IntegrityError, match="written once"):
+        books.execute(f"UPDATE transactions SET points_left = {points_left}")
 
 
 def test_a_reversal_waits_for_its_batch_that_was_put_aside() -> None:

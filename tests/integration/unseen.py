@@ -78,13 +78,6 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
         "another reason why nothing was taken",
         ["UPDATE reversal_entries SET code = 'more_than_left' WHERE (reversal_id, position) = (8, 3)"],
     ),
-    (
-        "transactions_reversed_up_to_their_amount",
-        "a reversal that is forgotten everywhere",
-        [
-            "UPDATE transactions SET reversed = 5 WHERE (batch_id, position) = (7, 0)",
-        ],
-    ),
     ("users_registered_once", "a user without points, gone", ["DELETE FROM users WHERE id = 4"]),
 ]
 

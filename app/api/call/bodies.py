@@ -29,8 +29,8 @@ def batch_body(
 ) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
     bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
-    whole = sum(_is_reversed_whole(batch, row) for row in transactions)
-    credited = sum(row.credited and not _is_reversed_whole(batch, row) for row in transactions)
+    whole = sum(row.points_left == 0 for row in transactions)
+    credited = sum(row.credited and row.points_left != 0 for row in transactions)
     states = StateCounts(credited=credited, reversed=whole)
     return listed_batch_body(batch, states=states, metadata=metadata, transactions=bodies)
 
@@ -71,10 +71,6 @@ def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:
     }
 
 
-def _is_reversed_whole(batch: BatchRow, row: TransactionRow) -> bool:
-    return row.reversed is not None and row.reversed == (batch.amount if row.amount is None else row.amount)
-
-
 def listed_transaction_bodies(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
     """Transactions as they are now, each with the batch whose row it comes with; rows of one batch stand together."""
     bodies = []
@@ -95,6 +91,7 @@ def _transaction_bodies(
     for row in transactions:
         held_then = as_issued and row.claimed
         credited = row.credited and not held_then
+        amount = batch.amount if row.amount is None else row.amount
         bodies.append(
             {
                 "id": row.id,
@@ -103,26 +100,28 @@ def _transaction_bodies(
                 if row.user_id is None or held_then
                 else {"id": row.user_id, "first_name": row.first_name, "last_name": row.last_name},
                 "email": row.email,
-                "amount": batch.amount if row.amount is None else row.amount,
+                "amount": amount,
                 "debited": row.debited,
                 "credited": credited,
                 "allocated": credited,  # By the contract's table the two are equal in every case.
                 "sender": None,  # Null: sent through the API, the only way to send.
                 "label": batch.label if row.label is None else row.label,
                 "reference": row.reference,
-                "reversed": 0 if as_issued else row.reversed or 0,
-                "state": REVERSED
-                if row.reversed is not None and not as_issued and _is_reversed_whole(batch, row)
-                else CREDITED
-                if credited
-                else HELD
-                if row.debited
-                else UNPAID,
+                "reversed": 0 if row.points_left is None or as_issued else (amount or 0) - row.points_left,
+                "state": _state(row, credited=credited, as_issued=as_issued),
                 "sandbox": batch.sandbox,
                 "created_at": created_at,
             }
         )
     return bodies
+
+
+def _state(row: TransactionRow, *, credited: bool, as_issued: bool) -> str:
+    if row.points_left == 0 and not as_issued:
+        return REVERSED
+    if credited:
+        return CREDITED
+    return HELD if row.debited else UNPAID
 
 
 def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
