@@ -126,9 +126,10 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
 
 
 def _put_aside(organization_id: int, due_id: int, error: Exception, *, is_reversal: bool) -> None:
-    named = {"reversal_id" if is_reversal else "batch_id": due_id}
-    event = "reversal_postponed" if is_reversal else "batch_postponed"
-    _log.error(event, organization_id=organization_id, **named, **logs.kind_of(error))
+    if is_reversal:
+        _log.error("reversal_postponed", organization_id=organization_id, reversal_id=due_id, **logs.kind_of(error))
+    else:
+        _log.error("batch_postponed", organization_id=organization_id, batch_id=due_id, **logs.kind_of(error))
     with transaction() as connection:
         (postpone_reversal if is_reversal else postpone)(connection, due_id)
     count({POSTPONED_BATCHES.field(): 1})
