@@ -181,11 +181,6 @@ MUTANTS = (
                 "coalesce(t.points_left, t.amount, b.amount) AS points_left",
                 "coalesce(t.amount, b.amount) AS points_left",
             ),
-            (
-                "migrations/versions/0001_tables.py",
-                "WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)",
-                "WHEN (NEW.points_left IS NULL)",
-            ),
         ],
         tests=["tests/integration/test_reverse.py"],
     ),
