@@ -48,7 +48,8 @@ class BatchRow(NamedTuple):
 class TransactionRow(NamedTuple):
     """One transaction with its user, if it has one; the rest of what it shows stands on its batch.
 
-    `claimed` tells that it was held when it was issued, and credited later. `amount` and `label` are None where they
+    `claimed` tells that it was held when it was issued, and credited later. `points_left` is None
+    until points are taken back. `amount` and `label` are None where they
     are the batch's.
     """
 
@@ -61,6 +62,7 @@ class TransactionRow(NamedTuple):
     amount: int | None
     label: str | None
     reference: str | None
+    points_left: int | None
     user_id: int | None
     first_name: str | None
     last_name: str | None
@@ -83,7 +85,7 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
 _BATCH = ", ".join([*(f"b.{field}" for field in BatchRow._fields[:-1]), "o.created_at"])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
-    t.amount, t.label, t.reference, u.id, u.first_name, u.last_name
+    t.amount, t.label, t.reference, t.points_left, u.id, u.first_name, u.last_name
 """
 
 _BY_ID = f"SELECT {_BATCH} FROM batches b JOIN organizations o ON o.id = b.organization_id WHERE b.id = :id"
@@ -104,14 +106,22 @@ _TRANSACTIONS = f"""
 """.encode()
 
 
-def count_credited(connection: Connection, batch_ids: Sequence[int]) -> dict[int, int]:
-    """Return how many transactions of each batch are credited now; a batch of which none is may be missing."""
-    rows = connection.execute(_COUNT_CREDITED, {"batch_ids": list(batch_ids)})
-    return dict(rows.tuples().all())
+class StateCounts(NamedTuple):
+    """How many transactions of a batch are in two of the states now: the others follow."""
+
+    credited: int = 0
+    reversed: int = 0
 
 
-_COUNT_CREDITED = text("""
-    SELECT batch_id, count(*) FROM transactions WHERE batch_id = ANY(:batch_ids) AND credited GROUP BY batch_id
+def count_states(connection: Connection, batch_ids: Sequence[int]) -> dict[int, StateCounts]:
+    """Return how many transactions of each batch are credited or reversed now; one without any may be missing."""
+    rows = connection.execute(_COUNT_STATES, {"batch_ids": list(batch_ids)})
+    return {batch_id: StateCounts(*counts) for batch_id, *counts in rows}
+
+
+_COUNT_STATES = text("""
+    SELECT batch_id, count(*) FILTER (WHERE points_left IS DISTINCT FROM 0), count(*) FILTER (WHERE points_left = 0)
+    FROM transactions WHERE batch_id = ANY(:batch_ids) AND (credited OR points_left = 0) GROUP BY batch_id
 """)
 
 
@@ -155,11 +165,15 @@ _FIND_FINAL = f"""
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
-    """Return the final ones among the given batches."""
+    """Return the final ones among the given batches and reversals, whose ids are of one sequence."""
     return list(connection.execute(_FINAL_AMONG, {"batch_ids": list(batch_ids)}).scalars())
 
 
-_FINAL_AMONG = text(f"SELECT id FROM batches WHERE id = ANY(:batch_ids) AND {_IS_FINAL}")
+_FINAL_AMONG = text(f"""
+    SELECT id FROM batches WHERE id = ANY(:batch_ids) AND {_IS_FINAL}
+    UNION ALL
+    SELECT id FROM reversals WHERE id = ANY(:batch_ids) AND status <> 'queued'
+""")
 
 
 def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_most: int) -> int:

@@ -88,6 +88,16 @@ class InsufficientBalance(PointsError):
         super().__init__(f"The issue needs {required} points, but the balance is {available}.")
 
 
+class BalanceTooLarge(PointsError):
+    """What a reversal gives back does not fit the balance."""
+
+    code = "balance_too_large"
+    field = "organization"
+
+    def __init__(self) -> None:
+        super().__init__("The organization's balance cannot hold the points that this would give back.")
+
+
 class OutOfReach(PointsError):
     """PostgreSQL is away or overloaded."""
 
@@ -106,6 +116,16 @@ class BatchLost(PointsError):
 
     def __init__(self) -> None:
         super().__init__("The database has lost this batch after accepting it; nobody was debited. Send it again.")
+
+
+class ReversalLost(PointsError):
+    """PostgreSQL has lost an accepted reversal: a standby took over before it had received it."""
+
+    code = "reversal_lost"
+    field = "service"
+
+    def __init__(self) -> None:
+        super().__init__("The database has lost this reversal after accepting it; nothing was taken. Send it again.")
 
 
 class IdempotencyKeyReused(PointsError):
@@ -145,6 +165,13 @@ class BatchCancelled(BatchConflict):
 
 class BatchNotScheduled(BatchConflict):
     code = "batch_not_scheduled"
+
+
+class BatchScheduled(BatchConflict):
+    code = "batch_scheduled"
+
+    def __init__(self) -> None:
+        super().__init__("The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel).")
 
 
 class NotFound(PointsError):

@@ -23,7 +23,7 @@ class NewUser:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegisteredUser:
-    """A stored user; `balance` is the sum of all credits, in points."""
+    """A stored user; `balance` is the sum of all credits less what was taken back, in points."""
 
     id: int
     email: str
@@ -97,7 +97,7 @@ def find(connection: Connection, email: str) -> RegisteredUser:
 # A claim adds to the folded balance at once, so claimed transactions are not counted again.
 _FIND = text("""
     SELECT u.id, u.email, u.first_name, u.last_name, u.created_at,
-           u.folded_balance + coalesce((SELECT sum(coalesce(t.amount, b.amount))
+           u.folded_balance + coalesce((SELECT sum(coalesce(t.points_left, t.amount, b.amount))
                                         FROM unfolded_batches f
                                         JOIN batches b ON b.id = f.batch_id
                                         JOIN transactions t ON t.batch_id = f.batch_id

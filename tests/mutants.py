@@ -1,4 +1,4 @@
-"""Proves that the tests can fail: plants twelve known bugs, one at a time, and expects each to be caught.
+"""Proves that the tests can fail: plants fourteen known bugs, one at a time, and expects each to be caught.
 
 `python -m tests.mutants` copies the tree, applies one planted bug to the copy, runs the tests that
 guard against it there, and expects them to be red. A bug that no test sees is a hole in the suite.
@@ -96,9 +96,9 @@ MUTANTS = (
             ),
             (
                 "app/ledger/drain.py",
-                "                outcomes = issue(connection, organization_id)\n",
+                "            outcomes = _round(organization_id)\n",
                 (
-                    "                outcomes = issue(connection, organization_id)\n"
+                    "            outcomes = _round(organization_id)\n"
                     "            from sqlalchemy import text\n"
                     "            with transaction() as connection:\n"
                     "                for one in outcomes or []:\n"
@@ -172,6 +172,28 @@ MUTANTS = (
             ("app/ledger/issue.sql", "o.opening / b.amount)::int", "floor(o.opening::float8 / b.amount)::bigint)::int")
         ],
         tests=["tests/integration/test_decisions.py"],
+    ),
+    Mutant(
+        name="a reversal takes the points each time",
+        edits=[
+            (
+                "app/ledger/reverse.py",
+                "coalesce(t.points_left, t.amount, b.amount) AS points_left",
+                "coalesce(t.amount, b.amount) AS points_left",
+            ),
+        ],
+        tests=["tests/integration/test_reverse.py"],
+    ),
+    Mutant(
+        name="points that were taken back are claimed",
+        edits=[
+            (
+                "app/ledger/claim.py",
+                "coalesce(t.points_left, t.amount, b.amount) AS amount",
+                "coalesce(t.amount, b.amount) AS amount",
+            )
+        ],
+        tests=["tests/integration/test_reverse.py"],
     ),
 )
 

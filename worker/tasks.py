@@ -5,7 +5,7 @@ import time
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
-from app import batches, logs
+from app import batches, logs, reversals
 from app.ledger import audit as ledger_audit
 from app.messaging import last_runs
 from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, ISSUE, celery, submit
@@ -66,10 +66,9 @@ def audit() -> None:
 @celery.task(name=FORGET_IDEMPOTENCY_KEYS, send_events=False)
 def forget_idempotency_keys() -> None:
     """Forget keys past their time, in steps so small that none holds many rows or lasts long."""
-    for _ in range(_FORGET_STEPS_MAX):
-        with transaction() as connection:
-            forgotten = batches.forget_idempotency_keys(
-                connection, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP
-            )
-        if forgotten < _FORGET_STEP:
-            return
+    for forget in (batches.forget_idempotency_keys, reversals.forget_idempotency_keys):
+        for _ in range(_FORGET_STEPS_MAX):
+            with transaction() as connection:
+                forgotten = forget(connection, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP)
+            if forgotten < _FORGET_STEP:
+                break

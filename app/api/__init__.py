@@ -18,6 +18,8 @@ from app.api.views import (
     metrics,
     organization,
     reschedule,
+    reversals,
+    reverse,
     sandbox,
     send,
     transactions,
@@ -49,7 +51,7 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    with_key = (verify, send, batches, cancel, reschedule, transactions, organization, sandbox)
+    with_key = (*(verify, send, reverse, batches, cancel, reschedule, transactions, reversals, organization, sandbox),)
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
     record_requests(app)

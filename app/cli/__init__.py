@@ -19,6 +19,7 @@ _COMMANDS = {
     "keys": ("app.cli.keys", "Make, list and revoke API keys."),
     "users": ("app.cli.users", "Register and show users."),
     "send": ("app.cli.send", "Issue points to every recipient of a list."),
+    "reverse": ("app.cli.reverse", "Take back what is left of a batch."),
     "audit": ("app.cli.audit", "Check that the books balance."),
     "completion": ("app.cli.completion", "Print what lets a shell complete these commands."),
 }

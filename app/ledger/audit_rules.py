@@ -1,12 +1,14 @@
 """The rules of the books, each as the statement that finds what breaks it (contract, part 4)."""
 
+from app.ledger.audit_reversal_rules import REVERSAL_RULES
+
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
 # reckoned in numeric: a figure that is wrong may be any, and a rule that ends with an error names nothing.
 RULES = {
-    "refills less debits are the balance": """
+    "refills less debits, and what was taken back, are the balance": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
-               format('refills %s, debits %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0), o.balance)
-                   AS seen
+               format('refills %s, debits %s, taken back %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0),
+                      coalesce(e.points, 0), o.balance) AS seen
         FROM (SELECT id, false AS sandbox, balance FROM organizations
               UNION ALL SELECT id, true, sandbox_balance FROM organizations) o
         LEFT JOIN (SELECT organization_id, sandbox, sum(amount) AS points FROM refills GROUP BY 1, 2) r
@@ -14,7 +16,10 @@ RULES = {
         LEFT JOIN (SELECT b.organization_id, b.sandbox, sum(coalesce(t.amount, b.amount)) AS points
                    FROM transactions t JOIN batches b ON b.id = t.batch_id WHERE t.debited GROUP BY 1, 2) d
                ON (d.organization_id, d.sandbox) = (o.id, o.sandbox)
-        WHERE coalesce(r.points, 0) - coalesce(d.points, 0) <> o.balance OR o.balance < 0
+        LEFT JOIN (SELECT r.organization_id, r.sandbox, sum(e.reversed) AS points
+                   FROM reversal_entries e JOIN reversals r ON r.id = e.reversal_id GROUP BY 1, 2) e
+               ON (e.organization_id, e.sandbox) = (o.id, o.sandbox)
+        WHERE coalesce(r.points, 0) - coalesce(d.points, 0) + coalesce(e.points, 0) <> o.balance OR o.balance < 0
         ORDER BY o.id, o.sandbox""",
     "a last refill is the balance after the newest refill": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
@@ -26,15 +31,15 @@ RULES = {
                ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
         WHERE coalesce(r.balance, 0) <> o.last_refill
         ORDER BY o.id, o.sandbox""",
-    "a user's balance is the credited live transactions": """
+    "a user's balance is the credited live transactions, less what was taken back": """
         SELECT format('user %s', u.id) AS subject,
                format('credits %s, balance %s of which %s are not folded yet', coalesce(c.points, 0),
                       u.folded_balance + coalesce(f.points, 0), coalesce(f.points, 0)) AS seen
         FROM users u
-        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.amount, b.amount)) AS points
+        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
                    FROM transactions t JOIN batches b ON b.id = t.batch_id
                    WHERE t.credited AND NOT t.sandbox GROUP BY 1) c ON c.user_id = u.id
-        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.amount, b.amount)) AS points
+        LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
                    FROM unfolded_batches u JOIN batches b ON b.id = u.batch_id JOIN transactions t ON t.batch_id = b.id
                    WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
         WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
@@ -106,7 +111,7 @@ RULES = {
         ) n
         WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
         ORDER BY b.id""",
-    # Every batch and refill leads from one balance to the next. Whatever their order was (no clock is
+    # Every batch, refill and reversal leads from one balance to the next. Whatever their order was (no clock is
     # asked), each balance that one of them starts from was left by another, except the very first, 0.
     "balances form one chain from zero to the present": """
         SELECT format('organization %s, %s', organization_id, CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END)
@@ -116,11 +121,14 @@ RULES = {
             (SELECT organization_id, sandbox, current_balance + debited_amount::numeric AS points
              FROM batches WHERE status = 'issued'
              UNION ALL SELECT organization_id, sandbox, balance::numeric - amount FROM refills
+             UNION ALL SELECT organization_id, sandbox, current_balance::numeric - reversed_amount
+             FROM reversals WHERE status = 'done'
              UNION ALL SELECT id, false, balance FROM organizations
              UNION ALL SELECT id, true, sandbox_balance FROM organizations)
             EXCEPT ALL
             (SELECT organization_id, sandbox, current_balance FROM batches WHERE status = 'issued'
              UNION ALL SELECT organization_id, sandbox, balance FROM refills
+             UNION ALL SELECT organization_id, sandbox, current_balance FROM reversals WHERE status = 'done'
              UNION ALL SELECT id, false, 0 FROM organizations
              UNION ALL SELECT id, true, 0 FROM organizations)
         ) unexplained
@@ -160,9 +168,9 @@ RULES = {
                format('user %s', u.id) AS seen
         FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
         JOIN batches b ON b.id = t.batch_id
-        WHERE t.debited AND NOT t.credited AND NOT t.sandbox
+        WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
           AND greatest(u.created_at, b.issued_at) < make_interval(secs => -:crossing_grace_s) + least(now(), greatest(
               (SELECT max(created_at) FROM users), (SELECT max(greatest(created_at, issued_at)) FROM batches),
               (SELECT max(created_at) FROM refills)))
         ORDER BY t.batch_id, t.position""",
-}
+} | REVERSAL_RULES

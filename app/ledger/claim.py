@@ -10,6 +10,9 @@ from app.users import NewUser, insert_new
 # The advisory locks that keep two searches of the same kind from running at once.
 _CROSSED_LOCK = 0x5054_434C << 32
 
+# What a claim holds together with other claims, and a reversal alone.
+_CLAIMS_LOCK = 0x5054_434D << 32
+
 # The most that one statement looks at: users whose held transactions it searches, and transactions it credits.
 CLAIM_STEP = 1_000
 CLAIM_ROWS_MAX = 10_000
@@ -26,6 +29,7 @@ class Registered(NamedTuple):
 
 def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
     """Register the users whose addresses are new, claim their held transactions, and return their ids."""
+    _exclude_reversals(connection)
     user_ids = sorted(insert_new(connection, users))
     for start in range(0, len(user_ids), CLAIM_STEP):
         _claim_all(connection, user_ids[start : start + CLAIM_STEP])
@@ -38,6 +42,7 @@ def register_some(connection: Connection, users: Sequence[NewUser]) -> Registere
     Give them in the order of their address, and the rest in a transaction of its own. So each is registered and
     has what was held at one moment, and no transaction grows with what is held for thousands.
     """
+    _exclude_reversals(connection)
     user_ids: list[int] = []
     for start in range(0, len(users), _GROUP):
         group = insert_new(connection, users[start : start + _GROUP])
@@ -45,6 +50,24 @@ def register_some(connection: Connection, users: Sequence[NewUser]) -> Registere
         if _claim_all(connection, group) >= CLAIM_ROWS_MAX:
             return Registered(min(start + _GROUP, len(users)), user_ids)
     return Registered(len(users), user_ids)
+
+
+def exclude_claims(connection: Connection) -> None:
+    """Wait for every claim that runs, and let none begin until the transaction ends: points are taken back.
+
+    A claim takes its lock before any row, so it never waits for a reversal while it holds what the reversal needs. One
+    lock for all: rows alone would not do, because who takes them back cannot know which users register at the moment.
+    """
+    connection.execute(_EXCLUDE_CLAIMS, {"lock": _CLAIMS_LOCK})
+
+
+def _exclude_reversals(connection: Connection) -> None:
+    """Wait for the live reversal that runs, and let none begin until the transaction ends; other claims may run."""
+    connection.execute(_EXCLUDE_REVERSALS, {"lock": _CLAIMS_LOCK})
+
+
+_EXCLUDE_CLAIMS = text("SELECT pg_advisory_xact_lock(:lock)")
+_EXCLUDE_REVERSALS = text("SELECT pg_advisory_xact_lock_shared(:lock)")
 
 
 def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
@@ -61,7 +84,8 @@ def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
 def claim(connection: Connection, user_ids: Sequence[int]) -> int:
     """Credit held live transactions of these users, keeping the transaction ids; return how many.
 
-    At most `CLAIM_ROWS_MAX`; the next claim goes on from there. Nothing is debited here: the organization was debited
+    Of what was taken back in part the rest is credited. At most `CLAIM_ROWS_MAX`; the next claim goes on from there.
+    The caller has excluded reversals. Nothing is debited here: the organization was debited
     at the issue.
     """
     # Lock the users' rows first and in one order, as a fold does. A claim then waits for a fold or another claim of the
@@ -84,10 +108,13 @@ _CLAIM = text("""
             SELECT held.ctid FROM users
             CROSS JOIN LATERAL (SELECT ctid FROM transactions h
                                 WHERE coalesce(h.email_key, h.email) = users.email_key
-                                  AND h.debited AND NOT h.credited AND NOT h.sandbox LIMIT :rows_max) held
+                                  AND h.debited AND NOT h.credited AND NOT h.sandbox
+                                  AND h.points_left IS DISTINCT FROM 0
+                                LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
           AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
-        RETURNING u.id AS user_id, coalesce(t.amount, b.amount) AS amount
+          AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
+        RETURNING u.id AS user_id, coalesce(t.points_left, t.amount, b.amount) AS amount
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points
         FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits
@@ -106,6 +133,7 @@ def claim_crossed(connection: Connection, *, registered_within_s: float | None) 
     lock = _CROSSED_LOCK | int(registered_within_s or 0)
     if not connection.execute(_TRY_LOCK, {"lock": lock}).scalar_one():
         return 0
+    _exclude_reversals(connection)
     user_ids = users_with_held(connection, registered_within_s=registered_within_s, limit=CLAIM_STEP)
     return claim(connection, user_ids) if user_ids else 0
 
@@ -126,7 +154,7 @@ def users_with_held(connection: Connection, *, registered_within_s: float | None
 
 _USERS_WITH_HELD = text("""
     SELECT DISTINCT u.id FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
-    WHERE t.debited AND NOT t.credited AND NOT t.sandbox
+    WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
     LIMIT :limit
 """)
 
@@ -136,7 +164,8 @@ _NEW_USERS_WITH_HELD = text("""
     SELECT u.id FROM users u
     CROSS JOIN LATERAL (SELECT FROM transactions t
                         WHERE coalesce(t.email_key, t.email) = u.email_key
-                          AND t.debited AND NOT t.credited AND NOT t.sandbox LIMIT 1) held
+                          AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
+                        LIMIT 1) held
     WHERE u.created_at > (SELECT clock_timestamp() - make_interval(secs => :within_s))
     LIMIT :limit
 """)

@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
-from app.ledger.queued import due_batches, has_due, postpone
+from app.ledger.queued import due_batches, due_reversals, has_due, postpone, postpone_reversal
 from app.ledger.report import counts_of, report
+from app.ledger.reverse import Taken, reverse
 from app.messaging.worker_counters import DRAINS, POSTPONED_BATCHES, Counts, count
 from app.postgres.database import is_locked_out, is_lost, is_unreachable, single_statement, transaction
 
@@ -22,8 +25,16 @@ _LEFT_ALONE_S = 2.0
 # then no new one can be made. Nothing is kept between drains, so it does not matter which worker comes next.
 _LOSSES_MAX = 3
 
-# Given the ids of the batches that a round has committed, and what it adds to the counters.
+# Given the ids of the batches, or of the reversal, that a round has committed, and what it adds to the counters.
+Outcomes = Sequence[Outcome] | Sequence[Taken]
 Announce = Callable[[Sequence[int], Counts], None]
+
+
+class _Take(Protocol):
+    """`issue` or `reverse`: takes one batch or reversal, or what is due."""
+
+    def __call__(self, connection: Connection, organization_id: int, *, only: int | None) -> Outcomes | None: ...
+
 
 _log = logs.logger()
 # Until when (`time.monotonic`), by organization, as far as this process knows.
@@ -31,7 +42,9 @@ _left_alone_until: dict[int, float] = {}
 
 
 def drain(organization_id: int, *, announce: Announce) -> bool:
-    """Issue an organization's queued batches until none is left; tell whether more may be waiting.
+    """Issue an organization's queued batches, and do its reversals, until none is left; tell whether more may wait.
+
+    They are taken in the order of their acceptance: a round issues the batches before the oldest reversal, or does it.
 
     Each round is announced before the look for more, and that look is made while *not* owning the drain, after the
     commit. Whoever found it owned has left, and who found it requested has sent no message: both count on this look
@@ -50,8 +63,7 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
                 return False
             if rounds and began > turn_ends:
                 return True
-            with transaction() as connection:
-                outcomes = issue(connection, organization_id)
+            outcomes = _round(organization_id)
         except Exception as error:  # Whatever it was, it must not hold up the other batches.
             if is_unreachable(error):
                 raise
@@ -72,6 +84,13 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
     return True
 
 
+def _round(organization_id: int) -> Outcomes | None:
+    """Issue the batches that come before the oldest reversal; when there are none, do that reversal."""
+    with transaction() as connection:
+        issued = issue(connection, organization_id)
+        return issued or (None if issued is None else reverse(connection, organization_id))
+
+
 def _has_more(organization_id: int) -> bool:
     with single_statement() as connection:
         return has_due(connection, organization_id)
@@ -85,44 +104,53 @@ def _leave_alone(organization_id: int) -> None:
 
 
 def _one_at_a_time(organization_id: int, announce: Announce) -> None:
-    """Issue each due batch in a transaction of its own, so that one that fails harms only itself."""
+    """Take each due batch and reversal in a transaction of its own, so that one that fails harms only itself."""
     with single_statement() as connection:
-        due = due_batches(connection, organization_id, at_most=BATCHES_MAX)
-    for batch_id in due:
+        batch_ids = due_batches(connection, organization_id, at_most=BATCHES_MAX)
+        reversal_ids = due_reversals(connection, organization_id, at_most=BATCHES_MAX)
+    for due_id in sorted([*batch_ids, *reversal_ids]):
+        is_reversal = due_id in reversal_ids
         began = time.perf_counter()
         try:
-            outcomes = _issue_alone(organization_id, batch_id)
-        except Exception as error:  # As above: the next batch must have its turn.
+            outcomes = _alone(reverse if is_reversal else issue, organization_id, due_id)
+        except Exception as error:  # As above: the next must have its turn.
             if is_unreachable(error):
                 raise
             if is_locked_out(error):
                 return
-            _log.error("batch_postponed", organization_id=organization_id, batch_id=batch_id, **logs.kind_of(error))
-            with transaction() as connection:
-                postpone(connection, batch_id)
-            count({POSTPONED_BATCHES.field(): 1})
+            _put_aside(organization_id, due_id, error, is_reversal=is_reversal)
             continue
         if outcomes is None:
             return
         _tell(outcomes, announce, organization_id, began=began)
 
 
-def _issue_alone(organization_id: int, batch_id: int) -> list[Outcome] | None:
-    """Issue one batch. When the connection is lost, try again on a new one: the batch may have no part in it."""
+def _put_aside(organization_id: int, due_id: int, error: Exception, *, is_reversal: bool) -> None:
+    if is_reversal:
+        _log.error("reversal_postponed", organization_id=organization_id, reversal_id=due_id, **logs.kind_of(error))
+    else:
+        _log.error("batch_postponed", organization_id=organization_id, batch_id=due_id, **logs.kind_of(error))
+    with transaction() as connection:
+        (postpone_reversal if is_reversal else postpone)(connection, due_id)
+    count({POSTPONED_BATCHES.field(): 1})
+
+
+def _alone(take: _Take, organization_id: int, due_id: int) -> Outcomes | None:
+    """Take one batch or reversal. When the connection is lost, try again on a new one: it may have no part in it."""
     for _ in range(_LOSSES_MAX - 1):
         try:
             with transaction() as connection:
-                return issue(connection, organization_id, only=batch_id)
+                return take(connection, organization_id, only=due_id)
         except DBAPIError as error:
             if not is_lost(error):
                 raise
     with transaction() as connection:
-        return issue(connection, organization_id, only=batch_id)
+        return take(connection, organization_id, only=due_id)
 
 
-def _tell(outcomes: Sequence[Outcome], announce: Announce, organization_id: int, *, began: float) -> None:
+def _tell(outcomes: Outcomes, announce: Announce, organization_id: int, *, began: float) -> None:
     """Tell the fronts, then the people, what one transaction that began at `began` (`perf_counter`) has committed."""
     seconds = time.perf_counter() - began
-    announce([outcome.batch_id for outcome in outcomes], counts_of(outcomes, seconds=seconds))
+    announce([outcome[0] for outcome in outcomes], counts_of(outcomes, seconds=seconds))
     if outcomes:
         report(organization_id, outcomes, seconds=seconds)

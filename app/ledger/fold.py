@@ -31,11 +31,11 @@ def fold(connection: Connection) -> int:
 
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
-# At least one batch; more only within the limits.
+# At least one batch; more only within the limits. They are locked in one order, as a reversal locks them.
 _TAKE = text("""
     WITH oldest AS (
         SELECT f.batch_id, sum(b.recipient_count) OVER (ORDER BY f.batch_id) - b.recipient_count AS before
-        FROM (SELECT batch_id FROM unfolded_batches ORDER BY batch_id LIMIT :batches_max) f
+        FROM (SELECT batch_id FROM unfolded_batches ORDER BY batch_id LIMIT :batches_max FOR UPDATE) f
         JOIN batches b ON b.id = f.batch_id
     )
     DELETE FROM unfolded_batches f USING oldest o
@@ -47,7 +47,7 @@ _TAKE = text("""
 # few large ones it would choose a join that reads far too much.
 _PAID = """
     FROM unnest(CAST(:batch_ids AS bigint[])) AS folded (id)
-    CROSS JOIN LATERAL (SELECT user_id, amount FROM transactions
+    CROSS JOIN LATERAL (SELECT user_id, amount, points_left FROM transactions
                         WHERE batch_id = folded.id AND credited AND claimed_at IS NULL OFFSET 0) AS paid
 """
 
@@ -56,10 +56,10 @@ _LOCK_USERS = text(f"""
     CROSS JOIN LATERAL (SELECT FROM users WHERE users.id = paid.user_id FOR NO KEY UPDATE) AS locked
 """)
 
-# Claimed transactions are left out: the claim itself adds them to the balance.
+# What was taken back is left out, and so are claimed transactions: the claim itself adds them to the balance.
 _ADD = text(f"""
     UPDATE users SET folded_balance = users.folded_balance + credits.points
-    FROM (SELECT paid.user_id, sum(coalesce(paid.amount, b.amount)) AS points
+    FROM (SELECT paid.user_id, sum(coalesce(paid.points_left, paid.amount, b.amount)) AS points
           {_PAID} CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = folded.id LIMIT 1) b
           GROUP BY paid.user_id) AS credits
     WHERE users.id = credits.user_id

@@ -38,16 +38,18 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
     """Issue (or refuse) the due batches of an organization, oldest first, or `only` one of them.
 
     Returns what became of each batch; None when another worker owns the organization's drain. A batch that is
-    delivered twice is found issued here, under the lock, and is left alone.
+    delivered twice is found issued here, under the lock, and is left alone. No batch passes a due reversal that was
+    accepted before it.
     """
-    if not _own_and_lock(connection, organization_id):
+    if not own_and_lock(connection, organization_id):
         return None
     # A statement of its own, so that it looks after the lock: what was queued before may have been issued by
     # whoever we waited for.
     return _decide_and_write(connection, organization_id, only)
 
 
-def _own_and_lock(connection: Connection, organization_id: int) -> bool:
+def own_and_lock(connection: Connection, organization_id: int) -> bool:
+    """Own the organization's drain and lock its row until the transaction ends; False when another worker owns it."""
     parameters = {
         "organization_id": organization_id,
         "drain": drain_lock(organization_id),
@@ -88,4 +90,6 @@ def _decide_and_write(connection: Connection, organization_id: int, only: int | 
     return [Outcome._make(row) for row in fetch_all(connection, _DECIDE_AND_WRITE, parameters)]
 
 
-_DECIDE_AND_WRITE = files("app.ledger").joinpath("issue.sql").read_text().format(is_due=IS_DUE).encode()
+_DECIDE_AND_WRITE = (
+    files("app.ledger").joinpath("issue.sql").read_text().format(is_due=IS_DUE, int64_max=INT64_MAX).encode()
+)

@@ -18,6 +18,12 @@ WITH RECURSIVE organization AS MATERIALIZED (
            CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
     FROM organizations
     WHERE id = %(organization_id)s::bigint
+), due_reversal AS MATERIALIZED (
+    -- No batch passes a reversal that was accepted before it.
+    SELECT id FROM reversals
+    WHERE (organization_id, id) >= (%(organization_id)s::bigint, 1)
+      AND (organization_id, id) <= (%(organization_id)s::bigint, {int64_max}) AND {is_due}
+    ORDER BY organization_id, id LIMIT 1
 ), decided AS (
     SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, 0::bigint AS recipients, balance, sandbox_balance,
            0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
@@ -31,7 +37,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT id, sandbox, amount, running_totals, atomic, recipient_count FROM batches
         WHERE (organization_id, id) > (%(organization_id)s::bigint, d.batch_id)
-          AND (organization_id, id) <= (%(organization_id)s::bigint, %(last)s::bigint) AND {is_due}
+          AND (organization_id, id) <= (%(organization_id)s::bigint,
+                                        least(%(last)s::bigint, (SELECT id FROM due_reversal))) AND {is_due}
         ORDER BY organization_id, id LIMIT 1
     ) b
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o

@@ -1,6 +1,7 @@
 """What is queued: the batches that a drain would take now, those put aside, and how long they have waited."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -21,18 +22,21 @@ _QUEUED_AT = "coalesce(send_at, created_at)"
 
 
 def has_due(connection: Connection, organization_id: int) -> bool:
-    """Tell whether an organization has a batch that a drain would take now."""
+    """Tell whether an organization has a batch or a reversal that a drain would take now."""
     return bool(fetch_all(connection, _HAS_DUE, {"organization_id": organization_id}))
 
 
 # In an order that the index of what is queued has, and no other: else a plan made while the table is small, or most of
 # it queued, goes through all batches there are.
-_HAS_DUE = f"""
-    SELECT FROM batches
-    WHERE (organization_id, id) >= (%(organization_id)s, 1)
-      AND (organization_id, id) <= (%(organization_id)s, {INT64_MAX}) AND {IS_DUE}
-    ORDER BY organization_id, id LIMIT 1
-""".encode()
+_HAS_DUE_IN = """
+    (SELECT FROM {table}
+     WHERE (organization_id, id) >= (%(organization_id)s, 1)
+       AND (organization_id, id) <= (%(organization_id)s, {int64_max}) AND {is_due}
+     ORDER BY organization_id, id LIMIT 1)
+"""
+_HAS_DUE = " UNION ALL ".join(
+    _HAS_DUE_IN.format(table=table, int64_max=INT64_MAX, is_due=IS_DUE) for table in ("batches", "reversals")
+).encode()
 
 
 def due_batches(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:
@@ -43,6 +47,46 @@ def due_batches(connection: Connection, organization_id: int, *, at_most: int) -
 
 _DUE_BATCHES = text(f"""
     SELECT id FROM batches
+    WHERE (organization_id, id) >= (:organization_id, 1) AND (organization_id, id) <= (:organization_id, {INT64_MAX})
+      AND {IS_DUE}
+    ORDER BY organization_id, id LIMIT :at_most
+""")
+
+
+class DueReversal(NamedTuple):
+    """A reversal that a drain would take now; its batch, if it is of one, may be queued still."""
+
+    id: int
+    sandbox: bool
+    batch_id: int | None
+    batch_is_queued: bool
+
+
+def oldest_due_reversal(connection: Connection, organization_id: int, *, only: int | None = None) -> DueReversal | None:
+    """Return the oldest of an organization's reversals that a drain would take now; with `only`, whether it is one."""
+    parameters = {"organization_id": organization_id, "first": only or 1, "last": only or INT64_MAX}
+    rows = fetch_all(connection, _OLDEST_DUE_REVERSAL, parameters)
+    return DueReversal._make(rows[0]) if rows else None
+
+
+_OLDEST_DUE_REVERSAL = f"""
+    SELECT id, sandbox, batch_id,
+           EXISTS (SELECT FROM batches WHERE batches.id = reversals.batch_id AND batches.status = 'queued')
+    FROM reversals
+    WHERE (organization_id, id) >= (%(organization_id)s, %(first)s::bigint)
+      AND (organization_id, id) <= (%(organization_id)s, %(last)s::bigint) AND {IS_DUE}
+    ORDER BY organization_id, id LIMIT 1
+""".encode()
+
+
+def due_reversals(connection: Connection, organization_id: int, *, at_most: int) -> list[int]:
+    """Return the ids of an organization's reversals that a drain would take now, oldest first."""
+    parameters = {"organization_id": organization_id, "at_most": at_most}
+    return list(connection.execute(_DUE_REVERSALS, parameters).scalars())
+
+
+_DUE_REVERSALS = text(f"""
+    SELECT id FROM reversals
     WHERE (organization_id, id) >= (:organization_id, 1) AND (organization_id, id) <= (:organization_id, {INT64_MAX})
       AND {IS_DUE}
     ORDER BY organization_id, id LIMIT :at_most
@@ -72,7 +116,7 @@ _COUNT = text(f"""
 
 
 def organizations_waiting(connection: Connection, *, longer_than_s: float) -> list[int]:
-    """Return the organizations with a batch that is due and has been queued for longer than it should.
+    """Return the organizations with a batch or a reversal that is due and has been queued for longer than it should.
 
     For how long is unknown of one that was queued before PostgreSQL's clock was set back: it counts as long.
     """
@@ -80,9 +124,13 @@ def organizations_waiting(connection: Connection, *, longer_than_s: float) -> li
 
 
 _ORGANIZATIONS_WAITING = text(f"""
-    SELECT DISTINCT organization_id FROM batches
+    SELECT organization_id FROM batches
     WHERE {IS_DUE} AND ({_QUEUED_AT} < clock_timestamp() - make_interval(secs => :longer_than_s)
                         OR {_QUEUED_AT} > clock_timestamp())
+    UNION
+    SELECT organization_id FROM reversals
+    WHERE {IS_DUE} AND (created_at < clock_timestamp() - make_interval(secs => :longer_than_s)
+                        OR created_at > clock_timestamp())
     ORDER BY organization_id
 """)
 
@@ -92,8 +140,15 @@ def postpone(connection: Connection, batch_id: int) -> None:
     connection.execute(_POSTPONE, {"id": batch_id})
 
 
-_POSTPONE = text(f"""
-    UPDATE batches SET failures = failures + 1,
-        retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 10), {_POSTPONED_MAX_S}))
+def postpone_reversal(connection: Connection, reversal_id: int) -> None:
+    """Put a reversal aside for a while, as a batch: it failed, or its batch must come first."""
+    connection.execute(_POSTPONE_REVERSAL, {"id": reversal_id})
+
+
+_POSTPONE_IN = """
+    UPDATE {table} SET failures = failures + 1,
+        retry_at = clock_timestamp() + make_interval(secs => least(2 ^ least(failures, 10), {max_s}))
     WHERE id = :id AND status = 'queued'
-""")
+"""
+_POSTPONE = text(_POSTPONE_IN.format(table="batches", max_s=_POSTPONED_MAX_S))
+_POSTPONE_REVERSAL = text(_POSTPONE_IN.format(table="reversals", max_s=_POSTPONED_MAX_S))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from app import logs
 from app.ledger.issue import Outcome
+from app.ledger.reverse import Taken
 from app.messaging.worker_counters import (
     DRAIN_BATCHES,
     DRAIN_RECIPIENTS,
@@ -13,16 +14,31 @@ from app.messaging.worker_counters import (
     ISSUE_SECONDS,
     POINTS,
     RECIPIENTS,
+    REVERSALS,
+    REVERSED_POINTS,
     Counts,
 )
 
 _log = logs.logger()
 
 
-def counts_of(outcomes: Sequence[Outcome], *, seconds: float) -> Counts:
-    """Return what a round adds to the counters; one that found nothing to issue adds nothing."""
-    if not outcomes:
-        return {}
+def counts_of(outcomes: Sequence[Outcome] | Sequence[Taken], *, seconds: float) -> Counts:
+    """Return what a round adds to the counters; one that found nothing to issue or to reverse adds nothing."""
+    issued = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
+    counts = _of_reversals([outcome for outcome in outcomes if isinstance(outcome, Taken)])
+    return counts | (_of_batches(issued, seconds=seconds) if issued else {})
+
+
+def _of_reversals(outcomes: Sequence[Taken]) -> dict[str, float]:
+    counts: defaultdict[str, float] = defaultdict(float)
+    for taken in outcomes:
+        mode = "sandbox" if taken.sandbox else "live"
+        counts[REVERSALS.field(mode, "refused" if taken.amount is None else "done")] += 1
+        counts[REVERSED_POINTS.field(mode)] += taken.amount or 0
+    return {field: amount for field, amount in counts.items() if amount}
+
+
+def _of_batches(outcomes: Sequence[Outcome], *, seconds: float) -> dict[str, float]:
     counts: defaultdict[str, float] = defaultdict(float, {DRAINS.field("done"): 1})
     counts |= DRAIN_BATCHES.observed(len(outcomes))
     counts |= DRAIN_RECIPIENTS.observed(_recipients(outcomes))
@@ -37,8 +53,25 @@ def counts_of(outcomes: Sequence[Outcome], *, seconds: float) -> Counts:
     return {field: amount for field, amount in counts.items() if amount}
 
 
-def report(organization_id: int, outcomes: Sequence[Outcome], *, seconds: float) -> None:
-    """Log one line that names every batch of a round."""
+def report(organization_id: int, outcomes: Sequence[Outcome] | Sequence[Taken], *, seconds: float) -> None:
+    """Log one line that names every batch of a round, or one for its reversal."""
+    for outcome in outcomes:
+        if isinstance(outcome, Taken):
+            _log.info(
+                "reversed",
+                organization_id=organization_id,
+                reversal_id=outcome.reversal_id,
+                refused=outcome.amount is None,
+                transactions=outcome.transactions,
+                points=outcome.amount or 0,
+                seconds=round(seconds, 6),
+            )
+    issued = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
+    if issued:
+        _report_batches(organization_id, issued, seconds=seconds)
+
+
+def _report_batches(organization_id: int, outcomes: Sequence[Outcome], *, seconds: float) -> None:
     _log.info(
         "drained",
         organization_id=organization_id,

@@ -75,6 +75,14 @@ RECIPIENTS = Family(
     labels=("mode", "debited"),
 )
 POINTS = Family(name="points_issued_points", help="Points debited from organizations, by mode.", labels=("mode",))
+REVERSALS = Family(
+    name="points_reversals",
+    help="Reversals that became final, by mode and by status (done or refused).",
+    labels=("mode", "status"),
+)
+REVERSED_POINTS = Family(
+    name="points_reversed_points", help="Points taken back and given to organizations, by mode.", labels=("mode",)
+)
 POSTPONED_BATCHES = Family(
     name="points_postponed_batches", help="Failures of a batch on its own, after each of which it is put aside."
 )
@@ -90,7 +98,7 @@ AUDITS = Family(
 
 FAMILIES = (
     *(DRAINS, DRAIN_BATCHES, DRAIN_RECIPIENTS, ISSUE_SECONDS, FINAL_BATCHES, RECIPIENTS, POINTS),
-    *(POSTPONED_BATCHES, SWEEPS, SWEPT, CLAIMED, AUDITS),
+    *(REVERSALS, REVERSED_POINTS, POSTPONED_BATCHES, SWEEPS, SWEPT, CLAIMED, AUDITS),
 )
 
 

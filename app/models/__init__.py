@@ -6,6 +6,7 @@
 from app.models.base import Base
 from app.models.batch import Batch, UnfoldedBatch
 from app.models.organization import ApiKey, Organization, Refill
+from app.models.reversal import Reversal, ReversalEntry
 from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
 from app.models.user import User
 
@@ -18,6 +19,8 @@ __all__ = [
     "Batch",
     "Organization",
     "Refill",
+    "Reversal",
+    "ReversalEntry",
     "Transaction",
     "UnfoldedBatch",
     "User",

@@ -27,6 +27,9 @@ class Transaction(Base):
     its own normalised form. Two fields of the answer have no column: `allocated` always equals `credited` (the
     contract's table of flags), and the SQL function `transaction_id` makes `id` from the batch and the position.
 
+    `points_left` is null until points are taken back, then what is left of the amount: a trigger lets it only fall,
+    to 0 at the least. The flags stay as they were.
+
     There are no foreign keys: each would cost a look-up a row. The one statement that writes these rows joins the
     batch and the user, neither is ever deleted, and the audit checks both.
     """
@@ -42,11 +45,15 @@ class Transaction(Base):
             name="debited_is_credited_or_held",
         ),
         CheckConstraint("claimed_at IS NULL OR (credited AND NOT sandbox)", name="claimed_only_if_live_and_credited"),
-        # Held transactions only, by address: a claim finds them here.
+        CheckConstraint(
+            "points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount))",
+            name="points_left_of_the_debited",
+        ),
+        # Held transactions only, by address: a claim finds them here. Of what is taken back whole nothing is held.
         Index(
             "ix_transactions_held",
             text("coalesce(email_key, email)"),
-            postgresql_where=text("debited AND NOT credited AND NOT sandbox"),
+            postgresql_where=text("debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0"),
         ),
         # The lists of one address (app/pages/addresses.py): 16 bytes a row, however long the address. It is ordered by
         # id range first: 10,000 hashes would otherwise touch as many pages of an index that never stops growing.
@@ -78,3 +85,4 @@ class Transaction(Base):
     amount: Mapped[int | None] = mapped_column(BigInteger)
     label: Mapped[str | None] = mapped_column(TEXT)
     reference: Mapped[str | None] = mapped_column(TEXT)
+    points_left: Mapped[int | None] = mapped_column(BigInteger)

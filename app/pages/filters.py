@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from app.batches import CREDITED, HELD, UNPAID
+from app.batches import CREDITED, HELD, REVERSED, UNPAID
 from app.settings import INT64_MAX
 
 Row = TypeVar("Row")
@@ -23,6 +23,7 @@ _FLAGS_OF_STATE: dict[str | None, tuple[bool | None, bool | None]] = {
     CREDITED: (True, True),
     HELD: (True, False),
     UNPAID: (False, False),
+    REVERSED: (True, None),
 }
 
 
@@ -105,12 +106,16 @@ class Filters:
         return conditions
 
     def flag_conditions(self) -> list[str]:
-        """Return the conditions on a transaction's flags."""
+        """Return the conditions on a transaction's flags and state."""
         conditions = []
         if self.debit is not None:
             conditions.append("debited = :debited")
         if self.credit is not None:
             conditions.append("credited = :credited")
+        if self.state == REVERSED:
+            conditions.append("points_left = 0")
+        elif self.state is not None and self.debit:
+            conditions.append("points_left IS DISTINCT FROM 0")
         return conditions
 
     def batch_conditions(self) -> list[str]:

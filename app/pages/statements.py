@@ -51,7 +51,8 @@ ORGANIZATION_CREATED_AT = (
 
 # The columns that filter and fill a transaction, and how they are read. A batch has an amount and a label too.
 TRANSACTION = (
-    "position, email, email_key, balance, debited, credited, claimed_at, own_amount, own_label, reference, user_id"
+    "position, email, email_key, balance, debited, credited, claimed_at, own_amount, own_label, reference,"
+    " points_left, user_id"
 )
 COLUMNS_OF_TRANSACTION = TRANSACTION.replace("own_amount", "amount AS own_amount").replace(
     "own_label", "label AS own_label"

@@ -97,7 +97,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     elif filters.debit or filters.credit:
         rows.append("position < b.debited_count")
     # PostgreSQL reads all rows found of a batch before it sorts them, so the limit here is what the page can need.
-    at_most = ":rows" if filters.credit is None else ":looked_at_max"
+    at_most = ":rows" if filters.credit is None and filters.state is None else ":looked_at_max"
     lines = [
         f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read",
         f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
@@ -114,7 +114,7 @@ _SHOWN = "\n".join(
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT},",
         f"transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id,",
         "email, balance, debited, credited, claimed_at IS NOT NULL,",
-        "own_amount, own_label, reference, recipient_id, first_name, last_name, rows_read",
+        "own_amount, own_label, reference, points_left, recipient_id, first_name, last_name, rows_read",
     ]
 )
 _USER = """

@@ -151,14 +151,17 @@ _TRANSACTIONS = """
         amount bigint CONSTRAINT ck_transactions_amount_positive CHECK (amount > 0),
         label text COLLATE "C",
         reference text COLLATE "C",
+        points_left bigint,
         CONSTRAINT pk_transactions PRIMARY KEY (batch_id, position),
         CONSTRAINT ck_transactions_debited_is_credited_or_held CHECK (
             CASE WHEN debited THEN credited = (user_id IS NOT NULL) ELSE NOT credited END),
         CONSTRAINT ck_transactions_claimed_only_if_live_and_credited CHECK (
-            claimed_at IS NULL OR (credited AND NOT sandbox))
+            claimed_at IS NULL OR (credited AND NOT sandbox)),
+        CONSTRAINT ck_transactions_points_left_of_the_debited CHECK (
+            points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount)))
     );
     CREATE INDEX ix_transactions_held ON transactions (coalesce(email_key, email))
-        WHERE debited AND NOT credited AND NOT sandbox;
+        WHERE debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0;
     CREATE INDEX ix_transactions_address ON transactions (
         ((batch_id >> 14)::int),
         ((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int),
@@ -192,6 +195,61 @@ _REFILLS = """
     CREATE INDEX ix_refills_organization_id_sandbox ON refills (organization_id, sandbox);
 """
 
+# Ids come from the sequence of the batches: one order by id holds across sends and reversals.
+_REVERSALS = """
+    CREATE TABLE reversals (
+        id bigint CONSTRAINT pk_reversals PRIMARY KEY DEFAULT nextval('batches_id_seq'),
+        organization_id bigint NOT NULL,
+        sandbox boolean NOT NULL,
+        status text COLLATE "C" NOT NULL DEFAULT 'queued'
+            CONSTRAINT ck_reversals_status_known CHECK (status IN ('queued', 'done', 'refused')),
+        api_key_id bigint,
+        batch_id bigint,
+        transaction_ids bigint[],
+        amount bigint CONSTRAINT ck_reversals_amount_positive CHECK (amount > 0),
+        atomic boolean NOT NULL,
+        reason text COLLATE "C" NOT NULL
+            CONSTRAINT ck_reversals_reason_length CHECK (char_length(reason) BETWEEN 1 AND 255),
+        idempotency_key text COLLATE "C"
+            CONSTRAINT ck_reversals_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
+        idempotency_hash bytea,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        failures int NOT NULL DEFAULT 0,
+        retry_at timestamptz,
+        refusal text COLLATE "C",
+        done_at timestamptz,
+        reversed_amount bigint CONSTRAINT ck_reversals_reversed_amount_not_negative CHECK (reversed_amount >= 0),
+        current_balance bigint CONSTRAINT ck_reversals_current_balance_not_negative CHECK (current_balance >= 0),
+        CONSTRAINT ck_reversals_of_a_batch_or_of_transactions CHECK (
+            (batch_id IS NULL) = (transaction_ids IS NOT NULL) AND cardinality(transaction_ids) BETWEEN 1 AND 131072),
+        CONSTRAINT ck_reversals_idempotency_key_with_hash CHECK (
+            (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
+        CONSTRAINT ck_reversals_refused_with_a_reason CHECK ((status = 'refused') = (refusal IS NOT NULL)),
+        CONSTRAINT ck_reversals_done_when_complete CHECK (
+            (status = 'done') = (done_at IS NOT NULL) AND (status = 'done') = (reversed_amount IS NOT NULL)
+            AND (status = 'done') = (current_balance IS NOT NULL))
+    );
+    CREATE UNIQUE INDEX uq_reversals_idempotency_key ON reversals (organization_id, sandbox, idempotency_key)
+        WHERE idempotency_key IS NOT NULL;
+    CREATE INDEX ix_reversals_idempotency_age ON reversals (created_at) WHERE idempotency_key IS NOT NULL;
+    CREATE INDEX ix_reversals_queued ON reversals (organization_id, id) WHERE status = 'queued';
+    CREATE INDEX ix_reversals_created ON reversals (organization_id, sandbox, created_at, id);
+
+    CREATE TABLE reversal_entries (
+        reversal_id bigint NOT NULL,
+        batch_id bigint NOT NULL,
+        reversed bigint NOT NULL,
+        position int NOT NULL,
+        transaction_position int NOT NULL,
+        code text COLLATE "C"
+            CONSTRAINT ck_reversal_entries_code_known CHECK (
+                code IN ('not_debited', 'already_reversed', 'more_than_left')),
+        CONSTRAINT pk_reversal_entries PRIMARY KEY (reversal_id, position),
+        CONSTRAINT ck_reversal_entries_reversed_unless_a_code CHECK (
+            reversed >= 0 AND (code IS NULL OR reversed = 0))
+    );
+"""
+
 # What moves points is written once (docs/decisions/0005). `UPDATE OF` fires only where those columns are set, so
 # inserts, and the claim of a held transaction, pay nothing for it.
 _WRITTEN_ONCE = """
@@ -218,6 +276,23 @@ _WRITTEN_ONCE = """
         BEFORE DELETE OR UPDATE OF organization_id, batch_id, position, sandbox, debited, balance, email, email_key,
                                    amount, label, reference ON transactions
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER transactions_points_left_only_fall BEFORE UPDATE OF points_left ON transactions
+        FOR EACH ROW WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)
+        EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER reversals_accepted_once
+        BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, batch_id, transaction_ids, amount, atomic,
+                                   reason ON reversals
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER reversals_final_once
+        BEFORE UPDATE OF status, refusal, done_at, reversed_amount, current_balance ON reversals
+        FOR EACH ROW WHEN (OLD.status <> 'queued') EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER reversals_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON reversals
+        FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL
+                           AND (OLD.idempotency_key, OLD.idempotency_hash)
+                               IS DISTINCT FROM (NEW.idempotency_key, NEW.idempotency_hash))
+        EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER reversal_entries_written_once BEFORE DELETE OR UPDATE ON reversal_entries
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, claimed_at ON transactions
         FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.sandbox) EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
@@ -235,11 +310,14 @@ _WRITTEN_ONCE = """
 
 
 def upgrade() -> None:
-    for made in (_ORGANIZATIONS, _API_KEYS, _USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS):
+    for made in (_ORGANIZATIONS, _API_KEYS, _USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS, _REVERSALS):
         op.execute(made)
     op.execute(_WRITTEN_ONCE)
 
 
 def downgrade() -> None:
-    op.execute("DROP TABLE organizations, api_keys, users, batches, transactions, unfolded_batches, refills")
+    op.execute(
+        "DROP TABLE organizations, api_keys, users, reversals, reversal_entries, batches, transactions,"
+        " unfolded_batches, refills"
+    )
     op.execute("DROP FUNCTION transaction_id, refuse_change")

@@ -188,8 +188,8 @@ def test_the_label_finds_a_batch_also_among_those_of_one_address(acme: Organizat
 def test_a_batch_counts_its_transactions_as_they_are_now(books: Books) -> None:
     shown = [batch["counts"] for batch in books.live.listed("batches")]
     assert shown == [
-        {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1},
-        {"recipients": 1, "debited": 1, "credited": 0, "held": 1, "unpaid": 0},
-        {"recipients": 2, "debited": 2, "credited": 1, "held": 1, "unpaid": 0},
+        {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1, "reversed": 0},
+        {"recipients": 1, "debited": 1, "credited": 0, "held": 1, "unpaid": 0, "reversed": 0},
+        {"recipients": 2, "debited": 2, "credited": 1, "held": 1, "unpaid": 0, "reversed": 0},
     ]
     assert all(batch["final"] and batch["refusal"] is None for batch in books.live.listed("batches"))

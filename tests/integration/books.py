@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import accumulate
+from typing import Any
 
 from sqlalchemy import Connection, insert, text
 
-from app import api_keys, batches, organizations, users
+from app import api_keys, batches, organizations, reversal_acceptance, reversals, users
 from app.acceptance import Acceptance, IssueRequest, Send, accept
 from app.batches import BatchRow, TransactionRow
 from app.errors import MayNotIssue
@@ -21,6 +22,7 @@ from app.messaging import process_redis, worker_counters
 from app.models import Batch, Organization
 from app.postgres.connections import engine
 from app.postgres.database import single_statement, snapshot, transaction
+from app.reversal_acceptance import ReverseRequest
 from app.values.keys import hash_key
 from tests.deadline import until
 
@@ -144,6 +146,40 @@ def issue_now(
     return batch_id
 
 
+def queue_reversal(
+    organization_id: int,
+    *,
+    batch_id: int | None = None,
+    transaction_ids: Sequence[int] | None = None,
+    amount: int | None = None,
+    atomic: bool = False,
+    sandbox: bool = False,
+    idempotency_key: str | None = None,
+) -> int:
+    """Accept a reversal as the front does, and return its id. No worker is told."""
+    request = ReverseRequest(
+        batch_id=batch_id, transaction_ids=transaction_ids, amount=amount, atomic=atomic, reason="a mistake"
+    )
+    with transaction() as connection:
+        who = api_keys.find_caller(connection, key_of(connection, organization_id, sandbox))
+        accepted = reversal_acceptance.accept(connection, who, request, idempotency_key)
+    assert not accepted.existed, "the idempotency key names another reversal"
+    return accepted.reversal_id
+
+
+def reverse_now(organization_id: int, **request: Any) -> int:
+    """Queue a reversal and drain, and return its id."""
+    reversal_id = queue_reversal(organization_id, **request)
+    drain_all(organization_id)
+    return reversal_id
+
+
+def entries_of(reversal_id: int) -> list[tuple[int, str | None]]:
+    """Return what a reversal took from each of its transactions, with the code, in request order."""
+    with transaction() as connection:
+        return [(entry.reversed, entry.code) for entry in reversals.entries_of(connection, reversal_id)]
+
+
 def counted(*fields: str) -> dict[str, float]:
     """Return what the workers have counted, by the fields in Redis: these, or all."""
     found = {str(field): float(amount) for field, amount in process_redis.redis().hgetall(worker_counters.KEY).items()}
@@ -203,7 +239,7 @@ def counts() -> tuple[int, int]:
 _DRAINS_MAX = 20
 
 # The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows, or undone.
-_GUARDED = ("transactions", "batches", "refills", "users", "api_keys")
+_GUARDED = ("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries")
 WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in _GUARDED]
 WITH_GUARDS = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in _GUARDED]
 

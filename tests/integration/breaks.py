@@ -4,9 +4,9 @@ from tests.integration import books
 
 ANN, BOB, CID, DAN = (f"{name}@example.com" for name in ("ann", "bob", "cid", "dan"))
 
-SUMS = "refills less debits are the balance"
+SUMS = "refills less debits, and what was taken back, are the balance"
 LAST_REFILL = "a last refill is the balance after the newest refill"
-USERS = "a user's balance is the credited live transactions"
+USERS = "a user's balance is the credited live transactions, less what was taken back"
 RECIPIENTS = "a batch's transactions are its recipients, in order"
 ITEMS = "what an item has of its own stands on its transaction"
 COVERED = "whom the balance covers is debited"
@@ -17,6 +17,10 @@ NOBODYS = "a batch belongs to an organization"
 UNFOLDED = "only an issued live batch waits to be folded"
 FLAGS = "flags follow the table of the contract"
 ADDRESS = "a transaction's user is registered under its address"
+TAKEN = "what was taken back of a transaction are its entries, up to its amount"
+ENTRIES = "a reversal has an entry for each transaction asked for, in order"
+REVERSED = "a reversal's sum is that of its entries, all or none if it is atomic"
+REVERSALS = "a reversal and what it takes from are of one organization and mode"
 HELD = "nothing stays held for a registered user"
 
 _UNDEBITED = "UPDATE transactions SET debited = false, credited = false, user_id = NULL"
@@ -40,6 +44,14 @@ def write_the_books() -> None:
     batch_id = books.queue_batch(with_items, [ANN, BOB], [5, 7], sandbox=True, references=["a", "b"])  # Batch 6.
     books.drain_all(with_items)
     assert batch_id == 6
+    reversing = books.make_organization(60)  # 4.
+    batch_id = books.issue_now(reversing, [ANN, BOB, CID, DAN], 20)  # Batch 7: of 80 points 60 are paid.
+    assert batch_id == 7
+    books.reverse_now(reversing, batch_id=7, amount=5)  # Reversal 8: 5 of each, of Dan nothing.
+    whole = books.reverse_now(reversing, transaction_ids=[917506, 917505])  # Reversal 9: what is left of two.
+    assert whole == 9
+    books.reverse_now(reversing, transaction_ids=[917504, 917505], atomic=True)  # Reversal 10: nothing.
+    books.queue_reversal(reversing, transaction_ids=[917504])  # Reversal 11 stays queued.
 
 
 def _without(table: str, *constraints: str) -> str:
@@ -302,4 +314,86 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             _a_user_of_an_hour_ago(BOB),
         ],
     ),
+    (
+        "points that came back from nowhere",
+        {(TAKEN, "transaction 917504"), (REVERSED, "reversal 8"), (SUMS, "organization 4, live")},
+        ["UPDATE reversal_entries SET reversed = 6 WHERE (reversal_id, position) = (8, 0)"],
+    ),
+    (
+        "points taken back that no entry tells of",
+        {(TAKEN, "transaction 131073")},
+        ["UPDATE transactions SET points_left = 9 WHERE (batch_id, position) = (1, 1)"],
+    ),
+    (
+        "more taken back than there was",
+        {(TAKEN, "transaction 917506"), (REVERSED, "reversal 9"), (SUMS, "organization 4, live")},
+        [
+            _without("transactions", "points_left_of_the_debited"),
+            "UPDATE transactions SET points_left = -1 WHERE (batch_id, position) = (7, 2)",
+            "UPDATE reversal_entries SET reversed = 16 WHERE (reversal_id, position) = (9, 0)",
+        ],
+    ),
+    (
+        "taken back whole, and something is left",
+        {(TAKEN, "transaction 917505")},
+        ["UPDATE transactions SET points_left = 1 WHERE (batch_id, position) = (7, 1)"],
+    ),
+    (
+        "taken back in part, and nothing is left",
+        {(TAKEN, "transaction 917504")},
+        ["UPDATE transactions SET points_left = 0 WHERE (batch_id, position) = (7, 0)"],
+    ),
+    (
+        "taken back from somebody who was never paid",
+        {(TAKEN, "transaction 917507"), (SUMS, "organization 4, live"), (REVERSED, "reversal 8")},
+        [
+            _without("transactions", "points_left_of_the_debited"),
+            "UPDATE transactions SET points_left = 15 WHERE (batch_id, position) = (7, 3)",
+            "UPDATE reversal_entries SET reversed = 5, code = NULL WHERE (reversal_id, position) = (8, 3)",
+        ],
+    ),
+    (
+        "an entry that is gone",
+        {(ENTRIES, "reversal 8")},
+        ["DELETE FROM reversal_entries WHERE (reversal_id, position) = (8, 3)"],
+    ),
+    (
+        "entries in another order",
+        {(ENTRIES, "reversal 10")},
+        ["UPDATE reversal_entries SET transaction_position = 1 - transaction_position WHERE reversal_id = 10"],
+    ),
+    (
+        "an entry of a reversal that waits",
+        {(ENTRIES, "reversal 11")},
+        ["INSERT INTO reversal_entries VALUES (11, 7, 0, 0, 0, 'already_reversed')"],
+    ),
+    (
+        "another sum than that of the entries",
+        {(REVERSED, "reversal 8"), (CHAIN, "organization 4, live")},
+        ["UPDATE reversals SET reversed_amount = 14 WHERE id = 8"],
+    ),
+    (
+        "an atomic reversal that took a part",
+        {(REVERSED, "reversal 8")},
+        ["UPDATE reversals SET atomic = true WHERE id = 8"],
+    ),
+    (
+        "another amount than was asked for",
+        {(REVERSED, "reversal 8")},
+        ["UPDATE reversals SET amount = 4 WHERE id = 8"],
+    ),
+    (
+        "a reversal from a balance that never was",
+        {(CHAIN, "organization 4, live")},
+        ["UPDATE reversals SET current_balance = current_balance + 1 WHERE id = 8"],
+    ),
+    (
+        "a reversal of another organization's batch",
+        {(REVERSALS, "reversal 11")},
+        [
+            "UPDATE reversals SET organization_id = 2 WHERE id = 11",
+            "UPDATE reversals SET transaction_ids = NULL, batch_id = 5 WHERE id = 11",
+        ],
+    ),
+    ("a reversal of nobody", {(REVERSALS, "reversal 11")}, ["UPDATE reversals SET organization_id = 9 WHERE id = 11"]),
 ]

@@ -50,7 +50,17 @@ class Cancel:
     which: int
 
 
-Step = Refill | Send | Register | Suspend | Drain | Release | Cancel
+@dataclass(frozen=True, kw_only=True)
+class Reverse:
+    """Take back the batch that was queued as number `of` (from the newest), or some of its places, in this order."""
+
+    of: int
+    places: list[int] | None
+    amount: int | None
+    atomic: bool
+
+
+Step = Refill | Send | Register | Suspend | Drain | Release | Cancel | Reverse
 
 
 @dataclass(kw_only=True)
@@ -62,6 +72,8 @@ class Row:
     credited: bool
     balance: int
     points: int
+    amount: int
+    reversed: int = 0
 
 
 @dataclass
@@ -84,13 +96,37 @@ class Model:
             points = 0 if send.sandbox else amount  # Of the sandbox, nobody ever gets any.
             self.balances[purse] -= amount if debited else 0
             self.users.update({key: self.users[key] + points} if credited else {})
-            rows.append(Row(key=key, debited=debited, credited=credited, balance=self.balances[purse], points=points))
+            balance = self.balances[purse]
+            rows.append(Row(key=key, debited=debited, credited=credited, balance=balance, points=points, amount=amount))
         self.rows += rows
         return rows
 
     def register(self, key: str) -> None:
         if key not in self.users:
             held = [row for row in self.rows if row.key == key and row.debited and row.points]
-            self.users[key] = sum(row.points for row in held)
+            self.users[key] = sum(row.points - row.reversed for row in held)
             for row in held:
-                row.credited = True
+                row.credited = row.reversed < row.amount
+
+    def reverse(self, send: Send, rows: list[Row], reverse: Reverse) -> list[tuple[int, str | None]]:
+        """Take from each row what is asked for, and return how much and why not."""
+        outcomes = [_outcome(row, reverse.amount) for row in rows]
+        if reverse.atomic and any(code for _, code in outcomes):
+            outcomes = [(0, code) for _, code in outcomes]
+        for row, (taken, _) in zip(rows, outcomes, strict=True):
+            row.reversed += taken
+            self.balances[send.organization_id, send.sandbox] += taken
+            if row.credited and not send.sandbox:
+                self.users[row.key] -= taken
+        return outcomes
+
+
+def _outcome(row: Row, amount: int | None) -> tuple[int, str | None]:
+    left = row.amount - row.reversed
+    if not row.debited:
+        return 0, "not_debited"
+    if left == 0:
+        return 0, "already_reversed"
+    if amount is not None and amount > left:
+        return 0, "more_than_left"
+    return amount or left, None

@@ -28,7 +28,7 @@ def test_a_rule_that_ends_with_an_error_is_a_breach_and_the_others_are_looked_at
     found = _audit()
     assert [(breach.rule, breach.subject) for breach in found.breaches] == [
         ("one", "an error"),
-        ("a user's balance is the credited live transactions", "user 1"),
+        ("a user's balance is the credited live transactions, less what was taken back", "user 1"),
     ]
     assert found.users == 1
     assert audit_command.callback is not None

@@ -15,7 +15,8 @@ _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
 
 # There are an organization 1, a user 1, and two issued batches of two recipients each: batch 1 credited
-# the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4).
+# the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4). Reversal 3 has taken
+# batch 1 back, and reversal 4 of it waits.
 REFUSED = [
     ("ck_organizations_balance_not_negative", "UPDATE organizations SET balance = -1"),
     ("ck_organizations_sandbox_balance_not_negative", "UPDATE organizations SET sandbox_balance = -1"),
@@ -117,6 +118,46 @@ REFUSED = [
         "ck_transactions_claimed_only_if_live_and_credited",
         "UPDATE transactions SET claimed_at = now(), sandbox = true WHERE (batch_id, position) = (1, 0)",
     ),
+    (
+        "ck_transactions_points_left_of_the_debited",
+        "UPDATE transactions SET points_left = 1 WHERE (batch_id, position) = (2, 0)",
+    ),
+    (
+        "ck_transactions_points_left_of_the_debited",
+        "UPDATE transactions SET points_left = -1 WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_points_left_of_the_debited",
+        "UPDATE transactions SET amount = 10, points_left = 10 WHERE (batch_id, position) = (1, 0)",
+    ),
+    ("ck_reversals_status_known", "UPDATE reversals SET status = 'lost' WHERE id = 4"),
+    ("ck_reversals_amount_positive", "UPDATE reversals SET amount = 0 WHERE id = 4"),
+    ("ck_reversals_reason_length", "UPDATE reversals SET reason = ''"),
+    ("ck_reversals_reason_length", "UPDATE reversals SET reason = repeat('x', 256)"),
+    ("ck_reversals_idempotency_key_length", "UPDATE reversals SET idempotency_key = '', idempotency_hash = 'x'"),
+    (
+        "ck_reversals_idempotency_key_length",
+        "UPDATE reversals SET idempotency_key = repeat('x', 256), idempotency_hash = 'x'",
+    ),
+    ("ck_reversals_idempotency_key_with_hash", "UPDATE reversals SET idempotency_key = 'once'"),
+    (
+        "uq_reversals_idempotency_key",
+        "UPDATE reversals SET idempotency_key = 'once', idempotency_hash = sha256(id::text::bytea)",
+    ),
+    ("ck_reversals_reversed_amount_not_negative", "UPDATE reversals SET reversed_amount = -1 WHERE id = 3"),
+    ("ck_reversals_current_balance_not_negative", "UPDATE reversals SET current_balance = -1 WHERE id = 3"),
+    ("ck_reversals_of_a_batch_or_of_transactions", "UPDATE reversals SET batch_id = NULL"),
+    ("ck_reversals_of_a_batch_or_of_transactions", "UPDATE reversals SET batch_id = NULL, transaction_ids = '{}'"),
+    ("ck_reversals_of_a_batch_or_of_transactions", "UPDATE reversals SET transaction_ids = '{1}'"),
+    ("ck_reversals_refused_with_a_reason", "UPDATE reversals SET refusal = 'organization_disabled' WHERE id = 4"),
+    ("ck_reversals_done_when_complete", "UPDATE reversals SET done_at = NULL WHERE id = 3"),
+    ("ck_reversals_done_when_complete", "UPDATE reversals SET reversed_amount = NULL WHERE id = 3"),
+    ("ck_reversals_done_when_complete", "UPDATE reversals SET current_balance = NULL WHERE id = 3"),
+    ("ck_reversals_done_when_complete", "UPDATE reversals SET done_at = now() WHERE id = 4"),
+    ("ck_reversal_entries_code_known", "UPDATE reversal_entries SET code = 'lost', reversed = 0"),
+    ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET code = 'not_debited'"),
+    ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET reversed = -1"),
+    ("pk_reversal_entries", "UPDATE reversal_entries SET position = 0"),
     ("fk_refills_organization_id", f"{_REFILL} VALUES (9, false, 1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, 0, 1)"),
@@ -136,6 +177,8 @@ def _write_the_rows() -> None:
     books.issue_now(organization_id, ["a@x.org", "b@x.org"], 10)
     books.queue_batch(organization_id, ["a@x.org", "b@x.org"], 1_000, atomic=True)
     books.drain_all(organization_id)
+    books.reverse_now(organization_id, batch_id=1)
+    books.queue_reversal(organization_id, batch_id=1)
 
 
 @pytest.mark.parametrize(("constraint", "statement"), REFUSED, ids=[name for name, _ in REFUSED])

@@ -10,11 +10,25 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from app import organizations
+from app.batches import TransactionRow
 from app.ledger import issue, later
 from app.ledger.refill import refill
+from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
 from tests.integration import books
-from tests.integration.naive_model import Cancel, Drain, Model, Refill, Register, Release, Row, Send, Step, Suspend
+from tests.integration.naive_model import (
+    Cancel,
+    Drain,
+    Model,
+    Refill,
+    Register,
+    Release,
+    Reverse,
+    Row,
+    Send,
+    Step,
+    Suspend,
+)
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -43,6 +57,13 @@ def _send(
 
 is_later = st.sampled_from([False, False, True])
 sends = st.builds(_send, organization_ids, st.booleans(), st.booleans(), paid, one_amount, is_later)
+reverses = st.builds(
+    Reverse,
+    of=st.integers(0, 3),
+    places=st.none() | st.lists(st.integers(0, 5), min_size=1, max_size=6, unique=True),
+    amount=st.none() | st.integers(1, 12),
+    atomic=st.booleans(),
+)
 steps = st.one_of(
     st.builds(Refill, organization_id=organization_ids, sandbox=st.booleans(), amount=st.integers(1, 80)),
     sends,
@@ -52,6 +73,8 @@ steps = st.one_of(
     st.builds(Drain, organization_id=organization_ids),
     st.builds(Release),
     st.builds(Cancel, organization_id=organization_ids, which=st.integers(0, 9)),
+    reverses,
+    reverses,
 )
 
 _TOMORROW = datetime.now(UTC) + timedelta(days=1)
@@ -62,30 +85,34 @@ class Both:
     """The service and the model, taken through the same steps."""
 
     model: Model = field(default_factory=Model)
-    queued: dict[int, list[tuple[int, Send]]] = field(default_factory=lambda: defaultdict(list))
+    sent: list[tuple[int, Send]] = field(default_factory=list)
+    queued: dict[int, list[tuple[int, Send | tuple[int, Reverse]]]] = field(default_factory=lambda: defaultdict(list))
     scheduled: list[tuple[int, Send]] = field(default_factory=list)
-    cancelled: list[tuple[int, Send]] = field(default_factory=list)
-    final: list[tuple[int, Send, list[Row] | None]] = field(default_factory=list)
+    cancelled: dict[int, Send] = field(default_factory=dict)
+    final: dict[int, tuple[Send, list[Row] | None]] = field(default_factory=dict)
+    reversed: dict[int, list[tuple[int, str | None]]] = field(default_factory=dict)
 
     def take(self, step: Step) -> None:
+        match step:
+            case Send():
+                self._queue(step)
+            case Reverse():
+                self._queue_reversal(step)
+            case Drain():
+                self._drain(step.organization_id)
+            case Release():
+                self._release()
+            case Cancel():
+                self._cancel(step)
+            case _:
+                self._change(step)
+
+    def _change(self, step: Refill | Register | Suspend) -> None:
         match step:
             case Refill():
                 with transaction() as connection:
                     refill(connection, step.organization_id, step.amount, sandbox=step.sandbox)
                 self.model.balances[step.organization_id, step.sandbox] += step.amount
-            case Send():
-                amount = step.amounts[0] if len(set(step.amounts)) == 1 else step.amounts
-                batch_id = books.queue_batch(
-                    step.organization_id,
-                    step.emails,
-                    amount,
-                    sandbox=step.sandbox,
-                    atomic=step.atomic,
-                    send_at=_TOMORROW if step.is_later else None,
-                )
-                if self.model.suspended.get(step.organization_id):  # Accepted just before: it is queued, and refused.
-                    step = replace(step, is_later=False)
-                (self.scheduled if step.is_later else self.queued[step.organization_id]).append((batch_id, step))
             case Register():
                 books.make_users(step.email)
                 self.model.register(step.email.lower())
@@ -93,15 +120,58 @@ class Both:
                 with transaction() as connection:
                     organizations.set_flags(connection, step.organization_id, is_suspended=step.is_suspended)
                 self.model.suspended[step.organization_id] = step.is_suspended
-            case Drain():
-                batches = self.queued.pop(step.organization_id, [])
-                assert books.drain_all(step.organization_id) == [batch_id for batch_id, _ in batches]
-                self.final += [(batch_id, send, self.model.issue(send)) for batch_id, send in batches]
 
-            case Release():
-                self._release()
-            case Cancel():
-                self._cancel(step)
+    def _queue(self, step: Send) -> None:
+        amount = step.amounts[0] if len(set(step.amounts)) == 1 else step.amounts
+        batch_id = books.queue_batch(
+            step.organization_id,
+            step.emails,
+            amount,
+            sandbox=step.sandbox,
+            atomic=step.atomic,
+            send_at=_TOMORROW if step.is_later else None,
+        )
+        if self.model.suspended.get(step.organization_id):  # Accepted just before: it is queued, and refused.
+            step = replace(step, is_later=False)
+        self.sent.append((batch_id, step))
+        if step.is_later:
+            self.scheduled.append((batch_id, step))
+        else:
+            self.queued[step.organization_id].append((batch_id, step))
+
+    def _drain(self, organization_id: int) -> None:
+        due = self.queued.pop(organization_id, [])
+        assert books.drain_all(organization_id) == [due_id for due_id, _ in due]
+        for due_id, asked in due:
+            if isinstance(asked, Send):
+                self.final[due_id] = asked, self.model.issue(asked)
+            else:
+                batch_id, reverse = asked
+                send, rows = self.final.get(batch_id) or (self.cancelled[batch_id], None)
+                self.reversed[due_id] = self.model.reverse(send, _asked(rows or [], reverse.places), reverse)
+
+    def _queue_reversal(self, step: Reverse) -> None:
+        """Queue it for the batch that it names; places need transactions, so a batch that waits is taken whole."""
+        if step.of >= len(self.sent):
+            return
+        batch_id, send = self.sent[-1 - step.of]
+        if batch_id in dict(self.scheduled):  # That is refused: it can be cancelled.
+            return
+        if step.places is not None:
+            there = [place for place in step.places if place < len(send.emails)]
+            if not there or self.final.get(batch_id, (send, None))[1] is None:
+                return
+            step = replace(step, places=there)
+        ids = None if step.places is None else [batch_id * POSITIONS + place for place in step.places]
+        reversal_id = books.queue_reversal(
+            send.organization_id,
+            batch_id=batch_id if ids is None else None,
+            transaction_ids=ids,
+            amount=step.amount,
+            atomic=step.atomic,
+            sandbox=send.sandbox,
+        )
+        self.queued[send.organization_id].append((reversal_id, (batch_id, step)))
 
     def _release(self) -> None:
         books.execute("UPDATE batches SET send_at = now() WHERE status = 'scheduled'")
@@ -110,35 +180,42 @@ class Both:
         for batch_id, send in self.scheduled:
             self.queued[send.organization_id].append((batch_id, send))
         self.scheduled.clear()
-        for batches in self.queued.values():
-            batches.sort(key=lambda batch: batch[0])  # In order of acceptance, whatever waited for its moment.
+        for queue in self.queued.values():
+            queue.sort(key=lambda queued: queued[0])  # In order of acceptance, whatever waited for its moment.
 
     def _cancel(self, step: Cancel) -> None:
         scheduled = [batch for batch in self.scheduled if batch[1].organization_id == step.organization_id]
-        waiting = self.queued[step.organization_id] + scheduled
+        queued = self.queued[step.organization_id]
+        waiting = [(queued_id, asked) for queued_id, asked in queued if isinstance(asked, Send)] + scheduled
         if not waiting:
             return
         batch_id, send = batch = waiting[step.which % len(waiting)]
         with transaction() as connection:
             later.cancel(connection, batch_id, organization_id=step.organization_id, sandbox=send.sandbox)
-        (self.scheduled if batch in scheduled else self.queued[step.organization_id]).remove(batch)
-        self.cancelled.append(batch)
+        if batch in scheduled:
+            self.scheduled.remove(batch)
+        else:
+            queued.remove(batch)
+        self.cancelled[batch_id] = send
 
     def agree(self) -> None:
-        for batch_id, send in self.cancelled:
+        for batch_id, send in self.cancelled.items():
             batch, rows = books.read_batch(send.organization_id, batch_id, sandbox=send.sandbox)
             assert (batch.status, rows) == ("cancelled", [])
         for (organization_id, sandbox), balance in self.model.balances.items():
             assert books.balance_of(organization_id, sandbox=sandbox) == balance
         for key, points in self.model.users.items():
             assert books.balance_of_user(key) == points
-        for batch_id, send, expected in self.final:
+        for reversal_id, outcomes in self.reversed.items():
+            assert books.entries_of(reversal_id) == outcomes
+        for batch_id, (send, expected) in self.final.items():
             batch, rows = books.read_batch(send.organization_id, batch_id, sandbox=send.sandbox)
             assert batch.status == ("refused" if expected is None else "issued")
             assert [row.email for row in rows] == ([] if expected is None else send.emails)
-            assert [(row.debited, row.credited, row.balance) for row in rows] == [
-                (row.debited, row.credited, row.balance) for row in expected or []
-            ]
+            assert [
+                (row.debited, row.credited, row.balance, _taken(amount, row))
+                for amount, row in zip(send.amounts, rows, strict=expected is not None)
+            ] == [(row.debited, row.credited, row.balance, row.reversed) for row in expected or []]
             if expected is not None:
                 assert batch.debited_count == sum(row.debited for row in expected)
                 amounts = [row.amount or batch.amount for row in rows]
@@ -146,6 +223,14 @@ class Both:
                 assert batch.debited_amount == sum(send.amounts[: batch.debited_count])
                 assert batch.current_balance == expected[-1].balance
         assert books.breaches() == []
+
+
+def _taken(amount: int, row: TransactionRow) -> int:
+    return 0 if row.points_left is None else amount - row.points_left
+
+
+def _asked(rows: list[Row], places: list[int] | None) -> list[Row]:
+    return rows if places is None else [rows[place] for place in places]
 
 
 @effort(

@@ -69,6 +69,7 @@ def transaction(**changes: Any) -> TransactionRow:
         amount=None,
         label=None,
         reference=None,
+        points_left=None,
         user_id=5,
         first_name="Ada",
         last_name="Lovelace",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.api.call import bodies, envelope
-from app.batches import REFUSED
+from app.batches import REFUSED, StateCounts
 from tests.unit import rows
 
 
@@ -176,7 +176,7 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
         "amount": None,
         "current_balance": None,
     }
-    assert sent(bodies.listed_batch_body(batch, credited=0, metadata=None)) == listed
+    assert sent(bodies.listed_batch_body(batch, states=StateCounts(), metadata=None)) == listed
     assert sent(bodies.batch_body(batch, [], metadata=None)) == listed | {"transactions": None}
 
 

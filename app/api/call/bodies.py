@@ -6,15 +6,15 @@ from typing import Any
 
 import orjson
 
-from app.batches import CREDITED, HELD, ISSUED, UNPAID, BatchRow, TransactionRow
+from app.batches import CREDITED, HELD, ISSUED, REVERSED, UNPAID, BatchRow, StateCounts, TransactionRow
 from app.values.timestamps import timestamp
 
 
 def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
     """Send result: the transactions, the sum of the debited ones, and the balance right after the batch.
 
-    With `as_issued`, flags and recipients are those of the moment of issue, whatever was claimed
-    since: a retry gets the answer that the first call got.
+    With `as_issued`, flags, recipients and points taken back are those of the moment of issue, whatever was claimed or
+    reversed since: a retry gets the answer that the first call got.
     """
     assert batch.status == ISSUED, "only an issued batch has a send result"
     return {
@@ -29,14 +29,16 @@ def batch_body(
 ) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
     bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
-    credited = sum(row.credited for row in transactions)
-    return listed_batch_body(batch, credited=credited, metadata=metadata, transactions=bodies)
+    whole = sum(row.points_left == 0 for row in transactions)
+    credited = sum(row.credited and row.points_left != 0 for row in transactions)
+    states = StateCounts(credited=credited, reversed=whole)
+    return listed_batch_body(batch, states=states, metadata=metadata, transactions=bodies)
 
 
 def listed_batch_body(
-    batch: BatchRow, *, credited: int, metadata: Mapping[str, str] | None, **more: object
+    batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
-    """A batch as a list shows it: as it is now, without its transactions, of which so many are credited."""
+    """A batch as a list shows it: as it is now, without its transactions, of which so many are in each state."""
     return {
         "batch_id": batch.id,
         "status": batch.status,
@@ -47,7 +49,7 @@ def listed_batch_body(
         "idempotency_key": batch.idempotency_key,
         "api_key_id": batch.api_key_id,
         "sender": None,  # Null: sent through the API, the only way to send.
-        "counts": _counts(batch, credited),
+        "counts": _counts(batch, states),
         "created_at": timestamp(batch.created_at),
         "send_at": None if batch.send_at is None else timestamp(batch.send_at),
         "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
@@ -57,16 +59,16 @@ def listed_batch_body(
     }
 
 
-def _counts(batch: BatchRow, credited: int) -> dict[str, int] | None:
+def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:
     if batch.debited_count is None:
         return None
     return {
         "recipients": batch.recipient_count,
         "debited": batch.debited_count,
-        "credited": credited,
-        "held": batch.debited_count - credited,
+        "credited": states.credited,
+        "held": batch.debited_count - states.credited - states.reversed,
         "unpaid": batch.recipient_count - batch.debited_count,
-        "reversed": 0,
+        "reversed": states.reversed,
     }
 
 
@@ -90,6 +92,7 @@ def _transaction_bodies(
     for row in transactions:
         held_then = as_issued and row.claimed
         credited = row.credited and not held_then
+        amount = batch.amount if row.amount is None else row.amount
         bodies.append(
             {
                 "id": row.id,
@@ -98,20 +101,28 @@ def _transaction_bodies(
                 if row.user_id is None or held_then
                 else {"id": row.user_id, "first_name": row.first_name, "last_name": row.last_name},
                 "email": row.email,
-                "amount": batch.amount if row.amount is None else row.amount,
+                "amount": amount,
                 "debited": row.debited,
                 "credited": credited,
                 "allocated": credited,  # By the contract's table the two are equal in every case.
                 "sender": None,  # Null: sent through the API, the only way to send.
                 "label": batch.label if row.label is None else row.label,
                 "reference": row.reference,
-                "reversed": 0,
-                "state": CREDITED if credited else HELD if row.debited else UNPAID,
+                "reversed": 0 if row.points_left is None or as_issued else (amount or 0) - row.points_left,
+                "state": _state(row, credited=credited, as_issued=as_issued),
                 "sandbox": batch.sandbox,
                 "created_at": created_at,
             }
         )
     return bodies
+
+
+def _state(row: TransactionRow, *, credited: bool, as_issued: bool) -> str:
+    if row.points_left == 0 and not as_issued:
+        return REVERSED
+    if credited:
+        return CREDITED
+    return HELD if row.debited else UNPAID
 
 
 def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:

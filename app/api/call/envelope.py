@@ -7,6 +7,7 @@ import orjson
 from flask import Response
 
 from app.errors import (
+    BalanceTooLarge,
     BatchConflict,
     BatchLost,
     DevelopmentKeyRequired,
@@ -18,6 +19,7 @@ from app.errors import (
     NotFound,
     OutOfReach,
     PointsError,
+    ReversalLost,
     ScheduledLimit,
 )
 from app.ledger.later import Scheduled
@@ -38,9 +40,11 @@ _STATUS_OF: dict[type[PointsError], int] = {
     ScheduledLimit: 403,
     NotFound: 404,
     BatchConflict: 409,
+    BalanceTooLarge: 409,
     IdempotencyKeyReused: 422,
     OutOfReach: 503,
     BatchLost: 503,
+    ReversalLost: 503,
 }
 # The codes of errors that no class of ours is raised for.
 CODES = {

@@ -20,6 +20,7 @@ from app.batches import STATES, STATUSES
 from app.errors import InvalidAddress
 from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters, Page
+from app.reversals import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
 from app.values import addresses
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
@@ -32,6 +33,7 @@ _OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "
 PARAMETERS = {
     "transactions": (*_OF_BOTH, "reference", "state"),
     "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
+    "reversals": ("limit", "cursor", "created_from", "created_to", "idempotency_key", "status"),
 }
 
 # The forms of some parameters, as a regular expression of JSON Schema has them.
@@ -77,7 +79,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
     """Read the query of a list.
 
     Args:
-        kind: which list, `batches` or `transactions`: a cursor of one is none of the other.
+        kind: which list, `batches`, `transactions` or `reversals`: a cursor of one is none of the other.
         query: the parameters, each with all the values that it was given.
 
     Raises:
@@ -112,7 +114,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         allocated=read("allocated", _flag),
         idempotency_key=read("idempotency_key", _idempotency_key),
         label=read("label", _label),
-        status=read("status", _status),
+        status=read("status", _reversal_status if kind == "reversals" else _status),
         reference=read("reference", _reference),
         state=read("state", _state),
     )
@@ -194,6 +196,12 @@ def _label(text: str) -> str:
 def _status(text: str) -> str:
     if text not in STATUSES:
         raise _Fault(f"must be one of {', '.join(STATUSES)}.")
+    return text
+
+
+def _reversal_status(text: str) -> str:
+    if text not in REVERSAL_STATUSES:
+        raise _Fault(f"must be one of {', '.join(REVERSAL_STATUSES)}.")
     return text
 
 

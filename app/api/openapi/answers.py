@@ -155,6 +155,86 @@ class TransactionList(BaseModel):
     next_cursor: _Cursor
 
 
+class ReversedTransaction(BaseModel):
+    """What a reversal took from one transaction."""
+
+    id: Id = says("The id of the transaction.", 131_072)
+    email: str = says("The address as it was sent, trimmed.", "ada@example.com")
+    amount: Points = says("The amount of the transaction.", 50)
+    reversed: Points = says("Points that this reversal took.", 50)
+    code: Literal["not_debited", "already_reversed", "more_than_left"] | None = says(
+        "Why nothing could be taken, as a word that stays the same; null if it could.", None
+    )
+
+
+class ReverseResult(BaseModel):
+    """Points taken back, in the order of the request, or of the batch."""
+
+    reversal_id: Id = says("The id of the reversal: `GET /v1/reversals/{id}` reads it.", 2)
+    transactions: list[ReversedTransaction] = says("One per transaction asked for, in order.")
+    amount: Points = says("The sum of what was taken.", 100)
+    current_balance: Points = says("The balance right after this reversal.", 1_000)
+
+
+class QueuedReversal(BaseModel):
+    """A reversal that is accepted and will be done exactly once; read it at `Location`."""
+
+    reversal_id: Id = says("The id of the reversal.", 2)
+    status: Literal["queued"] = says("It waits for a worker.", "queued")
+
+
+class _ReversalHead(BaseModel):
+    reversal_id: Id = says("The id of the reversal.", 2)
+    status: Literal["queued", "done", "refused"] = says("Refused: nothing was taken, and `refusal` says why.", "done")
+    final: bool = says("Its status will not change. Another status may come: look at this.", True)
+    refusal: Literal["organization_disabled", "balance_too_large"] | None = says(
+        "Why it was refused, as a word that stays the same; null unless it was.", None
+    )
+    reason: str = says("The reason that it was sent with.", "The wrong list")
+    batch_id: Id | None = says("The batch that was to be taken back; null if transactions were.", 1)
+    idempotency_key: str | None = says(
+        "The `Idempotency-Key` that it was sent with; null if none, and once it is no longer kept.", None
+    )
+    api_key_id: Id | None = says("The id of the key that sent it.", 1)
+    created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:40:00.471006Z")
+    done_at: Time | None = says(
+        "When it was done, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:40:00.482913Z"
+    )
+
+
+_Taken = Annotated[Points | None, says("The sum of what was taken; null until done.", 100)]
+_BalanceThen = Annotated[Points | None, says("The balance right after it; null until done.", 1_000)]
+
+
+class ListedReversal(_ReversalHead):
+    """A reversal as it is now, without its transactions."""
+
+    amount: _Taken
+    current_balance: _BalanceThen
+
+
+class Reversal(_ReversalHead):
+    """A reversal as it is now."""
+
+    transactions: list[ReversedTransaction] | None = says("One per transaction asked for, in order; null until done.")
+    amount: _Taken
+    current_balance: _BalanceThen
+
+
+class ReversalList(BaseModel):
+    """A page of reversals, newest first."""
+
+    reversals: list[ListedReversal] = says("The reversals of this page.")
+    next_cursor: _Cursor
+
+
+class ReverseVerdict(BaseModel):
+    """Whether anything would be taken back at this moment."""
+
+    validated: bool = says("Something would; with `atomic`, all of it.", True)
+    error: str | None = says("Why not, as a sentence; null when it is possible.", None)
+
+
 class Health(BaseModel):
     """That the process answers."""
 
@@ -184,6 +264,17 @@ class VerifyAdditions(Additions):
     required: Points = says("Points for all recipients together.", 100)
     available: Points = says("Points the organization has.", 1_000)
     affordable_recipients: int = says("How many recipients, from the first on, the balance pays.", 2, ge=0)
+
+
+class ReverseVerifyAdditions(Additions):
+    """What would be taken, for programs: the points, and how many transactions are in each state."""
+
+    recoverable: Points = says("Points that would come back.", 100)
+    transactions: int = says("All transactions asked for.", 2, ge=0)
+    held: int = says("Points are left of them, and nobody has an account.", 1, ge=0)
+    credited: int = says("Points are left of them, and a user has them.", 1, ge=0)
+    already_reversed: int = says("Nothing is left of them.", 0, ge=0)
+    not_debited: int = says("The balance was too low for them.", 0, ge=0)
 
 
 class SendAdditions(Additions):

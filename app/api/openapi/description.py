@@ -16,7 +16,7 @@ _WITH_BODY = ("BadRequest", "TooLarge", "WrongType")
 
 def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits that these settings give a request."""
-    named = examples.BODIES | examples.ANSWERS | failures.EXAMPLES
+    named = examples.BODIES | examples.REVERSE_BODIES | examples.ANSWERS | failures.EXAMPLES
     return {
         "openapi": "3.1.0",
         "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": calls.ABOUT},

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Organization, Transaction
+from app.api.openapi.answers import Organization, ReversedTransaction, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
 from app.errors import InsufficientBalance, OrganizationSuspended
@@ -30,6 +30,10 @@ BODIES: dict[str, Any] = {
     },
     "later": {"recipient": _ADA, "amount": 50, "send_at": _SEND_AT},
     "tomorrow": {"send_at": "2026-02-02T09:00:00Z"},
+}
+REVERSE_BODIES: dict[str, Any] = {
+    "take_a_batch": {"batch": 1, "reason": "The wrong list"},
+    "take_transactions": {"transactions": [131_072, 131_073], "amount": 20, "reason": "The wrong list"},
 }
 
 
@@ -73,6 +77,19 @@ _PART = {
 _ITEM_OF_ADA = _TO_ADA | {"label": "January", "reference": "order-4711"}
 _ITEM_OF_GRACE = _TO_GRACE | {"label": "January", "reference": "order-4712", "amount": 20, "organization": _acme(930)}
 _EACH = {"transactions": [_ITEM_OF_ADA, _ITEM_OF_GRACE], "amount": 70, "current_balance": 930}
+_FROM_BOTH = {
+    "transactions": [
+        example(ReversedTransaction),
+        example(ReversedTransaction, id=131_073, email=_GRACE),
+    ]
+}
+_IN_PART = {
+    "transactions": [one | {"reversed": 20} for one in _FROM_BOTH["transactions"]],
+    "amount": 40,
+    "current_balance": 940,
+}
+_NOTHING = {"recoverable": 0, "held": 0, "credited": 0, "already_reversed": 2}
+_NOT_DONE = {"done_at": None, "transactions": None, "amount": None, "current_balance": None}
 _NOT_ISSUED = {"issued_at": None, "counts": None, "transactions": None, "amount": None, "current_balance": None}
 _LATER = {"send_at": "2026-02-01T09:00:00.000000Z", "final": False, **_NOT_ISSUED}
 _TOO_LOW = InsufficientBalance(required=100, available=60)
@@ -95,6 +112,11 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "batch_moved": ({"status": "scheduled", **_LATER, "send_at": "2026-02-02T09:00:00.000000Z"}, {}),
     "batch_cancelled": ({"status": "cancelled", **_LATER, "final": True}, {}),
     "batch_refused": ({"status": "refused", "refusal": _SUSPENDED.code, **_NOT_ISSUED}, {}),
+    "nothing_left": ({"validated": False, "error": "Nothing is left that could be taken back."}, _NOTHING),
+    "taken_back": (_FROM_BOTH, {}),
+    "taken_in_part": (_IN_PART, {}),
+    "reversal_done": (_FROM_BOTH, {}),
+    "reversal_queued": ({"status": "queued", "final": False, **_NOT_DONE}, {}),
     "transactions": ({"transactions": [_TO_GRACE, _TO_ADA]}, {}),
     "transaction": (_TO_ADA, {}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),

@@ -36,9 +36,10 @@ HEADERS = {
     "WWW-Authenticate": _header("The scheme in which a key is sent.", const="Bearer"),
     "Allow": _header("The methods that this path takes.", pattern="^(GET|HEAD|PATCH|POST)(, (GET|HEAD|PATCH|POST))*$"),
     "Retry-After": _header("In how many seconds to ask again.", pattern="^[1-9][0-9]*$"),
-    "Location": _header("Where the batch is read.", pattern="^/v1/batches/[1-9][0-9]*$"),
+    "Location": _header("Where the batch, or the reversal, is read.", pattern="^/v1/(batches|reversals)/[1-9][0-9]*$"),
     "Idempotency-Replayed": _header(
-        "`true` when the batch had been issued before this call: the answer is the first call's again.",
+        "`true` when the batch had been issued, or the reversal done, before this call: the answer is the first call's "
+        "again.",
         required=False,
         const="true",
     ),

@@ -15,9 +15,12 @@ from app.api.call.fields import (
     METADATA_VALUE_LENGTH_MAX,
 )
 from app.api.call.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
+from app.api.call.queries import PARAMETERS as PARAMETERS_OF_LISTS
+from app.api.call.reverse_body import REASON_LENGTH_MAX
 from app.api.openapi.answers import says
 from app.batches import STATES, STATUSES
 from app.pages.filters import LOOKED_AT_MAX
+from app.reversals import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX, Settings
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
@@ -63,6 +66,7 @@ HEADERS = {
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     **{name: [{"$ref": f"#/components/parameters/{name}"}] for name in HEADERS},
     "id of a batch": [_parameter("path", "id", "The `additional_data.batch_id` of the send.", _ID, example=1)],
+    "id of a reversal": [_parameter("path", "id", "The `reversal_id` of the reversal.", _ID, example=2)],
     "id of a transaction": [_parameter("path", "id", "The `id` of the transaction.", _ID, example=131_072)],
     "page of batches": _page(
         "With a transaction of this address, so issued.",
@@ -80,6 +84,14 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
         ("state", "In this state.", _TEXT | {"enum": list(STATES)}),
     ),
 }
+PARAMETERS["page of reversals"] = [
+    *(
+        parameter
+        for parameter in PARAMETERS["page of batches"]
+        if parameter["name"] in set(PARAMETERS_OF_LISTS["reversals"]) - {"status"}
+    ),
+    _parameter("query", "status", "In this state.", _TEXT | {"enum": list(REVERSAL_STATUSES)}),
+]
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
 at the end. A page may hold fewer rows, even none, and still have a next one, because it looks at no more than
@@ -197,6 +209,40 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         recipients: _Missing = says("Not beside `items`.", default=None)
         recipient: _Missing = says("Not beside `items`.", default=None)
 
+    class Reverse(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
+        reason: Annotated[str, Field(min_length=1, max_length=REASON_LENGTH_MAX, pattern=_NO_NUL)] = says(
+            "Why: kept with the reversal.", "The wrong list"
+        )
+        amount: Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})] | None = says(
+            "Points to take from **each** transaction. By default all that is left of it.", None, default=None
+        )
+        atomic: bool | None = says("True: take all of it or nothing.", False, default=False)
+
+    class ReverseBatch(Reverse):
+        """Points of a whole batch."""
+
+        batch: Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})] = says("The id of the batch.", 1)
+        transactions: _Missing = says("Not beside `batch`.", default=None)
+
+    class ReverseTransactions(Reverse):
+        """Points of some transactions."""
+
+        transactions: list[Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]] = says(
+            "Ids of transactions, each once.",
+            min_length=1,
+            max_length=limits.recipients_max,
+            json_schema_extra={"uniqueItems": True},
+        )
+        batch: _Missing = says("Not beside `transactions`.", default=None)
+
+    class ReverseRequest(RootModel[ReverseBatch | ReverseTransactions]):
+        """Points to take back, of a `batch` or of `transactions`. Null, `""` and `[]` count as if the field were not
+        there. A field that is not listed is a fault."""
+
+        model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
+
     class IssueRequest(RootModel[IssueToMany | IssueToOne | IssueToEach]):
         """Points for some recipients: one of `recipients`, `recipient` and `items`. Null, `""` and `[]` count as if the
         field were not there. A field that is not listed is a fault."""
@@ -220,4 +266,4 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 
-    return [IssueRequest, SendRequest, Reschedule]
+    return [IssueRequest, SendRequest, Reschedule, ReverseRequest]

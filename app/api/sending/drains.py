@@ -14,11 +14,12 @@ _log = logs.logger()
 
 
 class Job(NamedTuple):
-    """The batch that a message names, shown in Flower and the logs. The drain takes everything that is queued."""
+    """The batch that a message names, shown in Flower and the logs; None for a reversal. The drain takes everything
+    that is queued."""
 
     organization_id: int
-    batch_id: int
-    recipients: int
+    batch_id: int | None
+    recipients: int | None
     request_id: str | None
 
 

@@ -8,10 +8,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import api_keys, logs
 from app.acceptance import Acceptance, Send
 from app.api.sending.accepting import Accepting
-from app.api.sending.drains import Drains
+from app.api.sending.drains import Drains, Job
 from app.api.sending.threads import Threads
 from app.api.sending.wait_slots import WaitSlots
-from app.api.sending.waiting import Rows, Waiting
+from app.api.sending.waiting import READ_ALONE, Rows, Waiting
 from app.batches import QUEUED
 from app.postgres.database import transaction
 
@@ -34,10 +34,10 @@ class SendPath:
     """The sends of one process."""
 
     def __init__(self) -> None:
-        drains = Drains()
-        self._accepting = Accepting(drains.ask)
+        self._drains = Drains()
+        self._accepting = Accepting(self._drains.ask)
         self._waiting = Waiting()
-        self._threads = Threads(drains.send, self._waiting.poll, self._waiting.listen)
+        self._threads = Threads(self._drains.send, self._waiting.poll, self._waiting.listen)
         self._slots = WaitSlots()
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
@@ -68,6 +68,19 @@ class SendPath:
             if may_wait:
                 waiter.is_final.wait(deadline - time.monotonic())
             return Sent(accepted, accepted_at, waiter.rows, may_wait)
+
+    def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
+        """Ask for the drain that does an accepted reversal, then wait for it as for a batch; its row tells the rest."""
+        deadline = time.monotonic() + wait_s
+        self._threads.start()
+        self._drains.ask(Job(organization_id, None, None, request_id))
+        if wait_s > 0:
+            with (
+                self._slots.slot(organization_id) as may_wait,
+                self._waiting.waiter(reversal_id, READ_ALONE) as waiter,
+            ):
+                if may_wait:
+                    waiter.is_final.wait(deadline - time.monotonic())
 
 
 def _note_use(api_key_id: int) -> None:

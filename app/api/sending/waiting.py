@@ -21,6 +21,8 @@ POLL_EVERY_S = 0.25
 _RETRY_AFTER_S = 1.0
 # Batches of up to this many recipients are read together; a larger batch is read by its own request.
 _READ_TOGETHER_MAX = 100
+# As many recipients as the request reads its rows itself for; so does one that waits for a reversal.
+READ_ALONE = _READ_TOGETHER_MAX + 1
 # A hint may arrive before its request waits. A busy process hears fewer than this in that time.
 _RECENT_HINTS_MAX = 2_000
 

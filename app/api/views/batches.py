@@ -25,10 +25,12 @@ def list_batches() -> Response:
     asked = parse_page_request("batches", request.args, who)
     with transaction() as connection:
         page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-        credited = batches.count_credited(connection, [batch.id for batch in page.rows if batch.debited_count])
+        states = batches.count_states(connection, [batch.id for batch in page.rows if batch.debited_count])
         metadata = batches.find_metadata(connection, [batch.id for batch in page.rows])
     shown = [
-        bodies.listed_batch_body(batch, credited=credited.get(batch.id, 0), metadata=metadata.get(batch.id))
+        bodies.listed_batch_body(
+            batch, states=states.get(batch.id, batches.StateCounts()), metadata=metadata.get(batch.id)
+        )
         for batch in page.rows
     ]
     return envelope.success({"batches": shown, "next_cursor": next_cursor("batches", asked, page)})

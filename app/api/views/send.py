@@ -1,29 +1,21 @@
 """`POST /v1/points/send`: accept a batch, hand it to the workers, and answer with what they committed."""
 
-from urllib.request import parse_http_list
-
 from flask import Blueprint, Response, request
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
 from app import batches, logs
-from app.acceptance import IDEMPOTENCY_KEY, Acceptance, Send
+from app.acceptance import Acceptance, Send
 from app.api.call import bodies, envelope
 from app.api.call.auth import caller, hash_of_key
 from app.api.call.body import json_bytes
 from app.api.call.queries import refuse_parameters
 from app.api.call.record import current_record
 from app.api.call.schemas import FIELDS_OF_SEND, parse_issue_request
+from app.api.call.send_headers import idempotency_key, wants_no_wait
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
-from app.errors import (
-    BatchCancelled,
-    BatchLost,
-    InvalidRequest,
-    OrganizationDisabled,
-    OrganizationSuspended,
-    PointsError,
-)
+from app.errors import BatchCancelled, BatchLost, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.postgres.database import is_away, transaction
 from app.settings import settings
 
@@ -39,7 +31,7 @@ _log = logs.logger()
 @blueprint.post("/v1/points/send")
 def send() -> Response:
     """Answer 201 with every transaction, or 202 when asked to, when it is scheduled, or when the wait runs out."""
-    wait_s = 0.0 if _wants_no_wait() else settings().wait_s
+    wait_s = 0.0 if wants_no_wait() else settings().wait_s
     record = current_record()
     try:
         sent = send_path.process(_read_send(), wait_s=wait_s, request_id=record.trace_id)
@@ -76,7 +68,7 @@ def _read_send() -> Send:
         caller()
     try:
         refuse_parameters()
-        return Send(key_hash, parse_issue_request(json_bytes(), settings(), FIELDS_OF_SEND), _idempotency_key())
+        return Send(key_hash, parse_issue_request(json_bytes(), settings(), FIELDS_OF_SEND), idempotency_key())
     except (PointsError, HTTPException):
         caller()
         raise
@@ -123,25 +115,3 @@ def _accepted(batch_id: int, *, wait: str, status: str = batches.QUEUED) -> Resp
     response.headers["Location"] = f"/v1/batches/{batch_id}"
     response.headers["Retry-After"] = str(_RETRY_AFTER_S[status])
     return response
-
-
-def _idempotency_key() -> str | None:
-    """Return the `Idempotency-Key` of the request, or None.
-
-    Raises:
-        InvalidRequest: it is not 1 to 255 visible ASCII characters.
-    """
-    key = request.environ.get("HTTP_IDEMPOTENCY_KEY")
-    if key is None or IDEMPOTENCY_KEY.fullmatch(key):
-        return key
-    seen = f"it has {len(key)}" if not 1 <= len(key) <= 255 else "some of its characters are of another kind"
-    sentence = f"The Idempotency-Key must be 1 to 255 visible ASCII characters, but {seen}."
-    raise InvalidRequest({"idempotency_key": [sentence]})
-
-
-def _wants_no_wait() -> bool:
-    """Tell whether the caller prefers not to wait (RFC 7240: `Prefer: respond-async`, in any case, among others)."""
-    preferences = request.environ.get("HTTP_PREFER")
-    return preferences is not None and any(
-        preference.partition(";")[0].strip() == "respond-async" for preference in parse_http_list(preferences.lower())
-    )

@@ -1,6 +1,5 @@
 """`points send`: issue points to the recipients of a list over HTTP."""
 
-import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,10 +8,10 @@ from typing import Any
 import click
 
 from app.cli.answer import data_dir_option, json_option
+from app.cli.caller import key_option, patience_option, running_url, url_option
 from app.cli.send import output, preparing, sending
 from app.cli.send.run import Choices
 from app.errors import Refused
-from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.interrupts import end_gently
 from app.settings import INT64_MAX
 from app.values.utf8 import is_utf8
@@ -27,23 +26,13 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
     return text or None
 
 
-def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
-    """Remove blanks and line ends that were copied along. An error never repeats the key."""
-    key = text.strip()
-    if not re.fullmatch(r"[!-~]+", key):
-        raise click.BadParameter("a key holds letters, digits and _ only: copy it once more.")
-    return key
-
-
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--amount", type=click.IntRange(1, INT64_MAX), help="Points for each recipient [default: the list's column]."
 )
-@click.option(
-    "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=_key, help="The API key to send with."
-)
-@click.option("--url", help="URL of the service [default: the one that runs from the data directory].")
+@key_option
+@url_option
 @click.option("--label", callback=_text, help="Kept on every transaction whose line has no label of its own.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
@@ -58,9 +47,7 @@ def _key(_context: click.Context, _parameter: click.Parameter, text: str) -> str
     type=click.Path(path_type=Path),
     help="Where to write the outcome of each line [default: people.result.csv for people.csv].",
 )
-@click.option(
-    "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
-)
+@patience_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @data_dir_option
@@ -80,7 +67,7 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
     changed, or was sent more than 30 days ago.
     """
     end_gently()
-    chosen = Choices(as_json=as_json, url=url or _running(DataDir(data_dir)), key=key, **choices)
+    chosen = Choices(as_json=as_json, url=url or running_url(data_dir), key=key, **choices)
     with ExitStack() as stack:
         try:
             run = stack.enter_context(preparing.prepared(chosen))
@@ -90,17 +77,3 @@ def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any
         sending.send(run)
         status = output.report(run)
     sys.exit(status)
-
-
-def _running(datadir: DataDir) -> str:
-    """Return the URL that `points up` has noted in the data directory.
-
-    Raises:
-        Refused: no service runs from there.
-    """
-    url = datadir.read(RUNNING_FILE).get("web_url")
-    if url is None:
-        raise Refused(
-            f"No service runs from {datadir.path}: say where it is with --url, or start one with `points up`."
-        )
-    return str(url)

@@ -1,7 +1,6 @@
 """The steps before the first part is sent: read the list, verify all of it, ask the person."""
 
 import fcntl
-import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
@@ -11,6 +10,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from app.cli.caller import confirms
 from app.cli.progress import progress_bar
 from app.cli.send import output
 from app.cli.send.answers import FaultyBody
@@ -103,21 +103,8 @@ def ask(run: Run) -> None:
         raise Refused(
             "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."
         )
-    if not (run.choices.yes or _confirms(err=run.choices.as_json)):
+    if not (run.choices.yes or confirms("Send?", nothing_done="Nothing was sent", how="send", err=run.choices.as_json)):
         raise Refused("Nothing was sent.")
-
-
-def _confirms(*, err: bool) -> bool:
-    """Ask on the terminal, or read the answer from standard input."""
-    if sys.stdin is not None:  # None if it was closed.
-        click.echo(err=err)
-        try:
-            return click.confirm("Send?", err=err)
-        except click.Abort:
-            click.echo(err=err)  # End the question's line.
-            if sys.stdin.isatty():  # Ctrl-C or Ctrl-D.
-                return False
-    raise Refused("Nothing was sent: there was no answer. Use --yes to send without being asked.")
 
 
 def _columns(choices: Choices, file: ListFile) -> Columns:

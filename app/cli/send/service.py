@@ -1,4 +1,4 @@
-"""The HTTP client of `points send`: it retries passing faults, and turns the others into sentences."""
+"""The HTTP client of `points send` and `points reverse`: it retries passing faults; others become sentences."""
 
 import re
 import time
@@ -88,6 +88,22 @@ class Service:
             replayed=replayed,
         )
 
+    def verify_reverse(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return `data` and `additional_data` of the verify result of a reversal, merged."""
+        document, _ = self._call("POST", "/v1/points/reverse/verify", body)
+        return {**document["data"], **document["additional_data"]}
+
+    def reverse(self, body: Mapping[str, Any], idempotency_key: str) -> Mapping[str, Any]:
+        """Take points back, and return the result; wait until it is committed.
+
+        Raises:
+            NoAnswer: the reversal may have been accepted.
+            PointsError: it was not accepted.
+        """
+        document, _ = self._call("POST", "/v1/points/reverse", body, idempotency_key)
+        data: Mapping[str, Any] = document["data"]
+        return data
+
     def _call(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, key: str | None = None
     ) -> tuple[Mapping[str, Any], bool]:
@@ -143,6 +159,8 @@ class Service:
             pass
         if status == 413 or (status == 400 and errors):
             raise FaultyBody(status, errors)
+        if status == 404 and errors.keys() == {"batch"}:
+            raise Refused(sentences_of(errors))
         if status == 404 or not errors:
             raise self._no_service(status)
         if status == 401:

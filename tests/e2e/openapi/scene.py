@@ -57,6 +57,19 @@ class Scene:
     def send(self, key: str | None, body: Any, **request: Any) -> httpx.Response:
         return self.service.call("POST", "/v1/points/send", key=key, json=body, **request)
 
+    def taking_back(
+        self, name: str = "take_a_batch", *, key: str | None = None, path: str = "/v1/points/reverse", **request: Any
+    ) -> httpx.Response:
+        """Send to two, then call with the example of a body, which names that batch or its transactions."""
+        key = key or self.acme().live
+        sent = self.send(key, self.body("to_two")).json()
+        body = self.body(name)
+        if "batch" in body:
+            body["batch"] = sent["additional_data"]["batch_id"]
+        else:
+            body["transactions"] = [one["id"] for one in sent["data"]["transactions"]]
+        return self.service.call("POST", path, key=key, json=body, **request)
+
     def get(self, path: str, key: str | None = None) -> httpx.Response:
         return self.service.call("GET", path, key=key)
 

@@ -3,10 +3,12 @@
 import httpx
 from sqlalchemy import text
 
+from app.ledger.refill import refill
 from tests.deadline import until
 from tests.e2e.openapi.scene import Play, Scene
 
 _SUSPEND = text("UPDATE organizations SET is_suspended = true WHERE id = :id")
+_DISABLE = text("UPDATE organizations SET is_disabled = true WHERE id = :id")
 _LOCK = text("SELECT FROM organizations WHERE id = :id FOR NO KEY UPDATE")
 
 
@@ -105,6 +107,57 @@ def _issued(scene: Scene, path: str) -> httpx.Response:
     return scene.get(path.format(first=first), key)
 
 
+def _nothing_left(scene: Scene) -> httpx.Response:
+    """Verify a batch that was taken back whole."""
+    key = scene.acme().live
+    path = scene.taking_back(key=key).headers["Location"]
+    body = {"batch": scene.get(path, key).json()["data"]["batch_id"], "reason": "The wrong list"}
+    return scene.service.call("POST", "/v1/points/reverse/verify", key=key, json=body)
+
+
+def _reversal_done(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    return scene.get(scene.taking_back(key=key).headers["Location"], key)
+
+
+def _reversal_queued(scene: Scene) -> httpx.Response:
+    """Read a reversal whose drain waits for the organization's row."""
+    acme = scene.acme()
+    batch_id = scene.send(acme.live, scene.body("to_two")).json()["additional_data"]["batch_id"]
+    with scene.service.connection() as connection:
+        connection.execute(_LOCK, {"id": acme.id})
+        answer = scene.service.call(
+            "POST",
+            "/v1/points/reverse",
+            key=acme.live,
+            json=scene.body("take_a_batch") | {"batch": batch_id},
+            headers={"Prefer": "respond-async"},
+        )
+        return scene.get(answer.headers["Location"], acme.live)
+
+
+def _reversals(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    assert scene.taking_back(key=key).status_code == 201
+    return scene.get("/v1/reversals", key)
+
+
+def _disabled(scene: Scene) -> httpx.Response:
+    acme = scene.acme()
+    batch_id = scene.send(acme.live, scene.body("to_two")).json()["additional_data"]["batch_id"]
+    with scene.service.connection() as connection:
+        connection.execute(_DISABLE, {"id": acme.id})
+    return scene.service.call("POST", "/v1/points/reverse", key=acme.live, json={"batch": batch_id, "reason": "x"})
+
+
+def _balance_too_large(scene: Scene) -> httpx.Response:
+    acme = scene.acme(2**63 - 1)
+    batch_id = scene.send(acme.live, scene.body("to_two")).json()["additional_data"]["batch_id"]
+    with scene.service.connection() as connection:
+        refill(connection, acme.id, 100)
+    return scene.service.call("POST", "/v1/points/reverse", key=acme.live, json={"batch": batch_id, "reason": "x"})
+
+
 def _sandbox_reset(scene: Scene) -> httpx.Response:
     key = scene.acme().development
     assert scene.send(key, scene.body("to_two")).status_code == 201
@@ -137,6 +190,17 @@ SCENES: dict[str, Play] = {
     "batches": lambda scene: _issued(scene, "/v1/batches"),
     "transactions": lambda scene: _issued(scene, "/v1/transactions"),
     "transaction": lambda scene: _issued(scene, "/v1/transactions/{first}"),
+    "would_come_back": lambda scene: scene.taking_back(path="/v1/points/reverse/verify"),
+    "nothing_left": _nothing_left,
+    "taken_back": lambda scene: scene.taking_back(),
+    "taken_in_part": lambda scene: scene.taking_back("take_transactions"),
+    "reversal_waits": lambda scene: scene.taking_back(headers={"Prefer": "respond-async"}),
+    "reversals": _reversals,
+    "reversal_done": _reversal_done,
+    "reversal_queued": _reversal_queued,
+    "no_reversal": lambda scene: scene.get("/v1/reversals/1", scene.acme().live),
+    "disabled": _disabled,
+    "balance_too_large": _balance_too_large,
     "sandbox_reset": _sandbox_reset,
     "bad_query": lambda scene: scene.get(
         "/v1/transactions?create_from=x&limit=0&email=ada&debited=yes", scene.acme().live

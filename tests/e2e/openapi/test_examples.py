@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from app.api.openapi.calls import GROUPS
-from app.api.openapi.examples import ANSWERS, BODIES
+from app.api.openapi.examples import ANSWERS, BODIES, REVERSE_BODIES
 from app.api.openapi.failures import EXAMPLES
 from tests.e2e.conftest import Service
 from tests.e2e.openapi.scene import Scene
@@ -52,7 +52,7 @@ def _alike(example: Any, answered: Any, field: str = "") -> bool:
         return list(example) == list(answered) and all(_alike(example[name], answered[name], name) for name in example)
     if isinstance(example, list) and isinstance(answered, list):
         return len(example) == len(answered) and all(map(_alike, example, answered))
-    if field in ("id", "batch_id", "api_key_id"):
+    if field in ("id", "batch_id", "api_key_id", "reversal_id"):
         return type(answered) is int and answered > 0
     if field.endswith("_at") and example is not None:
         return isinstance(answered, str) and all(_TIME.match(time) for time in (example, answered))
@@ -60,7 +60,9 @@ def _alike(example: Any, answered: Any, field: str = "") -> bool:
 
 
 def test_every_example_of_an_answer_is_played(described: dict[str, Any]) -> None:
-    assert set(described["components"]["examples"]) == set(SCENES) | PLAYED_ELSEWHERE | set(BODIES)
+    assert set(described["components"]["examples"]) == set(SCENES) | PLAYED_ELSEWHERE | set(BODIES) | set(
+        REVERSE_BODIES
+    )
     assert set(SCENES) | PLAYED_ELSEWHERE == set(ANSWERS) | set(EXAMPLES)
 
 
@@ -90,6 +92,16 @@ def test_every_example_of_a_body_is_taken(service: Service, described: dict[str,
     scene = Scene(service=service, described=described)
     status = 202 if name == "later" else 200 if call == "verify" else 201
     assert getattr(scene, call)(scene.acme().live, scene.body(name)).status_code == status
+
+
+@pytest.mark.parametrize("call", ["/v1/points/reverse/verify", "/v1/points/reverse"])
+@pytest.mark.parametrize("name", REVERSE_BODIES)
+def test_every_example_of_what_to_take_back_is_taken(
+    service: Service, described: dict[str, Any], name: str, call: str
+) -> None:
+    scene = Scene(service=service, described=described)
+    answer = scene.taking_back(name, path=call)
+    assert answer.status_code == (200 if call.endswith("verify") else 201)
 
 
 def test_a_repeated_send_names_the_header_that_is_described(service: Service, described: dict[str, Any]) -> None:

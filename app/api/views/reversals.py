@@ -1,0 +1,40 @@
+"""`GET /v1/reversals` and `GET /v1/reversals/{id}`: reversals as they are now, also while they are still queued."""
+
+from flask import Blueprint, Response, request
+
+from app import reversals
+from app.api.call import envelope, reversal_bodies
+from app.api.call.auth import caller
+from app.api.call.queries import next_cursor, parse_page_request, refuse_parameters
+from app.errors import NotFound
+from app.pages import reversal_pages
+from app.postgres.database import transaction
+from app.settings import INT64_MAX
+
+blueprint = Blueprint("reversals", __name__)
+
+
+@blueprint.get("/v1/reversals")
+def list_reversals() -> Response:
+    """Answer 200 with a page of the organization's reversals in the key's mode, newest first."""
+    who = caller()
+    asked = parse_page_request("reversals", request.args, who)
+    with transaction() as connection:
+        page = reversal_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
+    shown = [reversal_bodies.listed_reversal_body(reversal) for reversal in page.rows]
+    return envelope.success({"reversals": shown, "next_cursor": next_cursor("reversals", asked, page)})
+
+
+@blueprint.get("/v1/reversals/<int:reversal_id>")
+def show_reversal(reversal_id: int) -> Response:
+    """Answer 200 with the reversal; another organization's, or another mode's, is a 404 like one not there."""
+    who = caller()
+    refuse_parameters()
+    with transaction() as connection:
+        reversal = None
+        if reversal_id <= INT64_MAX:
+            reversal = reversals.find(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        if reversal is None:
+            raise NotFound("reversal", reversal_id)
+        entries = reversals.entries_of(connection, reversal.id)
+    return envelope.success(reversal_bodies.reversal_body(reversal, entries))

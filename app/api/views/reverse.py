@@ -1,0 +1,116 @@
+"""`POST /v1/points/reverse` and its verify: take points back, or ask what would come back."""
+
+from flask import Blueprint, Response
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import logs, reversal_acceptance, reversals
+from app.api.call import envelope, reversal_bodies
+from app.api.call.auth import caller
+from app.api.call.body import json_bytes
+from app.api.call.queries import refuse_parameters
+from app.api.call.record import current_record
+from app.api.call.reverse_body import parse_reverse_request
+from app.api.call.send_headers import idempotency_key, wants_no_wait
+from app.api.sending.send_path import send_path
+from app.api_keys import Caller
+from app.batches import ISSUED
+from app.errors import BalanceTooLarge, OrganizationDisabled, ReversalLost
+from app.ledger.recoverable import recoverable
+from app.postgres.database import is_away, single_statement, transaction
+from app.reversal_acceptance import AcceptedReversal, ReverseRequest
+from app.reversals import EntryRow, ReversalRow
+from app.settings import settings
+
+blueprint = Blueprint("reverse", __name__)
+
+_RETRY_AFTER_S = 1
+
+_log = logs.logger()
+
+
+@blueprint.post("/v1/points/reverse/verify")
+def verify() -> Response:
+    """Answer 200 with what would come back, also when nothing would."""
+    who = caller()
+    request = _read(who)
+    with transaction() as connection:
+        status = reversal_acceptance.require_batch(connection, who, request)
+        found = recoverable(
+            connection, request, is_disabled=who.organization.is_disabled, is_issued=status in (None, ISSUED)
+        )
+    return envelope.success(reversal_bodies.recoverable_body(found), **reversal_bodies.recoverable_additions(found))
+
+
+@blueprint.post("/v1/points/reverse")
+def reverse() -> Response:
+    """Answer 201 with what was taken from each transaction, or 202 when asked to, or when the wait runs out."""
+    wait_s = 0.0 if wants_no_wait() else settings().wait_s
+    who = caller()
+    request, key = _read(who), idempotency_key()
+    with transaction() as connection:
+        accepted = reversal_acceptance.accept(connection, who, request, key)
+    if accepted.status == reversals.QUEUED:
+        send_path.wait_for_reversal(
+            who.organization.id, accepted.reversal_id, wait_s=wait_s, request_id=current_record().trace_id
+        )
+        if wait_s == 0:
+            return _queued(accepted.reversal_id)
+    try:
+        return _answer(who, accepted)
+    except SQLAlchemyError as error:
+        if accepted.status == reversals.QUEUED and is_away(error):
+            return _queued(accepted.reversal_id)  # It is accepted.
+        raise
+
+
+def _read(who: Caller) -> ReverseRequest:
+    """Read the request.
+
+    Raises:
+        InvalidRequest: with every fault.
+    """
+    refuse_parameters()
+
+    def absent(ids: list[int]) -> set[int]:
+        with single_statement() as connection:
+            return reversals.absent(connection, ids, organization_id=who.organization.id, sandbox=who.sandbox)
+
+    return parse_reverse_request(json_bytes(), settings(), absent)
+
+
+def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
+    """Answer from committed rows.
+
+    Raises:
+        ReversalLost: it is not there, or another one is: after a failover, its id was given away again.
+        OrganizationDisabled, BalanceTooLarge: the worker has refused it under the row lock.
+    """
+    found = _committed(who, accepted.reversal_id)
+    if found is None or found[0].created_at != accepted.created_at:
+        _log.error("reversal_lost", organization_id=who.organization.id, reversal_id=accepted.reversal_id)
+        raise ReversalLost
+    reversal, entries = found
+    if reversal.status == reversals.REFUSED:
+        raise BalanceTooLarge if reversal.refusal == BalanceTooLarge.code else OrganizationDisabled
+    if reversal.status == reversals.QUEUED:
+        return _queued(reversal.id)
+    response = envelope.success(reversal_bodies.reverse_result(reversal, entries), status=201)
+    if accepted.status == reversals.DONE:  # It was done before this call: the same answer again.
+        response.headers["Idempotency-Replayed"] = "true"
+    response.headers["Location"] = f"/v1/reversals/{reversal.id}"
+    return response
+
+
+def _committed(who: Caller, reversal_id: int) -> tuple[ReversalRow, list[EntryRow]] | None:
+    with transaction() as connection:
+        reversal = reversals.find(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        if reversal is None:
+            return None
+        return reversal, reversals.entries_of(connection, reversal.id) if reversal.status == reversals.DONE else []
+
+
+def _queued(reversal_id: int) -> Response:
+    response = envelope.success({"reversal_id": reversal_id, "status": reversals.QUEUED}, status=202)
+    response.headers["Location"] = f"/v1/reversals/{reversal_id}"
+    response.headers["Retry-After"] = str(_RETRY_AFTER_S)
+    return response

@@ -1,0 +1,92 @@
+"""`points reverse`: take a batch back over HTTP: what would come back, the question, and the outcome."""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+import click
+
+from app.cli.answer import Answer, data_dir_option, json_option
+from app.cli.caller import confirms, key_option, patience_option, running_url, url_option
+from app.values.numbers import counted, points
+from app.cli.row_id import RowId
+from app.cli.send.answers import NoAnswer
+from app.cli.send.output import say
+from app.cli.send.service import Service
+from app.cli.tables import console, print_pairs
+from app.errors import Refused
+
+_NOTHING = "Nothing was taken back"
+
+
+@click.command()
+@click.argument("batch_id", type=RowId("batch"))
+@click.option("--reason", required=True, help="Why, kept with the reversal: up to 255 characters.")
+@key_option
+@url_option
+@patience_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@data_dir_option
+def reverse(
+    batch_id: int, reason: str, key: str, url: str | None, patience: float, yes: bool, as_json: bool, data_dir: str
+) -> None:
+    """Take back what is left of a batch: verify, ask, do it, and show the outcome.
+
+    Held points can then never be claimed; credited ones are taken from their users. The same command again takes
+    nothing more than is left.
+    """
+    service = Service(url or running_url(data_dir), key, patience_s=patience, say=say)
+    with closing(service):
+        body = {"batch": batch_id, "reason": reason}
+        found = service.verify_reverse(body)
+        if not (yes and as_json):
+            _show_plan(service.organization(), batch_id, found, err=as_json)
+        if not found["validated"]:
+            raise Refused(f"{_NOTHING}: {found['error']}")
+        if not (yes or confirms("Take it back?", nothing_done=_NOTHING, how="take it back", err=as_json)):
+            raise Refused(f"{_NOTHING}.")
+        try:
+            result = service.reverse(body, uuid.uuid4().hex)
+        except NoAnswer as error:
+            raise Refused(f"{error.sentence} Give the command again: it takes only what is left.") from None
+    if as_json:
+        Answer(result).print(as_json=True)
+    else:
+        _show_outcome(result)
+
+
+def _show_plan(organization: Mapping[str, Any], batch_id: int, found: Mapping[str, Any], *, err: bool) -> None:
+    rows = {
+        "Organization": f"{organization['name']} ({organization['id']})",
+        "Batch": str(batch_id),
+        "Transactions": points(found["transactions"]),
+        "Credited": _count(found["credited"], "taken from their users"),
+        "Held": _count(found["held"], "never to be claimed"),
+        "Back already": _count(found["already_reversed"], "nothing is left of them"),
+        "Not debited": _count(found["not_debited"], "nothing to take"),
+        "Comes back": counted(found["recoverable"], "point"),
+        "Balance": points(organization["balance"]),
+        "Balance after": points(organization["balance"] + found["recoverable"]),
+    }
+    print_pairs(console(stderr=err), rows)
+
+
+def _count(number: int, meaning: str) -> str | None:
+    return f"{points(number)}, {meaning}" if number else None
+
+
+def _show_outcome(result: Mapping[str, Any]) -> None:
+    codes = Counter(one["code"] for one in result["transactions"])
+    out = console()
+    out.print()
+    rows = {
+        "Reversal": str(result["reversal_id"]),
+        "Taken back": f"{counted(result['amount'], 'point')} of {counted(codes[None], 'transaction')}",
+        "Nothing left": points(codes["already_reversed"]) if codes["already_reversed"] else None,
+        "Not debited": points(codes["not_debited"]) if codes["not_debited"] else None,
+        "Balance": points(result["current_balance"]),
+    }
+    print_pairs(out, rows)

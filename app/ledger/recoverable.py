@@ -1,0 +1,77 @@
+"""What could be taken back at this moment: read-only, takes no lock."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+
+from app.errors import OrganizationDisabled, PointsError, Refused
+from app.reversal_acceptance import ReverseRequest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recoverable:
+    """How many points a reversal would take, and of its `transactions` how many are in each state.
+
+    A part of `held` and `credited` may have too few points left for the amount that was asked for.
+    """
+
+    refusal: PointsError | None
+    recoverable: int
+    transactions: int
+    held: int
+    credited: int
+    already_reversed: int
+    not_debited: int
+
+
+def recoverable(connection: Connection, request: ReverseRequest, *, is_disabled: bool, is_issued: bool) -> Recoverable:
+    """Return what a reversal would take; `is_issued` tells whether its batch, if it is of one, is issued."""
+    parameters = {
+        "batch_id": request.batch_id,
+        "transaction_ids": None if request.transaction_ids is None else list(request.transaction_ids),
+        "amount": request.amount,
+    }
+    row = connection.execute(_RECOVERABLE, parameters).one()
+    is_short = request.atomic and row.served < row.transactions
+    points = 0 if is_short else int(row.points)
+    refusal: PointsError | None = None
+    if is_disabled:
+        refusal = OrganizationDisabled()
+    elif not is_issued:
+        refusal = Refused("The batch is not issued, so nothing can be taken back yet.")
+    elif is_short:
+        refusal = Refused("Not all of it can be taken back, so with atomic nothing is.")
+    elif points == 0:
+        refusal = Refused("Nothing is left that could be taken back.")
+    return Recoverable(
+        refusal=refusal,
+        recoverable=points,
+        transactions=row.transactions,
+        held=row.held,
+        credited=row.credited,
+        already_reversed=row.already_reversed,
+        not_debited=row.transactions - row.held - row.credited - row.already_reversed,
+    )
+
+
+# Each transaction is looked up by itself, as a drain does.
+_RECOVERABLE = text("""
+    SELECT count(*) AS transactions,
+           count(*) FILTER (WHERE debited AND points_left > 0 AND NOT credited) AS held,
+           count(*) FILTER (WHERE debited AND points_left > 0 AND credited) AS credited,
+           count(*) FILTER (WHERE debited AND points_left = 0) AS already_reversed,
+           count(*) FILTER (WHERE is_served) AS served,
+           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served), 0) AS points
+    FROM (
+        SELECT *, debited AND points_left > 0 AND coalesce(CAST(:amount AS bigint) <= points_left, true) AS is_served
+        FROM (
+            SELECT t.debited, t.credited, coalesce(t.points_left, t.amount, b.amount) AS points_left
+            FROM (SELECT x.* FROM transactions x WHERE x.batch_id = :batch_id
+                  UNION ALL
+                  SELECT x.* FROM unnest(CAST(:transaction_ids AS bigint[])) AS asked (id)
+                  CROSS JOIN LATERAL (SELECT * FROM transactions
+                                      WHERE batch_id = asked.id / 131072 AND position = asked.id % 131072 LIMIT 1) x) t
+            CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = t.batch_id LIMIT 1) b
+        ) asked
+    ) counted
+""")

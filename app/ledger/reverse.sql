@@ -1,0 +1,65 @@
+-- Take points back: one statement, under the locks that app/ledger/reverse.py has taken. It moves back what it has
+-- marked in the transactions, and nothing else.
+--
+-- Rows are updated where they were found: under those locks nobody else changes them. As in app/ledger/issue.sql, no
+-- plan may read a table whole.
+WITH reversal AS MATERIALIZED (
+    SELECT * FROM reversals WHERE id = %(id)s::bigint AND status = 'queued'
+), organization AS MATERIALIZED (
+    SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
+    FROM reversal r CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = r.organization_id LIMIT 1) o
+), asked AS MATERIALIZED (
+    {asked}
+), decided AS MATERIALIZED (
+    SELECT a.*, coalesce(r.amount, a.points_left) AS wanted,
+           CASE WHEN NOT a.debited THEN 'not_debited' WHEN a.points_left = 0 THEN 'already_reversed'
+                WHEN r.amount > a.points_left THEN 'more_than_left' END AS code
+    FROM asked a CROSS JOIN reversal r
+), total AS MATERIALIZED (
+    SELECT coalesce(sum(d.wanted) FILTER (WHERE d.code IS NULL AND NOT (r.atomic AND d.is_short)), 0) AS points,
+           coalesce(bool_or(r.atomic AND d.is_short), false) AS takes_nothing
+    FROM (SELECT *, bool_or(code IS NOT NULL) OVER () AS is_short FROM decided) d CROSS JOIN reversal r
+), refusal AS MATERIALIZED (
+    SELECT CASE WHEN o.is_disabled THEN %(disabled)s::text
+                WHEN o.balance + t.points > {int64_max} THEN %(too_large)s::text END AS code
+    FROM organization o CROSS JOIN total t
+), taken AS MATERIALIZED (
+    SELECT d.*, CASE WHEN d.code IS NULL AND NOT t.takes_nothing THEN d.wanted ELSE 0 END AS points
+    FROM decided d CROSS JOIN total t
+    WHERE (SELECT code IS NULL FROM refusal)
+), marked AS (
+    UPDATE transactions t SET points_left = k.points_left - k.points
+    FROM taken k
+    WHERE t.ctid = k.ctid AND k.points > 0
+    RETURNING t.batch_id, t.user_id, t.claimed_at, k.points
+), users_debited AS (
+    -- What is credited and not folded yet is folded without what is taken back here.
+    UPDATE users SET folded_balance = folded_balance - d.points
+    FROM (SELECT m.user_id, sum(m.points) AS points FROM marked m
+          WHERE m.user_id IS NOT NULL AND (m.claimed_at IS NOT NULL OR m.batch_id <> ALL (%(unfolded)s::bigint[]))
+            AND (SELECT NOT sandbox FROM reversal)
+          GROUP BY m.user_id) d
+    WHERE users.id = d.user_id
+), moved AS MATERIALIZED (
+    SELECT coalesce(sum(points), 0)::bigint AS points FROM marked
+), credited AS (
+    UPDATE organizations
+    SET balance = balance + CASE WHEN r.sandbox THEN 0 ELSE m.points END,
+        sandbox_balance = sandbox_balance + CASE WHEN r.sandbox THEN m.points ELSE 0 END
+    FROM moved m, reversal r
+    WHERE organizations.id = r.organization_id AND m.points > 0
+), written AS (
+    INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed, code)
+    SELECT %(id)s::bigint, place, batch_id, position, points, code FROM taken ORDER BY place
+)
+UPDATE reversals
+SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,
+    -- A refused request does not use up its idempotency key.
+    idempotency_key = CASE WHEN f.code IS NULL THEN reversals.idempotency_key END,
+    idempotency_hash = CASE WHEN f.code IS NULL THEN reversals.idempotency_hash END,
+    done_at = CASE WHEN f.code IS NULL THEN clock_timestamp() END,
+    reversed_amount = CASE WHEN f.code IS NULL THEN m.points END,
+    current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END
+FROM refusal f, moved m, organization o
+WHERE reversals.id = %(id)s::bigint AND reversals.status = 'queued'
+RETURNING reversals.id, reversals.sandbox, (SELECT count(*) FROM taken), reversals.reversed_amount

@@ -1,0 +1,111 @@
+"""Reversals: reading them back, what one would take, and deleting idempotency keys after their time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from app.postgres.database import fetch_all
+
+STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
+
+
+class ReversalRow(NamedTuple):
+    """A reversal without its entries; the fields are those of `app.models.Reversal`."""
+
+    id: int
+    organization_id: int
+    status: str
+    api_key_id: int | None
+    batch_id: int | None
+    reason: str
+    idempotency_key: str | None
+    created_at: datetime
+    refusal: str | None
+    done_at: datetime | None
+    reversed_amount: int | None
+    current_balance: int | None
+
+
+class EntryRow(NamedTuple):
+    """What a reversal took from one transaction, which has this id, address and amount."""
+
+    transaction_id: int
+    email: str
+    amount: int
+    reversed: int
+    code: str | None
+
+
+COLUMNS = ", ".join(ReversalRow._fields)
+
+
+def find(connection: Connection, reversal_id: int, *, organization_id: int, sandbox: bool) -> ReversalRow | None:
+    """Return one reversal of an organization and mode, or None if there is none or it is another's."""
+    parameters = {"id": reversal_id, "organization_id": organization_id, "sandbox": sandbox}
+    row: Any = connection.execute(_FIND, parameters).one_or_none()
+    return None if row is None else ReversalRow(*row)
+
+
+_FIND = text(
+    f"SELECT {COLUMNS} FROM reversals WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
+)
+
+
+def entries_of(connection: Connection, reversal_id: int) -> list[EntryRow]:
+    """Return what a reversal took from each of its transactions, in request order."""
+    rows = fetch_all(connection, _ENTRIES, {"reversal_id": reversal_id}, binary=True)
+    return list(map(EntryRow._make, rows))
+
+
+_ENTRIES = b"""
+    SELECT transaction_id(e.batch_id, e.transaction_position), t.email, coalesce(t.amount, b.amount), e.reversed, e.code
+    FROM reversal_entries e
+    JOIN transactions t ON (t.batch_id, t.position) = (e.batch_id, e.transaction_position)
+    JOIN batches b ON b.id = e.batch_id
+    WHERE e.reversal_id = %(reversal_id)s
+    ORDER BY e.position
+"""
+
+
+def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_most: int) -> int:
+    """Delete the idempotency keys of up to `at_most` of the oldest reversals past their time; return how many."""
+    parameters = {"older_than_days": older_than_days, "at_most": at_most}
+    return connection.execute(_FORGET_IDEMPOTENCY_KEYS, parameters).rowcount
+
+
+# As for batches: a sub-select reads the clock once.
+_FORGET_IDEMPOTENCY_KEYS = text("""
+    UPDATE reversals SET idempotency_key = NULL, idempotency_hash = NULL
+    WHERE id = ANY(ARRAY(SELECT id FROM reversals
+                         WHERE idempotency_key IS NOT NULL AND status <> 'queued'
+                           AND created_at < (SELECT clock_timestamp() - make_interval(days => :older_than_days))
+                         ORDER BY created_at LIMIT :at_most))
+""")
+
+
+def absent(connection: Connection, transaction_ids: Sequence[int], *, organization_id: int, sandbox: bool) -> set[int]:
+    """Return those of these ids that are no transaction of the organization and mode."""
+    parameters = {"ids": list(transaction_ids), "organization_id": organization_id, "sandbox": sandbox}
+    return set(connection.execute(_ABSENT, parameters).scalars())
+
+
+_ABSENT = text("""
+    SELECT asked.id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)
+    LEFT JOIN LATERAL (SELECT organization_id, sandbox FROM transactions
+                       WHERE batch_id = asked.id / 131072 AND position = asked.id % 131072 LIMIT 1) t ON true
+    WHERE (t.organization_id, t.sandbox) IS DISTINCT FROM (CAST(:organization_id AS bigint), CAST(:sandbox AS boolean))
+""")
+
+
+def batch_status(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> str | None:
+    """Return the status of a batch of the organization and mode; None if there is none or it is another's."""
+    parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
+    status: str | None = connection.execute(_BATCH_STATUS, parameters).scalar()
+    return status
+
+
+_BATCH_STATUS = text(
+    "SELECT status FROM batches WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
+)

@@ -1,0 +1,212 @@
+"""Reversals under the locks: the order among sends, and what crosses them."""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from app import users
+from app.ledger import claim
+from app.ledger.drain import drain
+from app.ledger.fold import fold
+from app.ledger.reverse import reverse
+from app.postgres.database import transaction
+from tests.integration import books, races
+
+pytestmark = pytest.mark.usefixtures("many_connections")
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+
+
+def test_batches_and_reversals_are_taken_in_the_order_of_their_acceptance() -> None:
+    organization_id = books.make_organization(10)
+    first = books.queue_batch(organization_id, [ANN], 10)
+    reversal = books.queue_reversal(organization_id, batch_id=first)
+    second = books.queue_batch(organization_id, [BOB], 10)
+    again = books.queue_reversal(organization_id, batch_id=second, amount=4)
+    assert books.rounds_of(organization_id) == [[first], [reversal], [second], [again]]
+    assert books.balance_of(organization_id) == 4
+    assert books.breaches() == []
+
+
+def test_a_reversal_that_is_delivered_twice_takes_once() -> None:
+    organization_id = books.make_organization(10)
+    batch_id = books.issue_now(organization_id, [ANN], 10)
+    reversal = books.queue_reversal(organization_id, batch_id=batch_id, amount=3)
+    for _ in range(2):
+        with transaction() as connection:
+            reverse(connection, organization_id, only=reversal)
+    assert books.balance_of(organization_id) == 3
+    assert books.breaches() == []
+
+
+@pytest.mark.parametrize("points_left", ["NULL", "7", "8"])
+def test_what_is_left_of_a_transaction_never_rises(points_left: str) -> None:
+    organization_id = books.make_organization(10)
+    books.reverse_now(organization_id, batch_id=books.issue_now(organization_id, [ANN], 10), amount=3)
+    with pytest.raises(IntegrityError, match="written once"):
+        books.execute(f"UPDATE transactions SET points_left = {points_left}")
+
+
+def test_a_reversal_waits_for_its_batch_that_was_put_aside() -> None:
+    organization_id = books.make_organization(10)
+    batch_id = books.queue_batch(organization_id, [ANN], 10)
+    books.execute(f"UPDATE batches SET retry_at = clock_timestamp() + interval '9 s' WHERE id = {batch_id}")
+    reversal = books.queue_reversal(organization_id, batch_id=batch_id)
+    assert books.drain_all(organization_id) == []
+    books.execute("UPDATE batches SET retry_at = NULL", "UPDATE reversals SET retry_at = NULL")
+    assert books.drain_all(organization_id) == [batch_id, reversal]
+    assert books.entries_of(reversal) == [(10, None)]
+
+
+def test_a_reversal_of_a_refused_batch_takes_nothing() -> None:
+    organization_id = books.make_organization(10)
+    batch_id = books.queue_batch(organization_id, [ANN], 10)
+    reversal = books.queue_reversal(organization_id, batch_id=batch_id)
+    books.execute("UPDATE organizations SET is_suspended = true")
+    assert books.drain_all(organization_id) == [batch_id, reversal]
+    assert books.entries_of(reversal) == []
+    assert books.breaches() == []
+
+
+def test_a_disabled_organization_is_found_under_the_lock_and_its_key_is_free_again() -> None:
+    organization_id = books.make_organization(10)
+    batch_id = books.issue_now(organization_id, [ANN], 10)
+    books.queue_reversal(organization_id, batch_id=batch_id, idempotency_key="once")
+    books.execute("UPDATE organizations SET is_disabled = true")
+    books.drain_all(organization_id)
+    assert books.balance_of(organization_id) == 0
+    books.execute("UPDATE organizations SET is_disabled = false")
+    reversal = books.queue_reversal(organization_id, batch_id=batch_id, idempotency_key="once")
+    books.drain_all(organization_id)
+    assert books.entries_of(reversal) == [(10, None)]
+    assert books.breaches() == []
+
+
+def test_points_that_the_balance_cannot_hold_are_not_taken() -> None:
+    organization_id = books.make_organization(2**63 - 1)
+    batch_id = books.issue_now(organization_id, [ANN], 10)
+    books.execute(
+        "INSERT INTO refills (organization_id, sandbox, amount, balance) VALUES (1, false, 5, 9223372036854775802)",
+        "UPDATE organizations SET balance = 9223372036854775802, last_refill = 9223372036854775802",
+    )
+    refused = books.reverse_now(organization_id, batch_id=batch_id)
+    assert books.entries_of(refused) == []
+    assert books.breaches() == []
+    assert books.entries_of(books.reverse_now(organization_id, batch_id=batch_id, amount=5)) == [(5, None)]
+    assert books.breaches() == []
+
+
+def test_a_reversal_that_fails_is_put_aside_and_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch, events: list[MutableMapping[str, Any]]
+) -> None:
+    organization_id = books.make_organization(30)
+    batch_id = books.issue_now(organization_id, [ANN], 10)
+    reversal = books.queue_reversal(organization_id, batch_id=batch_id)
+    later = books.queue_batch(organization_id, [BOB], 10)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("app.ledger.reverse._lock_what_is_credited", fail)
+        assert books.drain_all(organization_id) == [later]
+    assert [event["reversal_id"] for event in events if event["event"] == "reversal_postponed"] == [reversal]
+    assert not books.has_due(organization_id)
+    books.execute("UPDATE reversals SET retry_at = NULL")
+    assert books.has_due(organization_id)
+    assert books.drain_all(organization_id) == [reversal]
+    assert books.breaches() == []
+
+
+def test_a_registration_that_comes_first_has_its_points_taken_from_the_user() -> None:
+    organization_id = books.make_organization(20)
+    batch_id = books.issue_now(organization_id, [ANN, BOB], 10)
+    books.queue_reversal(organization_id, batch_id=batch_id)
+    with races.started() as start:
+        with transaction() as connection:
+            claim.register(connection, [users.new_user(ANN, "Ann", "")])
+            reversing = start(lambda: books.drain_all(organization_id))
+            races.until_waiting()
+        reversing.result()
+    assert (books.balance_of_user(ANN), books.balance_of(organization_id)) == (0, 20)
+    assert books.breaches() == []
+
+
+def test_a_registration_that_comes_second_finds_nothing_held() -> None:
+    organization_id = books.make_organization(20)
+    batch_id = books.issue_now(organization_id, [ANN, BOB], 10)
+    books.queue_reversal(organization_id, batch_id=batch_id, amount=4)
+    with races.started() as start:
+        with transaction() as connection:
+            reverse(connection, organization_id)
+            registering = start(lambda: books.make_users(ANN))
+            races.until_waiting()
+        registering.result()
+    assert (books.balance_of_user(ANN), books.balance_of(organization_id)) == (6, 8)
+    assert books.breaches() == []
+
+
+def test_a_fold_that_comes_first_has_its_credits_taken_back() -> None:
+    organization_id = books.make_organization(20)
+    books.make_users(ANN)
+    batch_id = books.issue_now(organization_id, [ANN], 10)
+    books.queue_reversal(organization_id, batch_id=batch_id)
+    with races.started() as start:
+        with transaction() as connection:
+            assert fold(connection) == 1
+            reversing = start(lambda: books.drain_all(organization_id))
+            races.until_waiting()
+        reversing.result()
+    assert books.balance_of_user(ANN) == 0
+    assert books.breaches() == []
+
+
+def test_a_fold_that_comes_second_adds_what_is_left() -> None:
+    organization_id = books.make_organization(20)
+    books.make_users(ANN)
+    batch_id = books.issue_now(organization_id, [ANN], 10)
+    books.queue_reversal(organization_id, batch_id=batch_id, amount=4)
+    with races.started() as start:
+        with transaction() as connection:
+            reverse(connection, organization_id)
+            folding = start(books.fold)
+            races.until_waiting()
+        folding.result()
+    assert books.balance_of_user(ANN) == 6
+    with transaction() as connection:
+        assert connection.execute(text("SELECT folded_balance FROM users")).scalar_one() == 6
+    assert books.breaches() == []
+
+
+@pytest.mark.usefixtures("no_failure")
+@pytest.mark.parametrize("attempt", range(5))
+def test_reversals_registrations_folds_and_issues_at_once_move_every_point_once(attempt: int) -> None:
+    one, other = books.make_organization(100_000), books.make_organization(100_000)
+    emails = [f"{attempt}-{n}@example.com" for n in range(20)]
+    for organization_id in (one, other):
+        for _ in range(4):
+            batch_id = books.queue_batch(organization_id, emails, 10)
+            books.queue_reversal(organization_id, batch_id=batch_id, amount=3)
+            books.queue_reversal(organization_id, batch_id=batch_id)
+            books.queue_batch(organization_id, emails[::-1], 10)
+    before = books.deadlocks()
+    races.at_once(
+        lambda: books.drain_all(one),
+        lambda: books.drain_all(other),
+        lambda: books.make_users(*emails[:15]),
+        lambda: books.make_users(*reversed(emails[5:])),
+        books.fold,
+        books.fold,
+        books.claim_crossed,
+    )
+    for organization_id in (one, other):
+        while drain(organization_id, announce=lambda *_: None):
+            pass
+    books.claim_crossed()
+    assert [books.balance_of_user(email) for email in emails] == [80] * 20
+    assert [books.balance_of(organization_id) for organization_id in (one, other)] == [100_000 - 800] * 2
+    assert books.breaches() == []
+    assert books.deadlocks() == before
