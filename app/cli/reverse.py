@@ -10,13 +10,13 @@ import click
 
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.cli.caller import confirms, key_option, patience_option, running_url, url_option
-from app.values.numbers import counted, points
 from app.cli.row_id import RowId
 from app.cli.send.answers import NoAnswer
 from app.cli.send.output import say
 from app.cli.send.service import Service
 from app.cli.tables import console, print_pairs
 from app.errors import Refused
+from app.values.numbers import counted, points
 
 _NOTHING = "Nothing was taken back"
 
