@@ -7,10 +7,10 @@ import psycopg
 # Every batch pays every user, like a service that sends to the same people many times.
 _BATCHES = """
     INSERT INTO batches (id, organization_id, sandbox, status, amount, atomic, recipient_count, emails, issued_at,
-                         debited_count, current_balance, organization_name, last_refill)
+                         debited_count, debited_amount, current_balance, organization_name, last_refill)
     OVERRIDING SYSTEM VALUE
     SELECT (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, u.count / 16)),
-           o.id, false, 'issued', 1, false, u.count, u.emails, %(now)s, u.count,
+           o.id, false, 'issued', 1, false, u.count, u.emails, %(now)s, u.count, u.count,
            o.balance - n * u.count, o.name, o.last_refill
     FROM organizations o
     CROSS JOIN (SELECT count(*) AS count, array_agg(email ORDER BY id) AS emails FROM users) u

@@ -28,18 +28,20 @@ _FILL = """
            timestamptz '2026-01-01T00:00:00Z' + n * interval '1 minute' AS moment
     FROM generate_series(1, CAST(:small AS int) + CAST(:large AS int)) n;
     INSERT INTO batches (organization_id, sandbox, status, amount, atomic, recipient_count, emails, created_at,
-                         issued_at, debited_count, current_balance, organization_name, last_refill)
+                         issued_at, debited_count, debited_amount, current_balance, organization_name, last_refill)
     SELECT 1, false, 'issued', 5, false, recipients,
            ARRAY(SELECT CASE WHEN n IN (7, 20007) THEN :rare WHEN p = 1 THEN :busy
                              ELSE format('a%s@example.com', (n * 31 + p) % 50000) END
                  FROM generate_series(1, recipients) p),
            moment, moment + CASE WHEN n % 100 = 0 THEN interval '1 day' ELSE interval '1 second' END,
-           CASE WHEN n % 1000 = 0 THEN 0 WHEN n % 1000 = 1 THEN recipients / 2 ELSE recipients END,
-           0, 'Organization 1', 0
-    FROM batch ORDER BY n;
+           debited, 5 * debited, 0, 'Organization 1', 0
+    FROM batch CROSS JOIN LATERAL (
+        SELECT CASE WHEN n % 1000 = 0 THEN 0 WHEN n % 1000 = 1 THEN recipients / 2 ELSE recipients END AS debited
+    ) d
+    ORDER BY n;
     INSERT INTO batches (organization_id, sandbox, status, amount, atomic, recipient_count, emails, created_at,
-                         issued_at, debited_count, current_balance, organization_name, last_refill)
-    SELECT o, sandbox, 'issued', 5, false, 1, ARRAY[CAST(:busy AS text)], moment, moment, 1, 0, 'Another', 0
+                         issued_at, debited_count, debited_amount, current_balance, organization_name, last_refill)
+    SELECT o, sandbox, 'issued', 5, false, 1, ARRAY[CAST(:busy AS text)], moment, moment, 1, 5, 0, 'Another', 0
     FROM batch, unnest(ARRAY[1, 2, 3], ARRAY[true, false, true]) AS other (o, sandbox) WHERE n <= 5000 ORDER BY n;
     INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance, email)
     SELECT b.organization_id, b.id, r.n - 1, b.sandbox,
