@@ -30,6 +30,10 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
             item["email"] = f"{place}@example.com"  # Each another.
             item["amount"] = item.get("amount") or body.get("amount") or 1
             item.pop("reference", None)
+        if isinstance(batch := body.get("batch"), float) and batch.is_integer():
+            body["batch"] = int(batch)
+        if body.pop("transactions", None):
+            body["batch"] = 1  # Which ids there are, no schema can say; of a batch that is not there, 404 can.
     # A cursor is the answer of an earlier call, and not any text of its form.
     if case.query:
         case.query.pop("cursor", None)
