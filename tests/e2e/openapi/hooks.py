@@ -17,23 +17,26 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
         case.body["send_at"] = "-"
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
-    # JSON Schema counts `10.0` among the integers; the contract does not.
-    body: Any = case.body
-    if isinstance(body, dict):
-        for part in (body, *(body.get("items") or ())):
-            if isinstance(amount := part.get("amount"), float) and amount.is_integer():
-                part["amount"] = int(amount)
-        if body.get("send_at"):  # Any moment of the right form, however far it lies.
-            body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()
-        body.pop("expect", None)  # What agrees with the rest of the body.
-        for place, item in enumerate(body.get("items") or ()):
-            item["email"] = f"{place}@example.com"  # Each another.
-            item["amount"] = item.get("amount") or body.get("amount") or 1
-            item.pop("reference", None)
-        if isinstance(batch := body.get("batch"), float) and batch.is_integer():
-            body["batch"] = int(batch)
-        if body.pop("transactions", None):
-            body["batch"] = 1  # Which ids there are, no schema can say; of a batch that is not there, 404 can.
+    if isinstance(case.body, dict):
+        _mend_body(case.body)
     # A cursor is the answer of an earlier call, and not any text of its form.
     if case.query:
         case.query.pop("cursor", None)
+
+
+def _mend_body(body: dict[str, Any]) -> None:
+    # JSON Schema counts `10.0` among the integers; the contract does not.
+    for part in (body, *(body.get("items") or ())):
+        if isinstance(amount := part.get("amount"), float) and amount.is_integer():
+            part["amount"] = int(amount)
+    if body.get("send_at"):  # Any moment of the right form, however far it lies.
+        body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    body.pop("expect", None)  # What agrees with the rest of the body.
+    for place, item in enumerate(body.get("items") or ()):
+        item["email"] = f"{place}@example.com"  # Each another.
+        item["amount"] = item.get("amount") or body.get("amount") or 1
+        item.pop("reference", None)
+    if isinstance(batch := body.get("batch"), float) and batch.is_integer():
+        body["batch"] = int(batch)
+    if body.pop("transactions", None):
+        body["batch"] = 1  # Which ids there are, no schema can say; of a batch that is not there, 404 can.
