@@ -11,7 +11,8 @@ VISIBILITY_TIMEOUT_S = 3_600
 
 # How soon a broker that does not answer counts as away.
 _REDIS_TIMEOUT_S = 1.0
-_RABBITMQ_TIMEOUT_S = 2.0
+# RabbitMQ is tried twice for a message, and the send that asks waits for it.
+_RABBITMQ_TIMEOUT_S = 1.0
 
 
 def broker_settings(url: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from app import logs
 from app.messaging import process_redis, worker_counters
 from app.messaging.worker_counters import Counts
+from app.settings import settings
 
 # Far longer than a message waits and its drain takes: after that, it is taken for lost.
 _REQUEST_KEPT_S = 1.0
@@ -29,14 +30,15 @@ def request_drain(organization_id: int) -> bool:
     """Note that an organization's drain is requested, and tell whether it was not requested before.
 
     False needs no message: a worker withdraws the request before its last look at the queue, so that look finds
-    whatever was committed before this call. Without Redis nobody knows, and each request counts as the first.
+    whatever was committed before this call. Without Redis nobody knows: each request counts as the first, or, where
+    Redis is the broker too and would take no message, none does.
     """
     key, kept_ms = _REQUEST.format(organization_id), int(_REQUEST_KEPT_S * 1000)
     try:
         with process_redis.unless_away() as redis:
             return bool(redis.set(key, 1, nx=True, px=kept_ms))
     except RedisError:
-        return True
+        return settings().broker_url is not None
 
 
 def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None) -> None:

@@ -33,7 +33,7 @@ _SCHEDULED_EXPIRES_S = 3_600.0
 # A drain goes through ten rounds of up to 20,000 recipients; this is many times what that takes.
 TASK_TIME_LIMIT_S = 300
 # How long RabbitMQ may take to say that it has a message.
-CONFIRMED_WITHIN_S = 2.0
+CONFIRMED_WITHIN_S = 1.0
 
 # While the broker is away, workers and beat try again after so long at the most; Celery's own is half a minute.
 _CONNECTS_AGAIN_AFTER_S = 2.0

@@ -1,7 +1,6 @@
 """Asking for drains: all web processes together keep at most one message an organization on its way."""
 
 import time
-from queue import SimpleQueue
 from typing import NamedTuple
 
 from app import logs
@@ -24,22 +23,25 @@ class Job(NamedTuple):
 
 
 class Drains:
-    """The drains that this process asks for. `send` needs a thread of its own: no send waits for a silent broker."""
+    """The drains that this process asks for."""
 
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[Job] = SimpleQueue()
-        # Until when (`time.monotonic`) the broker is left alone.
+        # Until when (`time.monotonic`) the broker is left alone; 0 once it has taken a message.
         self._left_alone_until = 0.0
 
     def ask(self, job: Job) -> None:
-        """Ask for a drain that issues this batch. Never fails, and never waits: a sweep brings what no message does."""
-        self._jobs.put(job)
+        """Ask for a drain that issues this batch, unless a requested one will still look at the queue.
 
-    def send(self) -> None:
-        """Send the next message, unless a requested drain will still look at the queue."""
-        job = self._jobs.get()
-        if time.monotonic() >= self._left_alone_until and hints.request_drain(job.organization_id) and not _submit(job):
-            self._left_alone_until = time.monotonic() + _LEFT_ALONE_S
+        Never fails: the batch is accepted, and a sweep brings what no message does.
+        """
+        now = time.monotonic()
+        if now < self._left_alone_until:
+            return
+        if self._left_alone_until:  # Only this caller finds out whether it still is; the others do not wait with it.
+            self._left_alone_until = now + _LEFT_ALONE_S
+        if hints.request_drain(job.organization_id):
+            is_taken = _submit(job)
+            self._left_alone_until = 0.0 if is_taken else time.monotonic() + _LEFT_ALONE_S
 
 
 def _submit(job: Job) -> bool:

@@ -37,7 +37,7 @@ class SendPath:
         self._drains = Drains()
         self._accepting = Accepting(self._drains.ask)
         self._waiting = Waiting()
-        self._threads = Threads(self._drains.send, self._waiting.poll, self._waiting.listen)
+        self._threads = Threads(self._waiting.poll, self._waiting.listen)
         self._slots = WaitSlots()
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
