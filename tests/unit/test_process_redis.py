@@ -9,6 +9,7 @@ from redis.exceptions import ReadOnlyError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from app.messaging import hints, last_runs, process_redis, worker_counters
+from app.settings import settings
 
 _USES: dict[str, Callable[[], object]] = {
     "hint_lost": lambda: hints.publish(7, [1]),
@@ -26,11 +27,20 @@ def test_a_redis_that_is_away_is_asked_once_a_second_and_not_by_everybody(
     _USES[first]()  # Redis is out of reach.
     for use in _USES.values():
         use()
-        assert hints.request_drain(7)
+        assert not hints.request_drain(7)
     assert [event["event"] for event in events] == [first]
     now += 1
     _USES[first]()
     assert [event["event"] for event in events] == [first] * 2
+
+
+def test_without_redis_each_request_for_a_drain_is_the_first_where_another_broker_can_take_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert [hints.request_drain(7) for _ in range(2)] == [False, False]  # Redis is the broker.
+    monkeypatch.setenv("POINTS_BROKER_URL", "amqp://points:hush@127.0.0.1:1/")
+    settings.cache_clear()
+    assert [hints.request_drain(7) for _ in range(2)] == [True, True]
 
 
 @pytest.mark.parametrize("error", [RedisTimeoutError, ReadOnlyError])
