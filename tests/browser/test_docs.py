@@ -1,6 +1,8 @@
 """`/docs` in a browser: a caller pastes a key, reads about every call, tries it, and sees what is answered."""
 
+import json
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -115,9 +117,22 @@ def test_a_202_leads_to_its_batch(look: Look, service: Service) -> None:
 def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Service) -> None:
     caller = service.organization(0, sandbox_balance=1_000)
     sent = service.send(caller.development, {"recipient": "a@example.com", "amount": 1}).json()
+    batch_id, tomorrow = sent["additional_data"]["batch_id"], (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    later = {"recipient": "a@example.com", "amount": 1, "send_at": tomorrow}
+    taken_back = service.call(
+        "POST", "/v1/points/reverse", key=caller.development, json={"batch": batch_id, "amount": 1, "reason": "x"}
+    )
     known = {
-        "showBatch": sent["additional_data"]["batch_id"],
+        "showBatch": batch_id,
         "showTransaction": sent["data"]["transactions"][0]["id"],
+        "showReversal": taken_back.json()["data"]["reversal_id"],
+        "rescheduleBatch": service.send(caller.development, later).json()["data"]["batch_id"],
+        "cancelBatch": service.send(caller.development, later).json()["data"]["batch_id"],
+    }
+    bodies = {
+        "verifyReverse": {"batch": batch_id, "reason": "x"},
+        "reverse": {"batch": batch_id, "reason": "x"},
+        "rescheduleBatch": {"send_at": tomorrow},
     }
     page = look.at("/docs")
     page.get_by_label("API key").fill(caller.development)
@@ -132,7 +147,9 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
             for parameter in operation["parameters"]:
                 if parameter.get("in") == "path":
                     page.locator(f"#{call}-{parameter['name']}").fill(str(known[call]))
-            try_call(page, call, 201 if call == "send" else 200)
+            if call in bodies:
+                page.locator(f"#{call} textarea").fill(json.dumps(bodies[call]))
+            try_call(page, call, 201 if call in ("send", "reverse") else 200)
 
 
 @pytest.mark.parametrize("width", [390, 1280])

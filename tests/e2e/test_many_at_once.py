@@ -30,21 +30,22 @@ def test_mixed_sends_of_several_organizations_at_once_leave_the_books_balanced(s
 
     def send(number: int, caller: Organization) -> int:
         key = caller.development if number % 3 == 0 else caller.live
-        body = {
-            "recipients": choice.sample(emails, choice.randint(1, 40)),
-            "amount": choice.randint(1, 30),
-            "atomic": number % 5 == 0,
-        }
+        recipients = choice.sample(emails, choice.randint(1, 40))
+        body = {"recipients": recipients, "amount": choice.randint(1, 30), "atomic": number % 5 == 0}
+        if number % 2:
+            amounts = {email: choice.randint(1, 30) for email in recipients}
+            items = [{"email": email, "amount": amount, "reference": email} for email, amount in amounts.items()]
+            body = {"items": items, "atomic": number % 5 == 0, "expect": {"amount": sum(amounts.values())}}
         return service.send(key, body).status_code
 
     def register(email: str) -> int:
         service.register(email)
         return 201
 
-    with ThreadPoolExecutor(16) as pool:
+    with ThreadPoolExecutor(32) as pool:
         sends = [
             pool.submit(send, number, caller)
-            for number, caller in enumerate(itertools.islice(itertools.cycle(callers), 150))
+            for number, caller in enumerate(itertools.islice(itertools.cycle(callers), 200))
         ]
         registrations = [pool.submit(register, email) for email in emails[20:40]]
         statuses = {work.result() for work in [*sends, *registrations]}

@@ -28,17 +28,21 @@ export class Description {
     return method !== "GET" && !path.endsWith("/verify");
   }
 
-  /** The path of a call with the values of its parameters. */
-  path(id, values) {
-    const { path } = this.groups().flatMap(({ calls }) => calls).find((call) => call.id === id);
-    return path.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  call(id) {
+    return this.groups().flatMap(({ calls }) => calls).find((call) => call.id === id);
   }
 
-  /** Where an answer leads: `[{id, values}]`, the call to go on with and the values of its parameters. */
+  /** The path of a call with the values of its parameters. */
+  path(id, values) {
+    return this.call(id).path.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  }
+
+  /** What an answer leads to read: `[{id, values}]`, the call to go on with and the values of its parameters. */
   links(operation, status, document) {
     const links = this.whole(operation.responses[status])?.links ?? {};
     const at = (expression) => expression.split("#/")[1].split("/").reduce((part, name) => part?.[name], document);
-    return Object.values(links).map(({ operationId, parameters }) => ({
+    const reads = Object.values(links).filter(({ operationId }) => this.call(operationId).method === "GET");
+    return reads.map(({ operationId, parameters }) => ({
       id: operationId, values: Object.fromEntries(Object.entries(parameters).map(([name, from]) => [name, String(at(from))])),
     }));
   }
