@@ -113,7 +113,6 @@ _CLAIM = text("""
                                 LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
           AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
-          AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
         RETURNING u.id AS user_id, coalesce(t.points_left, t.amount, b.amount) AS amount
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points

@@ -43,7 +43,7 @@ def test_a_breach_says_what_was_seen() -> None:
     books.issue_now(organization_id, [ANN], 10)
     books.execute("UPDATE organizations SET balance = 95")
     assert [breach.seen for breach in books.breaches()] == [
-        "refills 100, debits 10, balance 95",
+        "refills 100, debits 10, taken back 0, balance 95",
         "a balance of 95 that nothing has left",
     ]
 
