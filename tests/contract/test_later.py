@@ -166,6 +166,14 @@ def test_its_faults_stand_in_the_one_400_with_all_others(acme: Organization, sen
     refusal(acme.live.send(body), 400, "recipients.1", "amount", "send_at", "atomc")
 
 
+def test_a_scheduled_batch_is_cancelled_and_not_reversed(acme: Organization) -> None:
+    batch_id = _schedule(acme.live)
+    answer = acme.live.call("POST", "/v1/points/reverse", json={"batch": batch_id, "reason": "The wrong list"})
+    assert "cancel it" in refusal(answer, 409, "batch")["batch"][0]
+    assert answer.json()["additional_data"]["code"] == "batch_scheduled"
+    assert success(_cancel(acme.live, batch_id))["status"] == "cancelled"
+
+
 def test_verify_takes_no_moment(acme: Organization) -> None:
     refusal(acme.live.verify(_body()), 400, "send_at")
     refusal(acme.live.verify(_body(send_at=None)), 400, "send_at")
