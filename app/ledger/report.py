@@ -1,4 +1,4 @@
-"""What is told and counted of every round of a drain, once it has committed."""
+"""The log line and the counters of each round of a drain, once it has committed."""
 
 from collections import defaultdict
 from collections.abc import Sequence

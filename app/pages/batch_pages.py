@@ -82,7 +82,7 @@ def _flags(filters: Filters) -> str:
 def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of a page of the batches that have a transaction of the address.
 
-    Where repeats are allowed, a batch may have several such rows: only the first that matches counts.
+    A batch may have several such rows, of items with references or where repeats are allowed: only the first counts.
     """
     conditions = address_conditions(filters, moment="created_at")
     conditions += [*filters.flag_conditions(), *filters.batch_conditions()]

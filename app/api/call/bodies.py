@@ -1,4 +1,4 @@
-"""The bodies of batches and their transactions, built by pure functions; `envelope` puts them on their way."""
+"""The bodies of batches and their transactions, built by pure functions; `envelope` wraps them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby

@@ -23,6 +23,7 @@ from app.errors import (
     ScheduledLimit,
 )
 from app.ledger.later import Scheduled
+from app.ledger.recoverable import Recoverable
 from app.ledger.verify import Verdict
 from app.organizations import OrganizationInMode
 from app.values.timestamps import timestamp
@@ -98,8 +99,8 @@ def failure_of(error: PointsError) -> Response:
     return response
 
 
-def verdict_body(verdict: Verdict) -> dict[str, Any]:
-    """Verify result: `{"validated": bool, "error": string or null}`."""
+def verdict_body(verdict: Verdict | Recoverable) -> dict[str, Any]:
+    """Verify result, of a send or of a reversal: `{"validated": bool, "error": string or null}`."""
     return {
         "validated": verdict.refusal is None,
         "error": None if verdict.refusal is None else verdict.refusal.sentence,

@@ -25,15 +25,20 @@ def amount_fault(value: object, settings: Settings) -> str | None:
     return None
 
 
+def text_fault(name: str, value: object, *, length_max: int) -> str | None:
+    """Say what is wrong with a text for people, such as a label; None when nothing is."""
+    if not isinstance(value, str):
+        return f"The {name} must be a string, but is {kind(value)}."
+    if len(value) > length_max:
+        return f"The {name} must have at most {length_max} characters, but has {len(value)}."
+    if "\0" in value:
+        return f"The {name} must not contain a NUL character."
+    return None
+
+
 def label_fault(value: object) -> str | None:
     """Say what is wrong with a label; None when nothing is."""
-    if not isinstance(value, str):
-        return f"The label must be a string, but is {kind(value)}."
-    if len(value) > LABEL_LENGTH_MAX:
-        return f"The label must have at most {LABEL_LENGTH_MAX} characters, but has {len(value)}."
-    if "\0" in value:
-        return "The label must not contain a NUL character."
-    return None
+    return text_fault("label", value, length_max=LABEL_LENGTH_MAX)
 
 
 def reference_fault(value: object) -> str | None:

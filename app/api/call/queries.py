@@ -4,7 +4,7 @@ Every fault is reported in one answer, under the name of its parameter. One that
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -114,9 +114,9 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         allocated=read("allocated", _flag),
         idempotency_key=read("idempotency_key", _idempotency_key),
         label=read("label", _label),
-        status=read("status", _reversal_status if kind == "reversals" else _status),
+        status=read("status", _one_of(REVERSAL_STATUSES if kind == "reversals" else STATUSES)),
         reference=read("reference", _reference),
-        state=read("state", _state),
+        state=read("state", _one_of(STATES)),
     )
     cursor = read("cursor", _cursor)
     # Whether a cursor belongs to the filters can only be told of filters without a fault.
@@ -193,27 +193,20 @@ def _label(text: str) -> str:
     return text
 
 
-def _status(text: str) -> str:
-    if text not in STATUSES:
-        raise _Fault(f"must be one of {', '.join(STATUSES)}.")
-    return text
+def _one_of(known: Sequence[str]) -> Callable[[str], str]:
+    """Return the reading of a parameter that is one of these words."""
 
+    def read(text: str) -> str:
+        if text not in known:
+            raise _Fault(f"must be one of {', '.join(known)}.")
+        return text
 
-def _reversal_status(text: str) -> str:
-    if text not in REVERSAL_STATUSES:
-        raise _Fault(f"must be one of {', '.join(REVERSAL_STATUSES)}.")
-    return text
+    return read
 
 
 def _reference(text: str) -> str:
     if not REFERENCE.fullmatch(text):
         raise _Fault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters.")
-    return text
-
-
-def _state(text: str) -> str:
-    if text not in STATES:
-        raise _Fault(f"must be one of {', '.join(STATES)}.")
     return text
 
 

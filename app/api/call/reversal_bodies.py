@@ -43,14 +43,6 @@ def listed_reversal_body(reversal: ReversalRow, **more: object) -> dict[str, Any
     }
 
 
-def recoverable_body(found: Recoverable) -> dict[str, Any]:
-    """Verify result: `{"validated": bool, "error": string or null}`."""
-    return {
-        "validated": found.refusal is None,
-        "error": None if found.refusal is None else found.refusal.sentence,
-    }
-
-
 def recoverable_additions(found: Recoverable) -> dict[str, int]:
     """What verify adds for programs: the points that would come back, and how many transactions are in each state."""
     return {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from app.api.call.faults import FaultsFound
-from app.api.call.fields import read_atomic
+from app.api.call.fields import read_atomic, text_fault
 from app.api.call.json_body import is_integer, is_missing, kind, parse_object
 from app.reversal_acceptance import ReverseRequest
 from app.settings import INT64_MAX, Settings
@@ -112,15 +112,9 @@ def _amount(value: object, faults: FaultsFound) -> int | None:
 
 
 def _reason(value: object, faults: FaultsFound) -> str:
-    sentence = None
-    if is_missing(value):
-        sentence = "The reason field is required."
-    elif not isinstance(value, str):
-        sentence = f"The reason must be a string, but is {kind(value)}."
-    elif len(value) > REASON_LENGTH_MAX:
-        sentence = f"The reason must have at most {REASON_LENGTH_MAX} characters, but has {len(value)}."
-    elif "\0" in value:
-        sentence = "The reason must not contain a NUL character."
+    sentence: str | None = "The reason field is required."
+    if not is_missing(value):
+        sentence = text_fault("reason", value, length_max=REASON_LENGTH_MAX)
     if sentence is not None:
         faults.add("reason", sentence)
         return ""

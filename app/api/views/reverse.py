@@ -38,7 +38,7 @@ def verify() -> Response:
         found = recoverable(
             connection, request, is_disabled=who.organization.is_disabled, is_issued=status in (None, ISSUED)
         )
-    return envelope.success(reversal_bodies.recoverable_body(found), **reversal_bodies.recoverable_additions(found))
+    return envelope.success(envelope.verdict_body(found), **reversal_bodies.recoverable_additions(found))
 
 
 @blueprint.post("/v1/points/reverse")
