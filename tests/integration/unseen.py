@@ -21,7 +21,7 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     (
         "transactions_written_once",
         "a batch that nobody paid, gone whole",
-        ["DELETE FROM transactions WHERE batch_id = 12", "DELETE FROM batches WHERE id = 14"],
+        ["DELETE FROM transactions WHERE batch_id = 14", "DELETE FROM batches WHERE id = 14"],
     ),
     ("batches_final_once", "another name in an answer", ["UPDATE batches SET organization_name = 'x' WHERE id = 1"]),
     ("batches_final_once", "another last refill in an answer", ["UPDATE batches SET last_refill = 1 WHERE id = 1"]),
@@ -68,7 +68,7 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     ("reversals_accepted_once", "another who reverses", ["UPDATE reversals SET api_key_id = 9 WHERE id = 8"]),
     (
         "batches_accepted_once",
-        "other days where nothing was issued",
+        "other days",
         ["UPDATE batches SET hold_days = 1 WHERE id = 15"],
     ),
     (
