@@ -17,7 +17,7 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how many batches are queued and scheduled, and for how long the oldest has waited or is overdue.
+    """Yield how much is queued and scheduled, and for how long the oldest has waited or is overdue.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -36,9 +36,10 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "Batches accepted and not yet final.",
         value=queued.batches,
     )
+    yield GaugeMetricFamily("points_queued_reversals", "Reversals accepted and not yet final.", value=queued.reversals)
     yield GaugeMetricFamily(
         "points_oldest_queued_seconds",
-        "Age of the oldest queued batch; 0 when none is queued.",
+        "Age of the oldest queued batch or reversal; 0 when none is queued.",
         value=queued.oldest_s or 0,
     )
     yield GaugeMetricFamily("points_scheduled_batches", "Batches that wait for their moment.", value=scheduled.batches)
