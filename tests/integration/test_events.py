@@ -9,7 +9,7 @@ from sqlalchemy import text
 from app import api_keys, organizations
 from app.events import log, sequencer
 from app.ledger import later
-from app.ledger.refill import reset_sandbox
+from app.ledger.refill import refill, reset_sandbox
 from app.postgres.database import transaction
 from app.values.timestamps import timestamp
 from tests.integration import books
@@ -216,7 +216,7 @@ def test_a_low_balance_is_told_once_for_each_time_that_it_is_crossed_downwards()
     assert told[3]["data"]["organization"]["created_at"] == told[0]["data"]["organization"]["created_at"]
     assert "balance.low" not in types_of(organization_id, sandbox=True)
     with transaction() as connection:
-        books.refill(connection, organization_id, 10)
+        refill(connection, organization_id, 10)
     books.issue_now(organization_id, [ANN], 9)
     assert types_of(organization_id).count("balance.low") == 2
 
