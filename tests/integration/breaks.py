@@ -455,7 +455,8 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             "DELETE FROM events WHERE organization_id = 1 AND NOT sandbox",
             (
                 "UPDATE event_logs SET dropped_to = last_sequence,"
-                " dropped_until = (SELECT issued_at FROM batches WHERE id = 1) WHERE organization_id = 1 AND NOT sandbox"
+                " dropped_until = (SELECT issued_at FROM batches WHERE id = 1)"
+                " WHERE organization_id = 1 AND NOT sandbox"
             ),
         ],
     ),
