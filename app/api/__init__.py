@@ -15,6 +15,7 @@ from app.api.views import (
     batches,
     cancel,
     events,
+    extend,
     health,
     metrics,
     organization,
@@ -53,7 +54,8 @@ def create_app() -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
     with_key = (
-        *(verify, send, reverse, batches, cancel, reschedule, transactions, reversals, events, organization, sandbox),
+        *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(organization, sandbox),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

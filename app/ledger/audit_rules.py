@@ -1,6 +1,7 @@
 """The rules of the books, each as the statement that finds what breaks it (contract, part 4)."""
 
 from app.ledger.audit_event_rules import EVENT_RULES
+from app.ledger.audit_return_rules import RETURN_RULES
 from app.ledger.audit_reversal_rules import REVERSAL_RULES
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
@@ -174,8 +175,11 @@ RULES = (
           AND greatest(u.created_at, b.issued_at) < make_interval(secs => -:crossing_grace_s) + least(now(), greatest(
               (SELECT max(created_at) FROM users), (SELECT max(greatest(created_at, issued_at)) FROM batches),
               (SELECT max(created_at) FROM refills)))
+          AND coalesce(t.held_until, b.held_until, 'infinity')
+              > greatest(u.created_at, b.issued_at) + make_interval(secs => :crossing_grace_s)
         ORDER BY t.batch_id, t.position""",
     }
     | REVERSAL_RULES
     | EVENT_RULES
+    | RETURN_RULES
 )

@@ -185,19 +185,17 @@ def test_a_registration_writes_one_event_for_each_organization_and_lists_a_hundr
     assert (data["transactions"], data["count"], data["amount"], data["more"]) == ([131072 * 102], 1, 2, None)
 
 
-def test_points_of_a_reversal_of_what_nobody_claimed_are_told_as_returned() -> None:
+def test_what_was_held_too_long_is_told_as_returned_once_for_each_batch() -> None:
     organization_id = books.make_organization(100)
-    books.issue_now(organization_id, [ANN], 10)
-    books.queue_reversal(organization_id, batch_id=1)
-    books.execute(
-        *books.WITHOUT_GUARDS,
-        "UPDATE reversals SET reason = 'unclaimed', api_key_id = NULL",
-        *books.WITH_GUARDS,
-    )
-    books.drain_all(organization_id)
+    books.issue_now(organization_id, [ANN, BOB], 10, hold_days=1)
+    books.let_days_pass(2)
+    books.return_unclaimed()
     event = last_event(organization_id)
     assert event["type"] == "transaction.returned"
-    assert (event["data"]["reversal"]["reason"], event["data"]["reversal"]["amount"]) == ("unclaimed", 10)
+    reversal = event["data"]["reversal"]
+    assert (reversal["reason"], reversal["amount"], reversal["batch_id"]) == ("unclaimed", 20, 1)
+    assert types_of(organization_id).count("transaction.returned") == 1
+    assert books.breaches() == []
 
 
 def test_a_low_balance_is_told_once_for_each_time_that_it_is_crossed_downwards() -> None:
