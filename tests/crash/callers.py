@@ -17,8 +17,8 @@ _SIZES = (((1, 1), 50), ((2, 10), 35), ((11, 60), 12), ((61, 200), 3))
 # What is left of a caller's pace when the run has more sends than it needs: never none, for faults need load.
 _PACE_AHEAD = 0.25
 _KEYLESS, _SANDBOX, _ATOMIC, _ASYNC, _WITH_ITEMS = 0.12, 0.35, 0.25, 0.08, 1 / 3
-# How many of the answered sends are taken back, and of as many others are called off; and how many of these wait for
-# their moment.
+# How many of the answered sends are taken back, and how many of these once more; beside how many of these another is
+# called off, and how many of those are for later.
 UNDONE, _CALLED_OFF, _LATER = 0.1, 0.2, 0.3
 _SOON = timedelta(seconds=61)
 
@@ -61,8 +61,6 @@ class Caller(threading.Thread):
                     self._take_back(party, intent)
                     if self._random.random() < _CALLED_OFF:
                         self._call_off(party)
-                    if self._random.random() < 1 / 2:
-                        break
 
     def stop(self) -> None:
         """Let the caller learn the outcome of what it has sent, and send nothing more."""

@@ -71,7 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, default=None, help="stop injecting after so long; it all ends soon after"
     )
-    parser.add_argument("--undo", type=float, default=None, help="the share of sends to take back, and some twice")
+    parser.add_argument("--undo", type=float, default=None, help="the share of sends to take back, again and again")
     parser.add_argument("--kinds", default="", help="only these kinds of fault, with commas between them")
     parser.add_argument("--keep", default="", help="a new folder for the logs, which is not removed")
     return parser.parse_args()
