@@ -70,7 +70,7 @@ def status(as_json: bool, data_dir: str) -> None:
 
 
 def _look_at_database() -> dict[str, Any]:
-    """Return whether PostgreSQL answers and what waits in the queue, which is the `batches` table."""
+    """Return whether PostgreSQL answers and what waits in the queue, which its tables are."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
@@ -78,13 +78,15 @@ def _look_at_database() -> dict[str, Any]:
             row = count_queued(connection) if _has_tables(connection) else None
     except SQLAlchemyError as error:
         reason = _reason(error)
-        return {"database": None, "database_error": reason, "queued_batches": None, "oldest_queued_s": None}
+        unknown = dict.fromkeys(("queued_batches", "queued_reversals", "oldest_queued_s"))
+        return {"database": None, "database_error": reason, **unknown}
     finally:
         engine.dispose()
     return {
         "database": f"PostgreSQL {release.split()[0]}",
         "database_error": None,
         "queued_batches": row and row.batches,
+        "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
     }
 
@@ -180,6 +182,7 @@ def _describe(found: dict[str, Any]) -> str:
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else points(found["queued_messages"]),
         "Queued batches": "unknown" if found["queued_batches"] is None else points(found["queued_batches"]),
+        "Queued reversals": "unknown" if found["queued_reversals"] is None else points(found["queued_reversals"]),
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
     }
-    return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())
+    return "\n".join(f"{name + ':':<18}{value}".rstrip() for name, value in lines.items())

@@ -11,7 +11,13 @@ from app.errors import Refused
 from app.local.datadir import DataDir
 
 URL = "http://127.0.0.1:1"
-_DATABASE = {"database": "PostgreSQL 18", "database_error": None, "queued_batches": 0, "oldest_queued_s": None}
+_DATABASE = {
+    "database": "PostgreSQL 18",
+    "database_error": None,
+    "queued_batches": 0,
+    "queued_reversals": 0,
+    "oldest_queued_s": None,
+}
 _REDIS = {"redis": "valkey 9", "queued_messages": 0, "workers": ["worker1@host"], "swept_s_ago": 67.0, "beat": False}
 
 
