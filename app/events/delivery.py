@@ -1,0 +1,151 @@
+"""Delivering to a webhook: its events one after the other, from where it stands to the end of the log or a failure.
+
+No transaction and no connection is held while a receiver is asked.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from app import logs
+from app.errors import SecretsKeyMissing
+from app.events import cursors, log
+from app.events.bodies import Event, render
+from app.events.cursors import Delivery, Owned
+from app.events.pages import page
+from app.events.posting import Attempt, Poster, signed_headers
+from app.events.receivers import parse
+from app.events.retries import delay_s
+from app.events.type_patterns import matching
+from app.events.webhook_secrets import SecretUnreadable, decrypted
+from app.postgres.database import single_statement, transaction
+
+# After so long whoever delivers leaves, so that a receiver with much to come takes no place from others.
+TURN_S = 15.0
+# Events read at a time, and passed over at a time where few of them match.
+_PAGE = 100
+_LOOKED_AT_MAX = 5_000
+# A key that is missing is no fault of the receiver's: it is looked for again after this time, and counts as no failure.
+_WITHOUT_KEY_S = 60.0
+
+# Is told of each attempt, to count it.
+Tell = Callable[[Attempt], None]
+# Withdraws the request for a delivery.
+Withdraw = Callable[[int], None]
+
+_log = logs.logger()
+
+
+def deliver(
+    webhook_id: int, *, tell: Tell, withdraw: Withdraw, is_stopping: Callable[[], bool] = lambda: False
+) -> bool:
+    """Deliver what there is to deliver to a webhook, unless somebody else does; return whether more may wait.
+
+    The look that ends it is made while not owning it, and after the request for it was withdrawn: whoever was told of
+    an event while we owned it found it taken.
+
+    Raises:
+        DBAPIError, TimeoutError: PostgreSQL is out of reach. What was not noted is delivered again.
+    """
+    ends_at = time.monotonic() + TURN_S
+
+    def is_over() -> bool:
+        return is_stopping() or time.monotonic() > ends_at
+
+    while not is_over():
+        with single_statement() as connection:
+            owned = cursors.own(connection, webhook_id)
+        if owned is None:
+            return False
+        if (secrets := _secrets_of(owned)) is None:
+            return False
+        with Poster(parse(owned.url)) as poster:
+            still_owned = _go_on(owned, secrets, poster, tell, is_over)
+        if still_owned is None:
+            return False
+        with single_statement() as connection:
+            cursors.release(connection, still_owned)
+            withdraw(webhook_id)
+            if not cursors.is_due(connection, webhook_id):
+                return False
+    return True
+
+
+def _secrets_of(owned: Owned) -> list[str] | None:
+    """Return the secrets that sign; where they cannot be read, leave the webhook for a while and return None."""
+    try:
+        return [decrypted(secret) for secret in owned.secrets]
+    except (SecretsKeyMissing, SecretUnreadable) as error:
+        _log.error("webhook_secret_unreadable", webhook_id=owned.id, **logs.kind_of(error))
+        with single_statement() as connection:
+            cursors.release(connection, owned, for_s=_WITHOUT_KEY_S)
+        return None
+
+
+def _go_on(
+    owned: Owned, secrets: Sequence[str], poster: Poster, tell: Tell, is_over: Callable[[], bool]
+) -> Owned | None:
+    """Deliver until the end of the log as it was, or of the turn; None after a failure, or when it is no longer ours."""
+    while owned.position < owned.last_sequence:
+        events, looked_at_to = _next(owned)
+        for event in events:
+            if is_over():
+                return owned
+            body = render(event)
+            headers = signed_headers(body, event_id=event.name, secrets=secrets, at=datetime.now(UTC))
+            attempt = poster.post(body, headers)
+            tell(attempt)
+            noted = _note(owned, Delivery(event.sequence, event.name, event.type, attempt))
+            if noted is None:
+                return None
+            owned = noted
+        if looked_at_to > owned.position:
+            with single_statement() as connection:
+                passed = cursors.advance(connection, owned, looked_at_to)
+            if passed is None:
+                return None
+            owned = passed
+    return owned
+
+
+def _next(owned: Owned) -> tuple[list[Event], int]:
+    """Return the next events for a webhook, and the sequence up to which there is no other."""
+    up_to = min(owned.position + _LOOKED_AT_MAX, owned.last_sequence)
+    with transaction() as connection:
+        found = page(
+            connection,
+            owned.organization_id,
+            sandbox=owned.sandbox,
+            after=owned.position,
+            types=matching((*owned.types, log.PING)),
+            limit=_PAGE,
+            up_to=up_to,
+        )
+    if len(found) == _PAGE:
+        up_to = found[-1].sequence
+    return [event for event in found if _is_for(owned, event)], up_to
+
+
+def _is_for(owned: Owned, event: Event) -> bool:
+    """Tell whether an event is sent here: a ping is for the webhook that it names, whatever types it takes."""
+    return event.type != log.PING or event.data["webhook"]["id"] == owned.id
+
+
+def _note(owned: Owned, delivery: Delivery) -> Owned | None:
+    if delivery.attempt.error is None:
+        with single_statement() as connection:
+            return cursors.advance(connection, owned, delivery.sequence, delivered=delivery)
+    wait_s = delay_s(owned.failures + 1, retry_after_s=delivery.attempt.retry_after_s)
+    with transaction() as connection:
+        webhook = cursors.fail(connection, owned, delivery, delay_s=wait_s)
+    if webhook is not None:
+        _log.warning(
+            "webhook_failed",
+            webhook_id=owned.id,
+            organization_id=owned.organization_id,
+            status=delivery.attempt.status,
+            error=delivery.attempt.error,
+            failures=webhook.failures,
+            disabled_reason=webhook.disabled_reason,
+        )
+    return None
