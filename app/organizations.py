@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, select, text, update
 
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
+from app.events import log
 from app.models import Organization
 from app.values import names
 
@@ -71,19 +72,28 @@ def set_flags(
     is_disabled: bool | None = None,
     is_suspended: bool | None = None,
 ) -> None:
-    """Change the given flags. The statement waits for the row lock, so a running drain ends first.
+    """Change the given flags. It waits for the row lock, so a running drain ends first.
 
     Raises:
         NotFound: there is no such organization.
     """
-    changes = {"is_disabled": is_disabled, "is_suspended": is_suspended}
-    changed = connection.execute(
-        update(Organization)
-        .where(Organization.id == organization_id)
-        .values({name: value for name, value in changes.items() if value is not None})
-    )
-    if changed.rowcount == 0:
+    before = connection.execute(_FLAGS_FOR_UPDATE, {"id": organization_id}).one_or_none()
+    if before is None:
         raise NotFound("organization", organization_id)
+    given = {"is_disabled": is_disabled, "is_suspended": is_suspended}
+    for name, value in given.items():
+        if value is not None and value != getattr(before, name):
+            connection.execute(update(Organization).where(Organization.id == organization_id).values({name: value}))
+            log.write_of_organization(connection, _EVENT_OF_FLAG[name, value], organization_id)
+
+
+_FLAGS_FOR_UPDATE = text("SELECT is_disabled, is_suspended FROM organizations WHERE id = :id FOR NO KEY UPDATE")
+_EVENT_OF_FLAG = {
+    ("is_disabled", True): log.ORGANIZATION_DISABLED,
+    ("is_disabled", False): log.ORGANIZATION_ENABLED,
+    ("is_suspended", True): log.ORGANIZATION_SUSPENDED,
+    ("is_suspended", False): log.ORGANIZATION_RESUMED,
+}
 
 
 def _in_mode(*, sandbox: bool):  # type: ignore[no-untyped-def]  # Its type is a list of seven column types.

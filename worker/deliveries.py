@@ -14,7 +14,7 @@ from celery.signals import worker_shutting_down
 
 from app import logs
 from app.events import cursors, delivery
-from app.events.posting import Attempt
+from app.events.attempts import Attempt
 from app.messaging import hints
 from app.messaging.jobs import DELIVER, DELIVERIES, celery, submit_delivery
 from app.messaging.worker_counters import WEBHOOK_ATTEMPTS, count
@@ -48,16 +48,6 @@ def _deliver(webhook_id: int) -> bool:
     finally:
         if outcomes:
             count(outcomes)
-
-
-def wake(organization_id: int) -> None:
-    """Ask for deliveries to an organization's webhooks that have something to deliver, once events were numbered."""
-    with transaction() as connection:
-        webhook_ids = cursors.due_of(connection, organization_id)
-    if webhook_ids:
-        for webhook_id in hints.request_deliveries(webhook_ids):
-            if not submit_delivery(webhook_id):
-                return  # Each further one would wait for the broker as long.
 
 
 @worker_shutting_down.connect

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 
 from app import logs
+from app.events import sequencer
 from app.ledger import claim, fold, later
 from app.ledger.queued import organizations_waiting
 from app.messaging import hints, last_runs
@@ -25,11 +26,13 @@ from app.messaging.worker_counters import CLAIMED, SWEEPS, SWEPT, count
 from app.postgres.connections import require_writable_server
 from app.postgres.database import transaction
 from app.settings import settings
-from worker.draining import drain_and_tell
+from worker.draining import drain_and_tell, number
 from worker.unread import FORGET_UNREAD_EVERY_S, Unread
 
 SWEEP_EVERY_S = 1.0
 RELEASE_EVERY_S = 1.0
+NUMBER_EVERY_S = 0.5
+DROP_EVENTS_EVERY_S = 60.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 1.5
 
@@ -45,6 +48,8 @@ _RELEASE_STEPS_MAX = 40
 _DRAINS_ASKED_MAX = 200
 _CLAIM_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20
+_DROP_STEP = 1_000
+_DROP_STEPS_MAX = 200
 
 _PARENT_LOOK_EVERY_S = 0.5
 
@@ -105,6 +110,27 @@ def fold_credits() -> None:
                 return
 
 
+def number_all() -> None:
+    """Number whatever events no drain has numbered: of refills, claims and keys, or of a worker that was killed."""
+    with transaction() as connection:
+        organizations = sequencer.organizations_to_number(connection)
+    for organization_id in organizations:
+        number(organization_id)
+
+
+def drop_old_events() -> None:
+    """Drop the events past their time; what is left after these steps waits for the next run."""
+    dropped = 0
+    for _ in range(_DROP_STEPS_MAX):
+        with transaction() as connection:
+            step = sequencer.drop_old_events(connection, older_than_days=settings().events_days, at_most=_DROP_STEP)
+        dropped += step
+        if not step:
+            break
+    if dropped:
+        _log.info("events_dropped", events=dropped)
+
+
 def _repeat(every_s: float, name: str, work: Callable[[], None]) -> None:
     """Do one kind of work again and again, by a clock that nobody sets; no error ends it."""
     while True:
@@ -121,7 +147,9 @@ def run(parent: int) -> None:
     kinds: list[tuple[float, str, Callable[[], None]]] = [
         (SWEEP_EVERY_S, "sweep", sweep),
         (RELEASE_EVERY_S, "release", release),
+        (NUMBER_EVERY_S, "number", number_all),
         (FOLD_EVERY_S, "fold", fold_credits),
+        (DROP_EVENTS_EVERY_S, "drop_events", drop_old_events),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))

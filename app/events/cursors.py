@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.events import log
-from app.events.posting import Attempt
+from app.events.attempts import Attempt
 from app.events.webhooks import COLUMNS, DISABLED, WebhookRow
 
 # Longer than an attempt, and what is done between two.

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from app import logs
 from app.errors import SecretsKeyMissing
 from app.events import cursors, log
+from app.events.attempts import Attempt, delay_s
 from app.events.bodies import Event, render
 from app.events.cursors import Delivery, Owned
 from app.events.pages import page
-from app.events.posting import Attempt, Poster, signed_headers
+from app.events.posting import Poster, signed_headers
 from app.events.receivers import parse
-from app.events.retries import delay_s
 from app.events.type_patterns import matching
 from app.events.webhook_secrets import SecretUnreadable, decrypted
 from app.postgres.database import single_statement, transaction
@@ -85,7 +85,7 @@ def _secrets_of(owned: Owned) -> list[str] | None:
 def _go_on(
     owned: Owned, secrets: Sequence[str], poster: Poster, tell: Tell, is_over: Callable[[], bool]
 ) -> Owned | None:
-    """Deliver until the end of the log as it was, or of the turn; None after a failure, or when it is no longer ours."""
+    """Deliver to the end of the log or of the turn; None after a failure, or when it is no longer ours."""
     while owned.position < owned.last_sequence:
         events, looked_at_to = _next(owned)
         for event in events:

@@ -14,27 +14,13 @@ import httpcore
 import httpx
 from standardwebhooks import Webhook
 
+from app.events.attempts import Attempt
 from app.events.checked_network import AnswerTooLong, Bounds, CheckedNetwork
 from app.events.receivers import Receiver, ReceiverRefused
 
 ATTEMPT_TIMEOUT_S = 15.0
 ANSWER_BYTES_MAX = 16 * 1_024
 _USER_AGENT = "Points-Webhooks/1.0"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attempt:
-    """What came of one attempt.
-
-    `status` is the HTTP status, None without an answer; `error` says in a word why it failed, None when it did not;
-    `retry_after_s` is what the receiver asked for.
-    """
-
-    at: datetime
-    ms: int
-    status: int | None
-    error: str | None
-    retry_after_s: float | None = None
 
 
 @dataclass(slots=True)

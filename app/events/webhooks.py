@@ -73,9 +73,11 @@ def create(
 
 _LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
 _COUNT = text("SELECT count(*) FROM webhooks WHERE organization_id = :organization_id AND sandbox = :sandbox")
+_LAST_SEQUENCE = """coalesce((SELECT last_sequence FROM event_logs
+                                WHERE organization_id = :organization_id AND sandbox = :sandbox), 0)"""
 _CREATE = text(f"""
     INSERT INTO webhooks (organization_id, sandbox, url, types, description, secret, position)
-    VALUES (:organization_id, :sandbox, :url, :types, :description, :secret, {{LAST_SEQUENCE}})
+    VALUES (:organization_id, :sandbox, :url, :types, :description, :secret, {_LAST_SEQUENCE})
     RETURNING {COLUMNS}
 """)
 

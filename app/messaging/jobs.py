@@ -145,7 +145,10 @@ def submit(
 
 
 def submit_delivery(webhook_id: int) -> bool:
-    """Ask the workers to deliver to a webhook; tell whether the broker took the message. They look by themselves too."""
+    """Ask the workers to deliver to a webhook; tell whether the broker took the message.
+
+    A broker that is away is no error: each delivering worker looks by itself, once a second.
+    """
     try:
         celery.send_task(
             DELIVER,

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, Index, LargeBinary, UniqueConstraint, false
+from sqlalchemy import BigInteger, CheckConstraint, Index, LargeBinary, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.models.base import (
@@ -17,13 +17,17 @@ from app.models.base import (
 
 
 class Organization(Base):
-    """An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill."""
+    """An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
+
+    A live balance that falls below `low_balance` is told in an event; null: never.
+    """
 
     __tablename__ = "organizations"
     __table_args__ = (
         CheckConstraint("balance >= 0", name="balance_not_negative"),
         CheckConstraint("sandbox_balance >= 0", name="sandbox_balance_not_negative"),
         CheckConstraint("char_length(name) BETWEEN 1 AND 255", name="name_length"),
+        CheckConstraint("low_balance > 0", name="low_balance_positive"),
         # Every drain updates this row; free space in its page keeps the updates out of the index.
         {"postgresql_with": {"fillfactor": 50}},
     )
@@ -37,6 +41,7 @@ class Organization(Base):
     sandbox_balance: Mapped[int] = points_column(default=0)
     sandbox_last_refill: Mapped[int] = points_column(default=0)
     sandbox_start_balance: Mapped[int] = points_column(default=0)
+    low_balance: Mapped[int | None] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = created_at_column()
 
 

@@ -1,14 +1,28 @@
-"""When a webhook is tried again after a failure, and when it is given up."""
+"""Attempts to deliver an event: what came of one, and when the next is made after a failure."""
 
 import random
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime
 
 _MINUTE, _HOUR = 60.0, 3_600.0
 # After the last of them, the last again.
 SCHEDULE_S = (5.0, 5 * _MINUTE, 30 * _MINUTE, *(hours * _HOUR for hours in (2, 5, 10, 14, 20, 24)))
 _SPREAD = 0.2
-# After so long of nothing but failures it is disabled.
-GIVEN_UP_AFTER = timedelta(days=5)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """What came of one attempt.
+
+    `status` is the HTTP status, None without an answer; `error` says in a word why it failed, None when it did not;
+    `retry_after_s` is what the receiver asked for.
+    """
+
+    at: datetime
+    ms: int
+    status: int | None
+    error: str | None
+    retry_after_s: float | None = None
 
 
 def delay_s(failures: int, *, retry_after_s: float | None) -> float:
