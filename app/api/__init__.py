@@ -24,6 +24,9 @@ from app.api.views import (
     send,
     transactions,
     verify,
+    webhook_actions,
+    webhook_deliveries,
+    webhooks,
 )
 from app.errors import OutOfReach, PointsError
 from app.postgres.database import is_away
@@ -51,7 +54,10 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    with_key = (*(verify, send, reverse, batches, cancel, reschedule, transactions, reversals, organization, sandbox),)
+    with_key = (
+        *(verify, send, reverse, batches, cancel, reschedule, transactions, reversals, organization, sandbox),
+        *(webhooks, webhook_actions, webhook_deliveries),
+    )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
     record_requests(app)

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.events import log
 from app.events.attempts import Attempt
-from app.events.webhooks import COLUMNS, DISABLED, WebhookRow
+from app.events.webhooks import COLUMNS, WebhookRow
 
 # Longer than an attempt, and what is done between two.
 OWNED_S = 20
@@ -121,25 +120,13 @@ def _values(owned: Owned, delivery: Delivery) -> dict[str, object]:
 def fail(connection: Connection, owned: Owned, delivery: Delivery, *, delay_s: float) -> WebhookRow | None:
     """Note a failure and leave the webhook until it is tried again, or for good; None when it is no longer ours.
 
-    410 disables it, and so do five days of nothing but failures: then an event says so.
+    410 disables it, and so do five days of nothing but failures.
     """
     parameters = {"id": owned.id, "owned_until": owned.owned_until, "delay_s": delay_s}
     row = connection.execute(
         _FAIL, parameters | _values(owned, delivery) | {"is_gone": delivery.attempt.status == _STATUS_GONE}
     ).one_or_none()
-    if row is None:
-        return None
-    webhook = WebhookRow._make(row)
-    if webhook.status == DISABLED:
-        told = {"id": webhook.id, "url": webhook.url, "disabled_reason": webhook.disabled_reason}
-        log.write(
-            connection,
-            log.WEBHOOK_DISABLED,
-            webhook.organization_id,
-            sandbox=webhook.sandbox,
-            data={"webhook": told | {"position": webhook.position}},
-        )
-    return webhook
+    return None if row is None else WebhookRow._make(row)
 
 
 _STATUS_GONE = 410

@@ -9,22 +9,20 @@ from datetime import UTC, datetime
 
 from app import logs
 from app.errors import SecretsKeyMissing
-from app.events import cursors, log
+from app.events import cursors
 from app.events.attempts import Attempt, delay_s
-from app.events.bodies import Event, render
+from app.events.bodies import render
 from app.events.cursors import Delivery, Owned
-from app.events.pages import page
 from app.events.posting import Poster, signed_headers
 from app.events.receivers import parse
-from app.events.type_patterns import matching
+from app.events.upcoming import upcoming
+from app.events.webhook_actions import write_disabled
 from app.events.webhook_secrets import SecretUnreadable, decrypted
+from app.events.webhooks import DISABLED
 from app.postgres.database import single_statement, transaction
 
 # After so long whoever delivers leaves, so that a receiver with much to come takes no place from others.
 TURN_S = 15.0
-# Events read at a time, and passed over at a time where few of them match.
-_PAGE = 100
-_LOOKED_AT_MAX = 5_000
 # A key that is missing is no fault of the receiver's: it is looked for again after this time, and counts as no failure.
 _WITHOUT_KEY_S = 60.0
 
@@ -87,7 +85,8 @@ def _go_on(
 ) -> Owned | None:
     """Deliver to the end of the log or of the turn; None after a failure, or when it is no longer ours."""
     while owned.position < owned.last_sequence:
-        events, looked_at_to = _next(owned)
+        with transaction() as connection:
+            events, looked_at_to = upcoming(connection, owned, last_sequence=owned.last_sequence)
         for event in events:
             if is_over():
                 return owned
@@ -108,29 +107,6 @@ def _go_on(
     return owned
 
 
-def _next(owned: Owned) -> tuple[list[Event], int]:
-    """Return the next events for a webhook, and the sequence up to which there is no other."""
-    up_to = min(owned.position + _LOOKED_AT_MAX, owned.last_sequence)
-    with transaction() as connection:
-        found = page(
-            connection,
-            owned.organization_id,
-            sandbox=owned.sandbox,
-            after=owned.position,
-            types=matching((*owned.types, log.PING)),
-            limit=_PAGE,
-            up_to=up_to,
-        )
-    if len(found) == _PAGE:
-        up_to = found[-1].sequence
-    return [event for event in found if _is_for(owned, event)], up_to
-
-
-def _is_for(owned: Owned, event: Event) -> bool:
-    """Tell whether an event is sent here: a ping is for the webhook that it names, whatever types it takes."""
-    return event.type != log.PING or event.data["webhook"]["id"] == owned.id
-
-
 def _note(owned: Owned, delivery: Delivery) -> Owned | None:
     if delivery.attempt.error is None:
         with single_statement() as connection:
@@ -138,6 +114,8 @@ def _note(owned: Owned, delivery: Delivery) -> Owned | None:
     wait_s = delay_s(owned.failures + 1, retry_after_s=delivery.attempt.retry_after_s)
     with transaction() as connection:
         webhook = cursors.fail(connection, owned, delivery, delay_s=wait_s)
+        if webhook is not None and webhook.status == DISABLED:
+            write_disabled(connection, webhook)
     if webhook is not None:
         _log.warning(
             "webhook_failed",

@@ -51,6 +51,8 @@ class Filters:
     # Of transactions alone.
     reference: str | None = None
     state: str | None = None
+    # Of deliveries alone.
+    webhook_id: int | None = None
 
     @property
     def debit(self) -> bool | None:
@@ -93,6 +95,7 @@ class Filters:
             "label": self.label,
             "status": self.status,
             "reference": self.reference,
+            "webhook_id": self.webhook_id,
             "looked_at_max": LOOKED_AT_MAX,
         }
 
