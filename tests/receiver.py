@@ -133,5 +133,3 @@ def hang(handler: BaseHTTPRequestHandler) -> None:
     with contextlib.suppress(OSError):
         handler.rfile.read(1)
     handler.close_connection = True
-
-

@@ -143,3 +143,19 @@ def delete(connection: Connection, webhook_id: int) -> None:
 
 
 _DELETE = text("DELETE FROM webhooks WHERE id = :id")
+
+
+def all_secrets(connection: Connection) -> list[tuple[int, str, str | None]]:
+    """Return the id, the secret and the previous secret of every webhook, encrypted; the rows are locked."""
+    return [(row.id, row.secret, row.previous_secret) for row in connection.execute(_ALL_SECRETS)]
+
+
+_ALL_SECRETS = text("SELECT id, secret, previous_secret FROM webhooks ORDER BY id FOR NO KEY UPDATE")
+
+
+def store_secrets(connection: Connection, webhook_id: int, *, secret: str, previous: str | None) -> None:
+    """Set the secrets of a webhook, encrypted."""
+    connection.execute(_STORE_SECRETS, {"id": webhook_id, "secret": secret, "previous": previous})
+
+
+_STORE_SECRETS = text("UPDATE webhooks SET secret = :secret, previous_secret = :previous WHERE id = :id")

@@ -103,7 +103,7 @@ class DataDir:
         return str(known[name])
 
     def secrets_key(self, *, make: bool) -> str | None:
-        """Return the key that encrypts secrets (`POINTS_SECRETS_KEY`); without one that we may read, make it or None."""
+        """Return the key that encrypts secrets; where there is none that we may read, make it, or return None."""
         if not make and not os.access(self.path / "secrets.json", os.R_OK):
             return None
         known = self.read("secrets.json")

@@ -28,7 +28,7 @@ class Webhook(Base):
         CheckConstraint(
             "(previous_secret IS NULL) = (previous_secret_until IS NULL)", name="previous_secret_until_a_moment"
         ),
-        Index(None, "organization_id", "sandbox"),
+        Index("ix_webhooks_organization", "organization_id", "sandbox"),
         # Each delivery updates this row.
         {"postgresql_with": {"fillfactor": 50}},
     )
@@ -60,8 +60,8 @@ class WebhookDelivery(Base):
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
         CheckConstraint("attempt >= 1", name="attempt_counted"),
-        Index(None, "webhook_id", "id"),
-        Index(None, "created_at"),
+        Index("ix_webhook_deliveries_webhook", "webhook_id", "id"),
+        Index("ix_webhook_deliveries_created_at", "created_at"),
     )
 
     id: Mapped[int] = id_column()

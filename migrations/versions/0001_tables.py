@@ -327,7 +327,7 @@ _WEBHOOKS = """
         CONSTRAINT ck_webhooks_previous_secret_until_a_moment CHECK (
             (previous_secret IS NULL) = (previous_secret_until IS NULL))
     ) WITH (fillfactor = 50);
-    CREATE INDEX ix_webhooks_organization_id ON webhooks (organization_id, sandbox);
+    CREATE INDEX ix_webhooks_organization ON webhooks (organization_id, sandbox);
 
     CREATE TABLE webhook_deliveries (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhook_deliveries PRIMARY KEY,
@@ -341,7 +341,7 @@ _WEBHOOKS = """
         error text COLLATE "C",
         created_at timestamptz NOT NULL DEFAULT clock_timestamp()
     );
-    CREATE INDEX ix_webhook_deliveries_webhook_id ON webhook_deliveries (webhook_id, id);
+    CREATE INDEX ix_webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
     CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at);
 """
 

@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from app.api.call.schemas import FIELDS, FIELDS_OF_SEND, parse_issue_request, parse_reschedule
 from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
-from app.api.openapi.examples import BODIES, REVERSE_BODIES
+from app.api.openapi.examples import BODIES, REVERSE_BODIES, WEBHOOK_BODIES
 from app.errors import Faults, InvalidRequest
 from app.settings import settings
 
@@ -101,7 +101,7 @@ _EXAMPLES = sorted(
 
 @pytest.mark.parametrize(("model", "name"), _EXAMPLES)
 def test_each_example_of_a_body_is_one(model: str, name: str) -> None:
-    assert _validator(model).is_valid((BODIES | REVERSE_BODIES)[name])
+    assert _validator(model).is_valid((BODIES | REVERSE_BODIES | WEBHOOK_BODIES)[name])
 
 
 @pytest.mark.parametrize("name", [name for model, name in _EXAMPLES if model == "IssueRequest"])

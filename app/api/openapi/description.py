@@ -16,7 +16,7 @@ _WITH_BODY = ("BadRequest", "TooLarge", "WrongType")
 
 def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits that these settings give a request."""
-    named = examples.BODIES | examples.REVERSE_BODIES | examples.ANSWERS | failures.EXAMPLES
+    named = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.ANSWERS | failures.EXAMPLES
     return {
         "openapi": "3.1.0",
         "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": calls.ABOUT},
@@ -69,8 +69,9 @@ def _response(answer: dict[str, Any]) -> dict[str, Any]:
     codes = " or ".join(f"`{code}`" for code in answer.get("codes", ()))
     about = answer["about"] + (f" `code` is {codes}." if codes else "")
     response = {"description": about, "headers": {name: _ref("headers", name) for name in names}}
-    response["content"] = _content(answer) if "model" in answer else answer["content"]
-    return response | ({"links": answer["links"]} if "links" in answer else {})
+    if "model" in answer:
+        response["content"] = _content(answer)
+    return response | {name: answer[name] for name in ("content", "links") if name in answer}
 
 
 def _content(body: dict[str, Any]) -> dict[str, Any]:

@@ -91,4 +91,6 @@ def delete(webhook_id: int) -> Response:
     with transaction() as connection:
         webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
         webhooks.delete(connection, webhook.id)
-    return Response(status=204)
+    response = Response(status=204)
+    del response.headers["Content-Type"]  # Of nothing.
+    return response
