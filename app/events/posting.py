@@ -98,7 +98,7 @@ def _word_of(error: Exception) -> str:
     if isinstance(error, httpcore.TimeoutException):
         return "timeout"
     if isinstance(error, httpcore.ConnectError):
-        return "tls_failed" if isinstance(error.__cause__, SSLError) else "not_connected"
+        return "tls_failed" if any(isinstance(one, SSLError) for one in error.args) else "not_connected"
     return "connection_lost" if isinstance(error, httpcore.NetworkError) else "broken_answer"
 
 
