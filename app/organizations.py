@@ -1,7 +1,9 @@
 """Organizations: their flags, and their balance in each mode."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select, text, update
 
@@ -94,6 +96,35 @@ _EVENT_OF_FLAG = {
     ("is_suspended", True): log.ORGANIZATION_SUSPENDED,
     ("is_suspended", False): log.ORGANIZATION_RESUMED,
 }
+
+
+class Options(NamedTuple):
+    """What is set for an organization: for how many days points are held, and below which live balance it is told.
+
+    None: held for ever, and never told.
+    """
+
+    held_days: int | None
+    low_balance: int | None
+
+
+def set_options(connection: Connection, organization_id: int, changes: Mapping[str, int | None]) -> None:
+    """Set some of `Options`, each by its name. `held_days` holds for what is issued from now on.
+
+    Raises:
+        NotFound: there is no such organization.
+    """
+    assert changes.keys() <= set(Options._fields)
+    changed = connection.execute(update(Organization).where(Organization.id == organization_id).values(changes))
+    if changed.rowcount == 0:
+        raise NotFound("organization", organization_id)
+
+
+def find_options(connection: Connection, organization_ids: Sequence[int]) -> dict[int, Options]:
+    """Return what is set for each of these organizations."""
+    statement = select(Organization.id, Organization.held_days, Organization.low_balance)
+    rows = connection.execute(statement.where(Organization.id.in_(organization_ids)))
+    return {organization_id: Options(*options) for organization_id, *options in rows}
 
 
 def _in_mode(*, sandbox: bool):  # type: ignore[no-untyped-def]  # Its type is a list of seven column types.

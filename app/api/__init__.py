@@ -14,6 +14,8 @@ from app.api.call.record import current_record, record_requests
 from app.api.views import (
     batches,
     cancel,
+    events,
+    extend,
     health,
     metrics,
     organization,
@@ -55,8 +57,9 @@ def create_app() -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
     with_key = (
-        *(verify, send, reverse, batches, cancel, reschedule, transactions, reversals, organization, sandbox),
+        *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
+        *(organization, sandbox),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

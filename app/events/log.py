@@ -4,7 +4,9 @@ Batches, reversals and claims write theirs by the very statement that moves the 
 `app/acceptance.sql`). Everything else calls `write`.
 """
 
+import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 import orjson
@@ -29,6 +31,14 @@ TYPES = (
     *(ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED, ORGANIZATION_DISABLED, ORGANIZATION_ENABLED),
     *(KEY_CREATED, KEY_REVOKED, WEBHOOK_DISABLED, PING),
 )
+
+
+def types_like(glob: str) -> list[str]:
+    """Return the types that `glob` means: a type, or one with `*` for any part of it; none if it means nothing."""
+    return [kind for kind in TYPES if fnmatchcase(kind, glob)] if _GLOB.fullmatch(glob) else []
+
+
+_GLOB = re.compile(r"[a-z.*]{1,64}")
 
 
 def write(

@@ -1,8 +1,8 @@
-"""Which types of events a webhook takes, or a reader asks for: names, `batch.*` for all of a noun, `*` for all."""
+"""Which types of events a webhook takes: names, `batch.*` for all of a noun, `*` for all."""
 
 from collections.abc import Iterable
 
-from app.events.log import TYPES
+from app.events.log import TYPES, types_like
 
 # What may be written, for those who look for the nearest.
 PATTERNS = ("*", *sorted({f"{kind.partition('.')[0]}.*" for kind in TYPES if "." in kind}), *TYPES)
@@ -13,4 +13,5 @@ def matching(patterns: Iterable[str]) -> list[str] | None:
     written = set(patterns)
     if "*" in written:
         return None
-    return [kind for kind in TYPES if kind in written or f"{kind.partition('.')[0]}.*" in written]
+    meant = {kind for pattern in written for kind in types_like(pattern)}
+    return [kind for kind in TYPES if kind in meant]

@@ -65,8 +65,6 @@ WITH reversal AS MATERIALIZED (
     RETURNING reversals.*
 ), events AS (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
-    SELECT organization_id, sandbox,
-           CASE WHEN reason = 'unclaimed' AND api_key_id IS NULL THEN 'transaction.returned' ELSE 'reversal.issued' END, id
-    FROM ended WHERE status = 'done'
+    SELECT organization_id, sandbox, 'reversal.issued', id FROM ended WHERE status = 'done'
 )
 SELECT id, sandbox, (SELECT count(*) FROM taken), reversed_amount FROM ended

@@ -13,6 +13,9 @@ pytestmark = pytest.mark.usefixtures("database")
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
+_EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
+_NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
+_LOG = "INSERT INTO event_logs (organization_id, sandbox, last_sequence, dropped_to, dropped_until)"
 
 # There are an organization 1, a user 1, and two issued batches of two recipients each: batch 1 credited
 # the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4). Reversal 3 has taken
@@ -22,6 +25,26 @@ REFUSED = [
     ("ck_organizations_sandbox_balance_not_negative", "UPDATE organizations SET sandbox_balance = -1"),
     ("ck_organizations_name_length", "UPDATE organizations SET name = ''"),
     ("ck_organizations_name_length", "UPDATE organizations SET name = repeat('x', 256)"),
+    ("ck_organizations_low_balance_positive", "UPDATE organizations SET low_balance = 0"),
+    ("ck_unnumbered_events_type_known", f"{_EVENT}) VALUES (1, false, 'batch.lost', 1)"),
+    ("ck_unnumbered_events_tells_of_one", f"{_EVENT}) VALUES (1, false, 'batch.issued', NULL)"),
+    ("ck_unnumbered_events_tells_of_one", f"{_EVENT}, data) VALUES (1, false, 'batch.issued', 1, '{{}}')"),
+    (
+        "pk_unnumbered_events",
+        (
+            "INSERT INTO unnumbered_events (organization_id, id, sandbox, type, batch_id) OVERRIDING SYSTEM VALUE"
+            " VALUES (1, 99, false, 'batch.issued', 1), (1, 99, false, 'batch.issued', 2)"
+        ),
+    ),
+    ("ck_events_sequence_positive", f"{_NUMBERED} VALUES (1, false, 0, 1, now(), 'ping')"),
+    (
+        "pk_events",
+        f"{_NUMBERED} VALUES (1, false, 1, 1, now(), 'ping'), (1, false, 1, 2, now(), 'ping')",
+    ),
+    ("ck_event_logs_dropped_to_in_range", f"{_LOG} VALUES (1, false, 1, 2, now())"),
+    ("ck_event_logs_dropped_to_in_range", f"{_LOG} VALUES (1, false, 1, -1, now())"),
+    ("ck_event_logs_dropped_until_a_moment", f"{_LOG} VALUES (1, false, 1, 1, NULL)"),
+    ("pk_event_logs", f"{_LOG} VALUES (1, false, 1, 0, NULL), (1, false, 2, 0, NULL)"),
     ("fk_api_keys_organization_id", f"{_KEY} VALUES (9, false, sha256('x'), 'pts')"),
     ("ck_api_keys_hash_is_sha256", f"{_KEY} VALUES (1, false, 'the key itself', 'pts')"),
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
@@ -45,6 +68,17 @@ REFUSED = [
         "UPDATE batches SET running_totals = '{5,12}', amount = NULL WHERE id = 1",
     ),
     ("ck_batches_issued_when_complete", "UPDATE batches SET debited_amount = NULL"),
+    ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 0"),
+    ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 3651"),
+    ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 0)"),
+    ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 3651)"),
+    ("ck_batches_held_until_after_the_issue", "UPDATE batches SET held_until = issued_at WHERE id = 1"),
+    ("ck_batches_held_until_after_the_issue", "UPDATE batches SET hold_days = 1 WHERE id = 1"),
+    (
+        "ck_batches_held_until_after_the_issue",
+        _BATCH + ", held_until) VALUES (1, false, 1, false, 1, '{a}', '{a}', now())",
+    ),
+    ("ck_batches_return_at_of_what_has_an_end", "UPDATE batches SET return_at = now() WHERE id = 1"),
     ("ck_batches_label_length", "UPDATE batches SET label = repeat('x', 256)"),
     ("ck_batches_status_known", _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'lost')"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET status = 'queued'"),
@@ -129,6 +163,25 @@ REFUSED = [
     (
         "ck_transactions_points_left_of_the_debited",
         "UPDATE transactions SET amount = 10, points_left = 10 WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_held_until_of_the_debited",
+        "UPDATE transactions SET held_until = now() WHERE (batch_id, position) = (2, 0)",
+    ),
+    (
+        "ck_transactions_returned_whole_and_never_credited",
+        "UPDATE transactions SET returned_at = now() WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_returned_whole_and_never_credited",
+        "UPDATE transactions SET returned_at = now(), points_left = NULL WHERE (batch_id, position) = (1, 1)",
+    ),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true WHERE id = 4"),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true, atomic = true WHERE id = 3"),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true, amount = 1 WHERE id = 3"),
+    (
+        "ck_reversals_return_of_a_batch_done",
+        "UPDATE reversals SET is_return = true, batch_id = NULL, transaction_ids = '{1}' WHERE id = 3",
     ),
     ("ck_reversals_status_known", "UPDATE reversals SET status = 'lost' WHERE id = 4"),
     ("ck_reversals_amount_positive", "UPDATE reversals SET amount = 0 WHERE id = 4"),

@@ -20,6 +20,7 @@ from standardwebhooks import Webhook
 
 from app.events import posting
 from app.events.attempts import Attempt
+from app.events.checked_network import Bounds
 from app.events.posting import ANSWER_BYTES_MAX, Poster, signed_headers
 from app.events.receivers import parse, resolve
 from app.events.webhook_secrets import new_secret
@@ -81,8 +82,13 @@ def test_of_a_long_answer_the_beginning_is_read_and_the_status_counts(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    counted = posting.Bounds.count
-    monkeypatch.setattr(posting.Bounds, "count", lambda self, size: (read.append(size), counted(self, size))[1])
+    counted = Bounds.count
+
+    def count(bounds: Bounds, size: int) -> None:
+        read.append(size)
+        counted(bounds, size)
+
+    monkeypatch.setattr(Bounds, "count", count)
     receiver.answer = flood
     attempt = _post(receiver.url)
     assert (attempt.status, attempt.error) == (200, None)

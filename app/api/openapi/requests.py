@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 
+from app.api.call.events_query import TYPES_LENGTH_MAX, WAIT_MAX_S
 from app.api.call.fields import (
     LABEL_LENGTH_MAX,
     METADATA_KEY_LENGTH_MAX,
@@ -95,6 +96,35 @@ PARAMETERS["page of reversals"] = [
         if parameter["name"] in set(PARAMETERS_OF_LISTS["reversals"]) - {"status"}
     ),
     _parameter("query", "status", "In this state.", _TEXT | {"enum": list(REVERSAL_STATUSES)}),
+]
+_TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
+PARAMETERS["events"] = [
+    _parameter(
+        "query",
+        "after",
+        "Those after this sequence; 0: from the first. By default from the oldest that is kept.",
+        {"type": "integer", "format": "int64", "minimum": 0, "maximum": INT64_MAX},
+    ),
+    _parameter(
+        "query",
+        "types",
+        "Only these types, with commas between them; `*` stands for any part of one.",
+        _TEXT | _TYPES_FORM,
+        example="batch.*,transaction.claimed",
+    ),
+    _parameter(
+        "query",
+        "limit",
+        "At most this many events.",
+        {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
+    ),
+    _parameter(
+        "query",
+        "wait",
+        "While there is no event, wait this many seconds for one. Of a key, two calls wait at once; any other is"
+        " answered without waiting.",
+        {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
+    ),
 ]
 PARAMETERS["page of deliveries"] = [
     parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]

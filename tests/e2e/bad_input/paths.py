@@ -107,6 +107,7 @@ _METHODS_OF = {
     b"/v1/points/reverse/verify": "POST",
     b"/v1/reversals": "GET",
     b"/v1/reversals/1": "GET",
+    b"/v1/events": "GET",
     b"/v1/webhooks": "GET POST",
     b"/v1/webhooks/1": "GET PATCH DELETE",
     b"/v1/webhooks/1/ping": "POST",
