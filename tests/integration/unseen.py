@@ -72,7 +72,7 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     ("reversals_accepted_once", "another who reverses", ["UPDATE reversals SET api_key_id = 9 WHERE id = 8"]),
     (
         "batches_accepted_once",
-        "other days where nothing was issued",
+        "other days",
         ["UPDATE batches SET hold_days = 1 WHERE id = 15"],
     ),
     (
