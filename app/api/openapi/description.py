@@ -13,6 +13,23 @@ _OF_ALL = ("NoRequest", "WrongMethod", "Fault")
 _WITH_KEY = ("Unauthorized", "TooManyCalls", "Away")
 _WITH_BODY = ("BadRequest", "TooLarge", "WrongType")
 
+_SENT = {
+    "operationId": "receiveEvent",
+    "summary": "What a webhook is sent",
+    "description": "An event, byte for byte as `GET /v1/events` shows it. Verify the signature before anything else: it"
+    " is of Standard Webhooks, and their libraries verify it. An event may come twice: do it once for its `webhook-id`.",
+    "parameters": requests.SIGNED_HEADERS,
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
+    },
+    "responses": {
+        "2XX": {"description": "It has arrived. Anything else, a redirect too, is a failure, and it is sent again."},
+        "410": {"description": "Nothing more is wanted: the webhook is disabled."},
+    },
+    "security": [],
+}
+
 
 def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits that these settings give a request."""
@@ -24,6 +41,7 @@ def document(limits: Settings) -> dict[str, Any]:
         "security": [{"key": []}],
         "tags": [{"name": name, "description": group["about"]} for name, group in calls.GROUPS.items()],
         "paths": _paths(),
+        "webhooks": {"event": {"post": _SENT}},
         "components": {
             "securitySchemes": {"key": headers.KEY},
             "schemas": _schemas(limits),

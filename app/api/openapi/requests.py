@@ -68,6 +68,21 @@ HEADERS = {
     "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | _KEY_FORM),
     "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT, example="respond-async"),
 }
+# What every call to a webhook has.
+SIGNED_HEADERS = [
+    _parameter("header", "webhook-id", "The `id` of the event, the same at each attempt.", _TEXT, example="evt_7")
+    | {"required": True},
+    _parameter("header", "webhook-timestamp", "When this attempt was made, in seconds since 1970.", _TEXT)
+    | {"required": True},
+    _parameter(
+        "header",
+        "webhook-signature",
+        "`v1,` and the HMAC-SHA256, in base64, of id, timestamp and body with dots between them; for a day after a"
+        " rotation two of these, with a blank between them.",
+        _TEXT,
+    )
+    | {"required": True},
+]
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     **{name: [{"$ref": f"#/components/parameters/{name}"}] for name in HEADERS},
     "id of a batch": [_parameter("path", "id", "The `additional_data.batch_id` of the send.", _ID, example=1)],
