@@ -52,6 +52,7 @@ class Filters:
     # Of transactions alone.
     reference: str | None = None
     state: str | None = None
+    user_id: int | None = None
     # Of deliveries alone.
     webhook_id: int | None = None
 
@@ -95,6 +96,7 @@ class Filters:
             "label": self.label,
             "status": self.status,
             "reference": self.reference,
+            "user_id": self.user_id,
             "webhook_id": self.webhook_id,
             "looked_at_max": LOOKED_AT_MAX,
         }
@@ -109,8 +111,8 @@ class Filters:
         return conditions
 
     def flag_conditions(self) -> list[str]:
-        """Return the conditions on a transaction's flags and state."""
-        conditions = []
+        """Return the conditions on a transaction's user, flags and state."""
+        conditions = [] if self.user_id is None else ["user_id = :user_id"]
         if self.debit is not None:
             conditions.append("debited = :debited")
         if self.credit is not None:

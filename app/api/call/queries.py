@@ -31,7 +31,7 @@ LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 # The parameters of each list.
 _OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
 PARAMETERS = {
-    "transactions": (*_OF_BOTH, "reference", "state"),
+    "transactions": (*_OF_BOTH, "reference", "state", "user"),
     "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
     "reversals": ("limit", "cursor", "created_from", "created_to", "idempotency_key", "status"),
     "deliveries": ("limit", "cursor"),
@@ -100,7 +100,7 @@ def parse_page_request(
         organization_id=who.organization.id,
         sandbox=who.sandbox,
         email_key=read("email", _email_key),
-        batch_id=read("batch", _batch_id),
+        batch_id=read("batch", _id_of("batch")),
         created_from=read("created_from", _first_moment),
         created_to=read("created_to", _last_moment),
         debited=read("debited", _flag),
@@ -111,6 +111,7 @@ def parse_page_request(
         status=read("status", _one_of(REVERSAL_STATUSES if kind == "reversals" else STATUSES)),
         reference=read("reference", _reference),
         state=read("state", _one_of(STATES)),
+        user_id=read("user", _id_of("user")),
         webhook_id=webhook_id,
     )
     cursor = read("cursor", _cursor)
@@ -158,10 +159,15 @@ def _email_key(text: str) -> str:
         raise ParameterFault(f"{error.sentence}{hint}") from None
 
 
-def _batch_id(text: str) -> int:
-    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
-        raise ParameterFault("must be the id of a batch, an integer of at least 1.")
-    return int(text)
+def _id_of(noun: str) -> Callable[[str], int]:
+    """Return the reading of a parameter that is the id of a batch or of a user."""
+
+    def read(text: str) -> int:
+        if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
+            raise ParameterFault(f"must be the id of a {noun}, an integer of at least 1.")
+        return int(text)
+
+    return read
 
 
 def _first_moment(text: str) -> datetime:

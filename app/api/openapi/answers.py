@@ -278,7 +278,7 @@ class Event(BaseModel):
     data: dict[str, Any] = says(
         "What it tells of, as it was then: `batch` (as in the list of batches), `reversal` (as in theirs),"
         " `organization`, `key` or `webhook`; of a claim `user`, `transactions` (up to 100 ids), `count`, `amount`, and"
-        " `more`, the path that lists the others. No address.",
+        " `more`, a path that lists the others among all that the user was credited. No address.",
         _BATCH_IN_EVENT,
     )
 

@@ -103,6 +103,7 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
         "That have this `{}`.",
         ("reference", "Of an item with just this reference, in any batch.", _TEXT | _REFERENCE_FORM),
         ("state", "In this state.", _TEXT | {"enum": list(STATES)}),
+        ("user", "Whose `recipient` is the user of this id.", _ID | {"maximum": INT64_MAX}),
     ),
 }
 PARAMETERS["page of reversals"] = [
