@@ -17,7 +17,7 @@ _SENT = {
     "operationId": "receiveEvent",
     "summary": "What a webhook is sent",
     "description": "An event, byte for byte as `GET /v1/events` shows it. Verify the signature before anything else: it"
-    " is of Standard Webhooks, and their libraries verify it. An event may come twice: do it once for its `webhook-id`.",
+    " is of Standard Webhooks, whose libraries verify it. An event may come twice: do it once for its `webhook-id`.",
     "parameters": requests.SIGNED_HEADERS,
     "requestBody": {
         "required": True,
