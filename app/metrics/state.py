@@ -6,6 +6,7 @@ from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
 from app.events.lag import LagOfStatus, lag_by_status, lags
+from app.events.sequencer import count_unnumbered
 from app.ledger.later import count_scheduled
 from app.ledger.queued import count_queued
 from app.messaging import last_runs
@@ -18,7 +19,7 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how many batches are queued and scheduled, and for how long the oldest has waited or is overdue.
+    """Yield how many batches are queued and scheduled and events unnumbered, and for how long the oldest has waited.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -30,6 +31,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
         with engine.begin() as connection:
             wait_at_most(connection, _COUNT_TIMEOUT_S)
             queued, scheduled = count_queued(connection), count_scheduled(connection)
+            unnumbered = count_unnumbered(connection)
             behind = lag_by_status(lags(connection))
     finally:
         engine.dispose()
@@ -65,6 +67,13 @@ def _webhooks(behind: Mapping[str, LagOfStatus]) -> Iterator[GaugeMetricFamily]:
         for family, value in ((counts, lag.webhooks), (events, lag.events), (seconds, lag.seconds)):
             family.add_metric((status,), value)
     yield from (counts, events, seconds)
+
+    yield GaugeMetricFamily("points_unnumbered_events", "Events without a sequence yet.", value=unnumbered.events)
+    yield GaugeMetricFamily(
+        "points_oldest_unnumbered_seconds",
+        "How long the oldest event without a sequence has waited for it; 0 when there is none.",
+        value=unnumbered.oldest_s,
+    )
 
 
 def broker() -> Iterator[GaugeMetricFamily]:

@@ -169,8 +169,8 @@ _Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern=_NO_NUL)]
 _Moment = Annotated[str, WithJsonSchema(_MOMENT)]
 _SEND_AT = "When to issue it: ISO 8601 with a zone, 1 minute to 366 days ahead."
 _HOLD_DAYS = (
-    f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. By default for"
-    " as many as the organization has."
+    f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. By default"
+    " for as many as the organization has."
 )
 _Reference = Annotated[str, WithJsonSchema(_TEXT | _REFERENCE_FORM)]
 _MetadataKey = Annotated[str, Field(min_length=1, max_length=METADATA_KEY_LENGTH_MAX, pattern=_NO_NUL)]
