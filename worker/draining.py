@@ -7,6 +7,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app import logs
 from app.events.sequencer import NUMBERED_MAX, number_events
+from app.events.waking import wake
 from app.ledger.drain import drain
 from app.messaging import hints
 from app.messaging.worker_counters import Counts
@@ -42,12 +43,15 @@ def _number_what_it_told(organization_id: int) -> None:
 
 
 def number(organization_id: int) -> None:
-    """Number the organization's events.
+    """Number the organization's events, and ask for their deliveries.
 
     Raises:
         DBAPIError, TimeoutError: PostgreSQL is out of reach, or another sequencer takes too long.
     """
     while True:
         with transaction() as connection:
-            if number_events(connection, organization_id) < NUMBERED_MAX:
-                return
+            numbered = number_events(connection, organization_id)
+        if numbered:
+            wake(organization_id)
+        if numbered < NUMBERED_MAX:
+            return
