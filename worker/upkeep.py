@@ -2,7 +2,7 @@
 
 What is scheduled, queued, held or not yet folded stands in PostgreSQL, and so this work goes on while the broker is
 away. A worker's parent then waits for the broker, and its pool gets nothing to do; and a parent that forks must not
-hold connections and locks of a working thread. So this is a program of its own, that `worker.beside` starts and kills.
+hold connections and locks of a working thread. So this is a separate program, which `worker.beside` starts and kills.
 
 Nothing is lost when it is killed: what it has not committed is still there for the next. Every worker has one. Two
 share the work: a drain has one owner, and so has each look for crossings and each fold.
