@@ -22,7 +22,12 @@ class Entry:
 # First what is of one mode, then what is of the organization as a whole.
 NAVIGATION = (
     (Entry(endpoint="console.overview", words="Overview"),),
-    (),
+    (
+        Entry(endpoint="console.keys", words="Keys", role=members.ADMIN),
+        Entry(endpoint="console.members", words="Members", role=members.ADMIN),
+        Entry(endpoint="console.activity", words="Activity"),
+        Entry(endpoint="console.account", words="Your account"),
+    ),
 )
 
 
