@@ -140,7 +140,7 @@ _COUNT_STATES = text("""
 def find_metadata(connection: Connection, batch_ids: Sequence[int]) -> dict[int, dict[str, str]]:
     """Return the metadata of those of these batches that have some."""
     rows = connection.execute(_FIND_METADATA, {"batch_ids": list(batch_ids)})
-    return dict(rows.tuples().all())
+    return {batch_id: metadata for batch_id, metadata in rows}  # noqa: C416  # The rows have no type to be a dict of.
 
 
 _FIND_METADATA = text("SELECT id, metadata FROM batches WHERE id = ANY(:batch_ids) AND metadata IS NOT NULL")

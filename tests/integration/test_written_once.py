@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from app import members
 from app.ledger import later
 from app.postgres.database import transaction
 from tests.integration import books
@@ -45,6 +46,14 @@ REFUSED = [
     *(("batches_moved_while_scheduled", f"UPDATE batches SET send_at = now() WHERE id = {id_}") for id_ in (1, 3, 5)),
     ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
     ("refills_written_once", "DELETE FROM refills"),
+    ("batches_accepted_once", "UPDATE batches SET member_id = 1 WHERE id = 3"),
+    *(("members_made_once", f"UPDATE members SET {change}") for change in (
+        "organization_id = 2", "email = 'x'", "first_name = 'x'",
+    )),
+    ("members_made_once", "DELETE FROM members"),
+    ("members_removed_once", "UPDATE members SET removed_at = NULL"),
+    ("member_actions_written_once", "UPDATE member_actions SET member_id = 1"),
+    ("member_actions_written_once", "DELETE FROM member_actions"),
 ]  # fmt: skip
 
 
@@ -60,6 +69,8 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     for _ in range(2):
         cancelled = books.queue_batch(organization_id, ["a@example.com"], 10, send_at=tomorrow)
     with transaction() as connection:
+        member_id, _ = members.create(connection, organization_id, "m@example.com", "M", "N", role="viewer", by=None)
+        members.remove(connection, members.lock(connection, member_id), by=None)
         later.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
     with pytest.raises(IntegrityError) as refused:
         books.execute(statement)
