@@ -91,10 +91,11 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
 
 # The columns of a batch among the fields of `BatchRow`: all but the last two.
 COLUMNS = BatchRow._fields[:-2]
-# From a batch's `member_id`. The names of a member never change.
+# From a batch's `member_id`: of a key's batch nothing is looked up. The names of a member never change.
 SENDER = """
-    (SELECT json_build_object('id', m.id, 'first_name', m.first_name, 'last_name', m.last_name)
-     FROM members m WHERE m.id = member_id) AS sender
+    CASE WHEN member_id IS NOT NULL
+         THEN (SELECT json_build_object('id', m.id, 'first_name', m.first_name, 'last_name', m.last_name)
+               FROM members m WHERE m.id = member_id) END AS sender
 """
 # The fields of `BatchRow` and `TransactionRow`, in order.
 _BATCH = ", ".join([*(f"b.{column}" for column in COLUMNS), "o.created_at", SENDER])
