@@ -37,7 +37,8 @@ _CUT_OFF = """() => [...document.querySelectorAll("body *:not(#key)")]
   .filter((element) => element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1)
   .map((element) => `${element.id || element.className}: ${(element.value || element.textContent).slice(0, 40)}`)"""
 
-_NAMELESS = """() => [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, summary, a, nav, form")]
+_NAMELESS = """() => [...document.querySelectorAll("input, select, textarea, button, summary, a, nav, form")]
+  .filter((element) => element.type !== "hidden")
   .filter((element) => !(element.labels?.length || element.textContent.trim() || element.ariaLabel))
   .map((element) => element.outerHTML.slice(0, 120))"""
 

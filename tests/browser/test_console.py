@@ -13,6 +13,7 @@ from tests.browser.page_checks import (
     faint_texts,
     ids_used_twice,
     nameless_controls,
+    open_everything,
     width_beyond_the_window,
 )
 from tests.e2e.conftest import Service
@@ -75,8 +76,7 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
     for mode in ("live", "sandbox"):
         for path in _PAGES if mode == "live" else _PAGES[:2]:
             page.goto(f"{look.service.url}/console/{mode}{path}")
-            for summary in page.locator("details.confirm:not([open]) > summary").all():
-                summary.click()
+            open_everything(page)
             _require_good_page(page)
     page.get_by_role("button", name="Make a key").click()
     _require_good_page(page)
@@ -85,7 +85,7 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
     expect(page.get_by_text("Give an e-mail address.")).to_be_visible()
     _require_good_page(page)
     page.get_by_role("link", name="Mary Jackson").click()
-    page.locator("details.confirm > summary").click()
+    open_everything(page)
     _require_good_page(page)
     page.goto(f"{look.service.url}/console/live/nowhere")
     _require_good_page(page)
