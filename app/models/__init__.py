@@ -6,6 +6,7 @@
 from app.models.base import Base
 from app.models.batch import Batch, UnfoldedBatch
 from app.models.event import Event, EventLog, UnnumberedEvent
+from app.models.member import Member, MemberAction, MemberSession, ServiceSecret
 from app.models.organization import ApiKey, Organization, Refill
 from app.models.reversal import Reversal, ReversalEntry
 from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
@@ -21,10 +22,14 @@ __all__ = [
     "Batch",
     "Event",
     "EventLog",
+    "Member",
+    "MemberAction",
+    "MemberSession",
     "Organization",
     "Refill",
     "Reversal",
     "ReversalEntry",
+    "ServiceSecret",
     "Transaction",
     "UnfoldedBatch",
     "UnnumberedEvent",
