@@ -14,7 +14,7 @@ class ColumnUnclear(Refused):
     """The column of the addresses is ambiguous or missing; `places` (from 0) are the candidates."""
 
     def __init__(self, sentence: str, places: Sequence[int]) -> None:
-        super().__init__(f"{sentence} Choose one with --column, by heading or number.")
+        super().__init__(sentence)
         self.places = places
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from rich.text import Text
 
 from app.cli.answer import Answer
-from app.cli.send.columns import OWN
-from app.cli.send.recipients import Recipients
 from app.cli.send.run import Choices, Run
 from app.cli.sentence import write_error
 from app.cli.tables import console, print_pairs
+from app.lists.columns import OWN
+from app.lists.recipients import Recipients
 from app.values.numbers import counted, points
 
 _BAD_LINES_SHOWN_MAX = 20

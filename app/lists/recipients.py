@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import IO, NamedTuple
 
-from app.cli.send.columns import BadCell, Columns, Item
 from app.errors import InvalidAddress
-from app.lists import ListFile
+from app.lists.columns import BadCell, Columns, Item
+from app.lists.list_file import ListFile
 
 
 class BadLine(NamedTuple):
