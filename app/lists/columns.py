@@ -106,6 +106,13 @@ def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
     )
 
 
+def unused_columns(file: ListFile, columns: Columns) -> list[str]:
+    """Name the unused columns that a person may expect to be used."""
+    used = (*columns.own.values(), columns.address)
+    titles = [file.title(place) for place in file.places(OWN) if place not in used]
+    return titles + [f"the addresses in {file.title(place)}" for place in file.others(columns.address)]
+
+
 def safe_reference(reference: str) -> str:
     """Return a reference with an apostrophe in front if a spreadsheet would take it for a formula."""
     return f"'{reference}" if _LIKE_A_FORMULA.match(reference) else reference

@@ -8,6 +8,7 @@ from app.models.batch import Batch, UnfoldedBatch
 from app.models.organization import ApiKey, Organization, Refill
 from app.models.reversal import Reversal, ReversalEntry
 from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
+from app.models.upload import Upload, UploadPart
 from app.models.user import User
 
 __all__ = [
@@ -23,5 +24,7 @@ __all__ = [
     "ReversalEntry",
     "Transaction",
     "UnfoldedBatch",
+    "Upload",
+    "UploadPart",
     "User",
 ]
