@@ -5,6 +5,7 @@
 
 from app.models.base import Base
 from app.models.batch import Batch, UnfoldedBatch
+from app.models.member import Member, MemberAction, MemberSession, ServiceSecret
 from app.models.organization import ApiKey, Organization, Refill
 from app.models.reversal import Reversal, ReversalEntry
 from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
@@ -18,10 +19,14 @@ __all__ = [
     "ApiKey",
     "Base",
     "Batch",
+    "Member",
+    "MemberAction",
+    "MemberSession",
     "Organization",
     "Refill",
     "Reversal",
     "ReversalEntry",
+    "ServiceSecret",
     "Transaction",
     "UnfoldedBatch",
     "Upload",

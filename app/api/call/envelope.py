@@ -12,6 +12,7 @@ from app.errors import (
     BatchLost,
     DevelopmentKeyRequired,
     Faults,
+    FormTooOld,
     IdempotencyKeyReused,
     InvalidKey,
     InvalidRequest,
@@ -35,6 +36,7 @@ HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization"
 
 _STATUS_OF: dict[type[PointsError], int] = {
     InvalidRequest: 400,
+    FormTooOld: 400,
     InvalidKey: 401,
     DevelopmentKeyRequired: 403,
     MayNotIssue: 403,

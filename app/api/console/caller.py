@@ -1,9 +1,9 @@
 """The member of a page as the caller that the functions of the API's views take."""
 
-from app.api.console.paths import current_member, is_sandbox
 from sqlalchemy import Connection
 
 from app import organizations
+from app.api.console.paths import current_member, is_sandbox
 from app.api_keys import Caller
 
 

@@ -1,12 +1,12 @@
 """The forms of *Send*: a list, and what its file does not tell."""
 
-from app.api.console.forms import say_beside, stripped
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField
 from wtforms import HiddenField, RadioField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Optional, Regexp, ValidationError
 
 from app.api.call.fields import amount_fault, label_fault
+from app.api.console.forms import say_beside, stripped
 from app.settings import settings
 from app.uploads import Asked
 
@@ -31,7 +31,7 @@ def amount_of(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 19 else None
 
 
-class _AskedForm(FlaskForm):  # type: ignore[misc]  # Flask-WTF ships no types.
+class _AskedForm(FlaskForm):
     amount = StringField("Points for each recipient", filters=[stripped], validators=[Optional(), _check_amount])
     label = StringField("Label", filters=[stripped], validators=[Optional(), _check_label])
 
@@ -66,7 +66,7 @@ class CheckAgainForm(_AskedForm):
     column = RadioField("Which column holds the addresses to pay?", coerce=int, validators=[Optional()])
 
 
-class IssueForm(FlaskForm):  # type: ignore[misc]
+class IssueForm(FlaskForm):
     """The last step: what the member believes to send goes along."""
 
     recipients = HiddenField(validators=[Regexp("^[0-9]{1,19}$")])
@@ -74,7 +74,7 @@ class IssueForm(FlaskForm):  # type: ignore[misc]
     again = HiddenField()
 
 
-class TakeBackForm(FlaskForm):  # type: ignore[misc]
+class TakeBackForm(FlaskForm):
     """Why points are taken back. `form_id` makes a double click one reversal."""
 
     reason = StringField(

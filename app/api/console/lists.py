@@ -11,7 +11,7 @@ from app import acceptance, member_actions, upload_parts, uploads
 from app.acceptance import Acceptance, IssueRequest, Send, SendingMember
 from app.api.call.schemas import parse_issue_request
 from app.api_keys import Caller
-from app.errors import InvalidRequest, NotFound, PointsError, Refused
+from app.errors import InsufficientBalance, InvalidRequest, NotFound, PointsError, Refused
 from app.ledger import verify
 from app.lists import ColumnUnclear
 from app.lists.checking import AmountsMissing, Checked, check
@@ -68,8 +68,8 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> verify.Verdi
         refusal = refusal or verdict.refusal
         paid += verdict.affordable_recipients
         left -= _points_of_the_first(request, verdict.affordable_recipients)
-    if isinstance(refusal, verify.InsufficientBalance):
-        refusal = verify.InsufficientBalance(required=upload.points, available=who.organization.balance)
+    if isinstance(refusal, InsufficientBalance):
+        refusal = InsufficientBalance(required=upload.points, available=who.organization.balance)
     return verify.Verdict(
         refusal=refusal, required=upload.points, available=who.organization.balance, affordable_recipients=paid
     )

@@ -27,7 +27,7 @@ _HEADING = (
     "batch_id",
     "reason",
 )
-_Row = tuple[object, ...]
+_Row = tuple[Any, ...]
 _REASONS = {
     batches.UNPAID: "the balance was too low",
     batches.HELD: "waits for an account with this address",
@@ -57,7 +57,7 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
             bad = iter(uploads.bad_lines_of(connection, upload.id))
         next_bad = next(bad, None)
         for row in _of_parts(upload, batch_rows):
-            while next_bad is not None and next_bad["line"] < row[0]:  # type: ignore[operator]
+            while next_bad is not None and next_bad["line"] < row[0]:
                 yield _bad(next_bad)
                 next_bad = next(bad, None)
             yield row

@@ -1,12 +1,12 @@
 """*Send*, when it is done: how far the batches of a list are, and the outcome of each line."""
 
-from app.api.console.paths import pages
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
 from app import batches, upload_parts
 from app.api.console import outcomes
+from app.api.console.paths import pages
 from app.api.console.views.send import find_list
 from app.batches import BatchRow
 from app.errors import NotFound
@@ -26,7 +26,7 @@ def outcome(token: str) -> AnyResponse | str:
     return render_template(
         "console/outcome.html",
         upload=upload,
-        parts=counts,
+        parts_of_list=counts,
         final=sum(row.is_final for row in rows),
         debited=sum(row.debited_count or 0 for row in rows),
         points=sum(row.debited_amount or 0 for row in rows),
@@ -47,6 +47,8 @@ def outcome_file(token: str) -> Response:
 
 def _batches_of(connection: Connection, upload: UploadRow) -> list[BatchRow]:
     """Return the batches of a list in order; none once its parts are dropped."""
-    of = {"organization_id": upload.organization_id, "sandbox": upload.sandbox}
-    ids = upload_parts.batch_ids_of(connection, upload.id)
-    return [batch for one in ids if (batch := batches.find(connection, one, **of)) is not None]
+    found = [
+        batches.find(connection, one, organization_id=upload.organization_id, sandbox=upload.sandbox)
+        for one in upload_parts.batch_ids_of(connection, upload.id)
+    ]
+    return [batch for batch in found if batch is not None]

@@ -3,19 +3,19 @@
 import csv
 from io import StringIO
 
-from app.api.console.forms import say_beside
-from app.api.console.paths import current_member, is_sandbox, needs, pages
-from app.members import SENDER
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
 from app import organizations, uploads
 from app.api.console import lists
+from app.api.console.forms import say_beside
 from app.api.console.list_forms import CheckAgainForm, ListForm
+from app.api.console.paths import current_member, is_sandbox, needs, pages
 from app.api.console.turns import turn_to_check
 from app.errors import NotFound, Refused
 from app.lists import for_spreadsheet
+from app.members import SENDER
 from app.postgres.database import single_statement, transaction
 from app.settings import settings
 from app.uploads import UploadRow

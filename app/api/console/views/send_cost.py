@@ -1,7 +1,5 @@
 """*Send*, the last two steps: what a list costs, and issuing it."""
 
-from app.api.console.paths import needs, pages
-from app.members import SENDER
 from flask import redirect, render_template, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
@@ -11,10 +9,12 @@ from app.api.call.record import current_record
 from app.api.console import lists
 from app.api.console.caller import calling_member
 from app.api.console.list_forms import IssueForm
+from app.api.console.paths import needs, pages
 from app.api.console.views.send import find_list
 from app.api.sending.send_path import send_path
 from app.batches import QUEUED
 from app.errors import MayNotIssue, NotFound, PointsError, Refused
+from app.members import SENDER
 from app.postgres.database import transaction
 from app.uploads import UploadRow
 

@@ -1,0 +1,53 @@
+"""What the templates use: how numbers and moments are written, who is signed in, and where the pages are."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask, g, request
+from flask_wtf.csrf import generate_csrf
+
+from app import members
+from app.values import numbers
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One line of the navigation: the page, and the role that sees it."""
+
+    endpoint: str
+    words: str
+    role: str = members.VIEWER
+
+
+# First what is of one mode, then what is of the organization as a whole.
+NAVIGATION = (
+    (
+        Entry(endpoint="console.overview", words="Overview"),
+        Entry(endpoint="console.send", words="Send", role=members.SENDER),
+        Entry(endpoint="console.list_batches", words="Batches"),
+        Entry(endpoint="console.list_transactions", words="Transactions"),
+        Entry(endpoint="console.held", words="Held"),
+    ),
+    (),
+)
+
+
+def add_to(app: Flask) -> None:
+    """Give all templates their filters and names."""
+    for written in (numbers.points, numbers.moment, numbers.counted):
+        app.add_template_filter(written)
+    app.context_processor(_names)
+
+
+def _names() -> dict[str, Any]:
+    member: members.Member | None = g.get("member")
+    shown = [] if member is None else [[one for one in group if member.may(one.role)] for group in NAVIGATION]
+    return {
+        "member": member,
+        "mode": g.get("mode", "live"),
+        "csrf_token": generate_csrf,
+        "navigation": shown,
+        "here": request.endpoint,
+        # The same page in the other mode; one of a single batch leads to the list, since the modes share none.
+        "page_in_mode": request.endpoint if not request.view_args else "console.overview",
+    }
