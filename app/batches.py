@@ -109,15 +109,15 @@ _TRANSACTIONS = f"""
 def transactions_between(connection: Connection, batch_id: int, first: int, *, at_most: int) -> list[TransactionRow]:
     """Return up to `at_most` transactions of a batch in request order, from the place `first` on (from 0)."""
     parameters = {"batch_id": batch_id, "first": first, "last": first + at_most - 1}
-    return [TransactionRow(*row) for row in connection.execute(_TRANSACTIONS_BETWEEN, parameters)]
+    return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS_BETWEEN, parameters)))
 
 
-_TRANSACTIONS_BETWEEN = text(f"""
+_TRANSACTIONS_BETWEEN = f"""
     SELECT {_TRANSACTION}
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-    WHERE t.batch_id = :batch_id AND t.position BETWEEN :first AND :last
+    WHERE t.batch_id = %(batch_id)s AND t.position BETWEEN %(first)s AND %(last)s
     ORDER BY t.position
-""")
+""".encode()
 
 
 class StateCounts(NamedTuple):
@@ -142,7 +142,7 @@ _COUNT_STATES = text("""
 def find_metadata(connection: Connection, batch_ids: Sequence[int]) -> dict[int, dict[str, str]]:
     """Return the metadata of those of these batches that have some."""
     rows = connection.execute(_FIND_METADATA, {"batch_ids": list(batch_ids)})
-    return dict(rows.tuples().all())
+    return {batch_id: metadata for batch_id, metadata in rows}  # noqa: C416  # mypy knows no row as a pair.
 
 
 _FIND_METADATA = text("SELECT id, metadata FROM batches WHERE id = ANY(:batch_ids) AND metadata IS NOT NULL")

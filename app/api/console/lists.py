@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from io import BytesIO
+from itertools import accumulate
 from typing import Any
 
 import orjson
@@ -63,7 +64,7 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> verify.Verdi
     assert upload.points is not None, "it is checked"
     left, paid, refusal = who.organization.balance, 0, None
     for number in range(1, upload_parts.count(connection, upload.id) + 1):
-        request = request_of(upload, upload_parts.find(connection, upload.id, number))
+        request = _for_verify(upload, upload_parts.find(connection, upload.id, number))
         verdict = verify.verify(replace(who.organization, balance=left), request)
         refusal = refusal or verdict.refusal
         paid += verdict.affordable_recipients
@@ -72,6 +73,16 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> verify.Verdi
         refusal = InsufficientBalance(required=upload.points, available=who.organization.balance)
     return verify.Verdict(
         refusal=refusal, required=upload.points, available=who.organization.balance, affordable_recipients=paid
+    )
+
+
+def _for_verify(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest:
+    """Return what verify looks at of a part: how many recipients, and how many points for each."""
+    emails = [item.email for item in part.items]
+    amounts = [item.amount or upload.amount or 0 for item in part.items]
+    totals = list(accumulate(amounts)) if upload.amount is None else None
+    return IssueRequest(
+        emails=emails, email_keys=emails, amount=upload.amount, running_totals=totals, atomic=False, label=None
     )
 
 

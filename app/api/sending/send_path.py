@@ -71,7 +71,6 @@ class SendPath:
 
     def ask_for_drain(self, organization_id: int, batch_id: int, recipients: int, *, request_id: str) -> None:
         """Ask for the drain that issues batches which were accepted elsewhere; nobody waits for them here."""
-        self._threads.start()
         self._drains.ask(Job(organization_id, batch_id, recipients, request_id))
 
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:

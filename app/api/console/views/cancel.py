@@ -44,7 +44,5 @@ def cancel(batch_id: int) -> AnyResponse:
                 )
         flash(f"Batch {batch_id} is cancelled: nobody was debited.")
     except BatchConflict:
-        flash(
-            f"Batch {batch_id} was issued or refused meanwhile, so it is not cancelled. What was issued can be taken back."
-        )
+        flash(f"Batch {batch_id} was issued or refused meanwhile, so it stays. What was issued can be taken back.")
     return redirect(url_for("console.show_batch", batch_id=batch_id), 303)

@@ -61,8 +61,8 @@ def check(token: str) -> Page:
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
         earlier = None if found.question else uploads.sent_before(connection, found)
-    form = CheckAgainForm(formdata=None, data=found._asdict())
-    form.amount.data = "" if found.amount is None else str(found.amount)
+    told = {"column": found.column, "amount": str(found.amount or ""), "label": found.label}
+    form = CheckAgainForm(formdata=None, data=told)
     return _checked(found, form, earlier)
 
 
