@@ -1,6 +1,6 @@
 """Batches: reading them back, and deleting idempotency keys after their time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -17,13 +17,17 @@ IDEMPOTENCY_KEY_KEPT_DAYS = 31
 
 
 class BatchRow(NamedTuple):
-    """A batch without its recipients and metadata; the fields are those of `app.models.Batch`."""
+    """A batch without its recipients and metadata; the fields are those of `app.models.Batch`.
+
+    `sender` is the member who sent it, as a User: `{"id", "first_name", "last_name"}`; None for a key's.
+    """
 
     id: int
     organization_id: int
     sandbox: bool
     status: str
     api_key_id: int | None
+    member_id: int | None
     amount: int | None
     label: str | None
     idempotency_key: str | None
@@ -38,6 +42,7 @@ class BatchRow(NamedTuple):
     organization_name: str | None
     last_refill: int | None
     organization_created_at: datetime
+    sender: Mapping[str, Any] | None
 
     @property
     def is_final(self) -> bool:
@@ -81,8 +86,15 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
     return None if row is None else BatchRow(*row)
 
 
+# The columns of a batch among the fields of `BatchRow`: all but the last two.
+COLUMNS = BatchRow._fields[:-2]
+# From a batch's `member_id`. The names of a member never change.
+SENDER = """
+    (SELECT json_build_object('id', m.id, 'first_name', m.first_name, 'last_name', m.last_name)
+     FROM members m WHERE m.id = member_id) AS sender
+"""
 # The fields of `BatchRow` and `TransactionRow`, in order.
-_BATCH = ", ".join([*(f"b.{field}" for field in BatchRow._fields[:-1]), "o.created_at"])
+_BATCH = ", ".join([*(f"b.{column}" for column in COLUMNS), "o.created_at", SENDER])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
     t.amount, t.label, t.reference, t.points_left, u.id, u.first_name, u.last_name

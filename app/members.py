@@ -41,11 +41,10 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedMember(Member):
-    """A member as a list shows it; `locked_until` is past or None where the account is not locked."""
+    """A member as a list shows it."""
 
     has_password: bool
-    link_expires_at: datetime | None
-    locked_until: datetime | None
+    is_locked: bool
     created_at: datetime
 
 
@@ -116,7 +115,7 @@ def find_all(connection: Connection, organization_id: int) -> list[ListedMember]
 
 _FIND_ALL = text("""
     SELECT id, organization_id, email, first_name, last_name, role, password_hash IS NOT NULL AS has_password,
-           link_expires_at, locked_until, created_at
+           coalesce(locked_until > clock_timestamp(), false) AS is_locked, created_at
     FROM members WHERE organization_id = :organization_id AND removed_at IS NULL ORDER BY id
 """)
 

@@ -25,6 +25,7 @@ def queued_batch(**changes: Any) -> BatchRow:
         sandbox=False,
         status=QUEUED,
         api_key_id=1,
+        member_id=None,
         amount=30,
         label=None,
         idempotency_key=None,
@@ -39,6 +40,7 @@ def queued_batch(**changes: Any) -> BatchRow:
         organization_name=None,
         last_refill=None,
         organization_created_at=MOMENT,
+        sender=None,
     )
     return batch._replace(**changes)
 

@@ -20,6 +20,7 @@ from app.errors import (
     NotFound,
     OutOfReach,
     PointsError,
+    Refused,
     ReversalLost,
     ScheduledLimit,
 )
@@ -44,6 +45,7 @@ _STATUS_OF: dict[type[PointsError], int] = {
     NotFound: 404,
     BatchConflict: 409,
     BalanceTooLarge: 409,
+    Refused: 409,
     IdempotencyKeyReused: 422,
     OutOfReach: 503,
     BatchLost: 503,

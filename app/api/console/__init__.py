@@ -12,9 +12,13 @@ from jinja2 import StrictUndefined
 from app.api.console import error_pages, paths, words
 from app.api.console.cookie import ConsoleCookie
 from app.api.console.views import (
+    account,
+    activity,
     batches,
     cancel,
+    keys,
     link,
+    members,
     outcome,
     overview,
     parts,
@@ -28,7 +32,7 @@ from app.api.console.views import (
 
 # Each puts its pages on one of the two blueprints of `paths`.
 _VIEWS = (
-    *(link, overview, parts, sign_in, sign_out),
+    *(account, activity, keys, link, members, overview, parts, sign_in, sign_out),
     *(send, send_cost, outcome, batches, cancel, take_back, transactions),
 )
 

@@ -40,11 +40,15 @@ class ConsoleCookie(SecureCookieSessionInterface):
         return super().open_session(app, request)
 
     def get_cookie_secure(self, app: Flask) -> bool:
-        """Tell whether the browser came by https: a proxy that ends TLS says so.
+        return is_https()
 
-        Whoever makes the header up has only a cookie that is sent by https alone, so it is believed from anybody.
-        """
-        return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
+
+def is_https() -> bool:
+    """Tell whether the browser came by https: a proxy that ends TLS says so.
+
+    Whoever makes the header up has only a cookie that is sent by https alone, so it is believed from anybody.
+    """
+    return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
 
 def require_secret(app: Flask) -> None:

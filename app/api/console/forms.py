@@ -1,8 +1,16 @@
 """What the forms share: every one is protected against forgery, and blanks around its words do not count."""
 
 from flask_wtf import FlaskForm
-from wtforms import Field, PasswordField, StringField
+from wtforms import Field, PasswordField, SelectField, StringField
 from wtforms.validators import InputRequired
+
+from app.members import ADMIN, ROLES, SENDER, VIEWER
+
+ROLE_WORDS = {
+    VIEWER: "viewer: sees",
+    SENDER: "sender: also sends, cancels and takes back",
+    ADMIN: "admin: also members, keys and webhooks",
+}
 
 
 def stripped(text: str | None) -> str | None:
@@ -22,3 +30,14 @@ class SignInForm(FlaskForm):
 class ChoosePasswordForm(FlaskForm):
     password = PasswordField("New password", validators=[InputRequired("Choose a password.")])
     again = PasswordField("The same again", validators=[InputRequired("Give the password a second time.")])
+
+
+class ChangePasswordForm(ChoosePasswordForm):
+    current = PasswordField("Your password now", validators=[InputRequired("Give the password that you have now.")])
+
+
+class MemberForm(FlaskForm):
+    email = StringField("E-mail address", filters=[stripped], validators=[InputRequired("Give an e-mail address.")])
+    first_name = StringField("First name", filters=[stripped], validators=[InputRequired("Give a first name.")])
+    last_name = StringField("Last name", filters=[stripped])
+    role = SelectField("Role", choices=[(role, ROLE_WORDS[role]) for role in ROLES])

@@ -17,10 +17,10 @@ from wtforms import ValidationError
 from app import member_sessions
 from app.api.call.record import current_record
 from app.api.console.cookie import require_secret
-from app.errors import FormTooOld
+from app.errors import FormTooOld, NotFound
 from app.members import VIEWER, Member
 from app.postgres.database import single_statement
-from app.settings import settings
+from app.settings import INT64_MAX, settings
 
 ROOT = "/console"
 MODES = LIVE, SANDBOX = "live", "sandbox"
@@ -61,6 +61,17 @@ def current_member() -> Member:
 def is_sandbox() -> bool:
     """Tell the mode of the page."""
     return bool(g.mode == SANDBOX)
+
+
+def row_id(noun: str, number: int) -> int:
+    """Return the id of a row, as a path or a form names it.
+
+    Raises:
+        NotFound: it is larger than any id.
+    """
+    if number > INT64_MAX:
+        raise NotFound(noun, number)
+    return number
 
 
 def add_headers(response: Response) -> Response:

@@ -28,7 +28,12 @@ NAVIGATION = (
         Entry(endpoint="console.list_transactions", words="Transactions"),
         Entry(endpoint="console.held", words="Held"),
     ),
-    (),
+    (
+        Entry(endpoint="console.keys", words="Keys", role=members.ADMIN),
+        Entry(endpoint="console.members", words="Members", role=members.ADMIN),
+        Entry(endpoint="console.activity", words="Activity"),
+        Entry(endpoint="console.account", words="Your account"),
+    ),
 )
 
 
