@@ -38,7 +38,9 @@ Kim,kim@example.com,30,r-13,boss@example.com
 
 
 @pytest.fixture
-def app() -> Flask:
+def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
+    """Make the pages; no worker runs, so nobody waits for a reversal."""
+    monkeypatch.setattr("app.api.console.views.take_back._WAIT_S", 0.0)
     return create_app()
 
 

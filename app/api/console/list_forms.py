@@ -3,7 +3,7 @@
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField
 from wtforms import HiddenField, RadioField, StringField, TextAreaField
-from wtforms.validators import InputRequired, Optional, Regexp, ValidationError
+from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.api.call.fields import amount_fault, label_fault
 from app.api.console.forms import say_beside, stripped
@@ -78,6 +78,6 @@ class TakeBackForm(FlaskForm):
     """Why points are taken back. `form_id` makes a double click one reversal."""
 
     reason = StringField(
-        "Reason", filters=[stripped], validators=[InputRequired("Say why: it is kept with the reversal.")]
+        "Reason", filters=[stripped], validators=[DataRequired("Say why: it is kept with the reversal.")]
     )
     form_id = HiddenField(validators=[Regexp("^[A-Za-z0-9_-]{16,64}$")])

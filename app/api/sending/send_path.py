@@ -76,9 +76,9 @@ class SendPath:
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
         """Ask for the drain that does an accepted reversal, then wait for it as for a batch; its row tells the rest."""
         deadline = time.monotonic() + wait_s
-        self._threads.start()
         self._drains.ask(Job(organization_id, None, None, request_id))
         if wait_s > 0:
+            self._threads.start()
             with (
                 self._slots.slot(organization_id) as may_wait,
                 self._waiting.waiter(reversal_id, READ_ALONE) as waiter,
