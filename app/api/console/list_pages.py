@@ -26,5 +26,11 @@ def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> 
     try:
         return parse_page_request(kind, MultiDict(given | always), who), {}
     except InvalidRequest as error:
-        faults = {name: sentences[0] for name, sentences in error.faults.items()}
+        faults = {name: _of_a_field(name, sentences[0]) for name, sentences in error.faults.items()}
         return parse_page_request(kind, MultiDict(always), who), faults
+
+
+def _of_a_field(name: str, sentence: str) -> str:
+    """Return what is wrong as it stands beside a field, which is no parameter to a person."""
+    about = f"The {name} parameter "
+    return f"It {sentence.removeprefix(about)}" if sentence.startswith(about) else sentence

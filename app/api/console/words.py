@@ -37,6 +37,13 @@ NAVIGATION = (
 )
 
 
+# The line of the navigation that pages without one stand under.
+_UNDER = {
+    **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue", "outcome"), "send"),
+    **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back", "show_reversal"), "list_batches"),
+}
+
+
 def add_to(app: Flask) -> None:
     """Give all templates their filters and names."""
     for written in (numbers.points, numbers.moment, numbers.counted):
@@ -46,13 +53,14 @@ def add_to(app: Flask) -> None:
 
 def _names() -> dict[str, Any]:
     member: members.Member | None = g.get("member")
+    page = (request.endpoint or "").removeprefix("console.")
     shown = [] if member is None else [[one for one in group if member.may(one.role)] for group in NAVIGATION]
     return {
         "member": member,
         "mode": g.get("mode", "live"),
         "csrf_token": generate_csrf,
         "navigation": shown,
-        "here": request.endpoint,
+        "here": f"console.{_UNDER[page]}" if page in _UNDER else request.endpoint,
         # The same page in the other mode; one of a single batch leads to the list, since the modes share none.
         "page_in_mode": request.endpoint if not request.view_args else "console.overview",
     }
