@@ -41,6 +41,7 @@ class BatchRow(NamedTuple):
     current_balance: int | None
     organization_name: str | None
     last_refill: int | None
+    held_until: datetime | None
     organization_created_at: datetime
     sender: Mapping[str, Any] | None
 
@@ -54,8 +55,8 @@ class TransactionRow(NamedTuple):
     """One transaction with its user, if it has one; the rest of what it shows stands on its batch.
 
     `claimed` tells that it was held when it was issued, and credited later. `points_left` is None
-    until points are taken back. `amount` and `label` are None where they
-    are the batch's.
+    until points are taken back; `returned` tells that they were, because they were held for too long. `amount`, `label`
+    and `held_until` are None where they are the batch's.
     """
 
     id: int
@@ -68,6 +69,8 @@ class TransactionRow(NamedTuple):
     label: str | None
     reference: str | None
     points_left: int | None
+    held_until: datetime | None
+    returned: bool
     user_id: int | None
     first_name: str | None
     last_name: str | None
@@ -97,7 +100,8 @@ SENDER = """
 _BATCH = ", ".join([*(f"b.{column}" for column in COLUMNS), "o.created_at", SENDER])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
-    t.amount, t.label, t.reference, t.points_left, u.id, u.first_name, u.last_name
+    t.amount, t.label, t.reference, t.points_left, t.held_until, t.returned_at IS NOT NULL, u.id, u.first_name,
+    u.last_name
 """
 
 _BY_ID = f"SELECT {_BATCH} FROM batches b JOIN organizations o ON o.id = b.organization_id WHERE b.id = :id"
@@ -154,7 +158,7 @@ _COUNT_STATES = text("""
 def find_metadata(connection: Connection, batch_ids: Sequence[int]) -> dict[int, dict[str, str]]:
     """Return the metadata of those of these batches that have some."""
     rows = connection.execute(_FIND_METADATA, {"batch_ids": list(batch_ids)})
-    return {batch_id: metadata for batch_id, metadata in rows}  # noqa: C416  # mypy knows no row as a pair.
+    return {batch_id: metadata for batch_id, metadata in rows}  # noqa: C416  # The rows have no type to be a dict of.
 
 
 _FIND_METADATA = text("SELECT id, metadata FROM batches WHERE id = ANY(:batch_ids) AND metadata IS NOT NULL")

@@ -17,6 +17,15 @@ LOCK_MINUTES = 15
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SignedIn:
+    """A good session: whose it is, and the name of the member's organization."""
+
+    session_id: int
+    member: Member
+    organization_name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ListedSession:
     """A session that is good, as its member's account shows it."""
 
@@ -61,6 +70,7 @@ def begin(connection: Connection, member_id: int, password_hash: str) -> str | N
     if organization_id is None:
         return None
     connection.execute(_BEGIN, {"member_id": member_id, "hash": token_hash, "hours": SESSION_HOURS})
+    connection.execute(_FORGET_ENDED)
     member_actions.record(
         connection, member_actions.SIGNED_IN, organization_id=organization_id, member_id=member_id, subject_id=member_id
     )
@@ -75,20 +85,30 @@ _BEGIN = text("""
     INSERT INTO member_sessions (member_id, hash, expires_at)
     VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours))
 """)
+# Each session that begins deletes a few that are over: so they do not become more, and nothing else need run for it.
+_FORGET_ENDED = text("""
+    DELETE FROM member_sessions
+    WHERE id = ANY(ARRAY(SELECT id FROM member_sessions WHERE expires_at < (SELECT clock_timestamp())
+                         ORDER BY expires_at LIMIT 20 FOR UPDATE SKIP LOCKED))
+""")
 
 
-def find(connection: Connection, token: str) -> tuple[int, Member] | None:
-    """Return the id and the member of a session that is good; None: it is unknown, over, or ended."""
+def find(connection: Connection, token: str) -> SignedIn | None:
+    """Return the session that a token is for; None: it is unknown, over, or ended."""
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    session_id, *member = row
-    return session_id, Member(**dict(zip(Member.__slots__, member, strict=True)))
+    session_id, organization_name, *member = row
+    return SignedIn(
+        session_id=session_id,
+        organization_name=organization_name,
+        member=Member(**dict(zip(Member.__slots__, member, strict=True))),
+    )
 
 
 _FIND = text("""
-    SELECT s.id, m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
-    FROM member_sessions s JOIN members m ON m.id = s.member_id
+    SELECT s.id, o.name, m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
+    FROM member_sessions s JOIN members m ON m.id = s.member_id JOIN organizations o ON o.id = m.organization_id
     WHERE s.hash = :hash AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp() AND m.removed_at IS NULL
 """)
 
@@ -113,16 +133,4 @@ def end(connection: Connection, session_id: int, *, member_id: int) -> None:
 _END = text("""
     UPDATE member_sessions SET revoked_at = clock_timestamp()
     WHERE id = :id AND member_id = :member_id AND revoked_at IS NULL
-""")
-
-
-def forget_ended(connection: Connection, *, at_most: int) -> int:
-    """Delete up to `at_most` sessions whose time is over, the oldest first; return how many."""
-    return connection.execute(_FORGET_ENDED, {"at_most": at_most}).rowcount
-
-
-_FORGET_ENDED = text("""
-    DELETE FROM member_sessions
-    WHERE id = ANY(ARRAY(SELECT id FROM member_sessions WHERE expires_at < (SELECT clock_timestamp())
-                         ORDER BY expires_at LIMIT :at_most))
 """)

@@ -120,6 +120,18 @@ _FIND_ALL = text("""
 """)
 
 
+def find_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:
+    """Return a member of an organization.
+
+    Raises:
+        NotFound: the organization has no such member.
+    """
+    found = [member for member in find_all(connection, organization_id) if member.id == member_id]
+    if not found:
+        raise NotFound("member", member_id)
+    return found[0]
+
+
 def lock(connection: Connection, member_id: int, *, organization_id: int | None = None) -> Member:
     """Return a member whose row is locked until the transaction ends, so that changes of one member follow each other.
 

@@ -5,6 +5,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
+from app import members
 from app.postgres.database import transaction
 from tests.integration import books
 
@@ -12,11 +13,14 @@ pytestmark = pytest.mark.usefixtures("database")
 
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
+_MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
+_ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
+_SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
 
-# There are an organization 1, a user 1, and two issued batches of two recipients each: batch 1 credited
-# the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4). Reversal 3 has taken
-# batch 1 back, and reversal 4 of it waits.
+# There are an organization 1 with two members, who have a link each, a user 1, and two issued batches of two recipients
+# each: batch 1 credited the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4).
+# Reversal 3 has taken batch 1 back, and reversal 4 of it waits.
 REFUSED = [
     ("ck_organizations_balance_not_negative", "UPDATE organizations SET balance = -1"),
     ("ck_organizations_sandbox_balance_not_negative", "UPDATE organizations SET sandbox_balance = -1"),
@@ -25,12 +29,27 @@ REFUSED = [
     ("fk_api_keys_organization_id", f"{_KEY} VALUES (9, false, sha256('x'), 'pts')"),
     ("ck_api_keys_hash_is_sha256", f"{_KEY} VALUES (1, false, 'the key itself', 'pts')"),
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
+    ("fk_members_organization_id", f"{_MEMBER} VALUES (9, 'b@x.org', 'b@x.org', 'B', 'C', 'viewer')"),
+    ("uq_members_email_key", f"{_MEMBER} VALUES (1, 'M@x.org', 'm@x.org', 'B', 'C', 'viewer')"),
+    ("ck_members_role_known", "UPDATE members SET role = 'owner'"),
+    ("ck_members_link_hash_is_sha256", "UPDATE members SET link_hash = 'the token itself'"),
+    ("uq_members_link_hash", "UPDATE members SET link_hash = sha256('x'), link_expires_at = now()"),
+    ("ck_members_link_with_an_end", "UPDATE members SET link_expires_at = NULL WHERE id = 1"),
+    ("ck_members_removed_has_no_way", "UPDATE members SET removed_at = now() WHERE id = 1"),
+    ("fk_member_sessions_member_id", f"{_SESSION} VALUES (9, sha256('x'), now())"),
+    ("ck_member_sessions_hash_is_sha256", f"{_SESSION} VALUES (1, 'the token itself', now())"),
+    ("uq_member_sessions_hash", f"{_SESSION} VALUES (1, sha256('x'), now()), (2, sha256('x'), now())"),
+    ("fk_member_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
+    ("fk_member_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),
+    ("ck_member_actions_detail_length", f"{_ACTION[:-1]}, detail) VALUES (1, 1, 'x', repeat('x', 256))"),
+    ("ck_service_secrets_secret_of_256_bits", "INSERT INTO service_secrets (name, secret) VALUES ('x', 'short')"),
     ("ck_users_folded_balance_not_negative", "UPDATE users SET folded_balance = -1"),
     (
         "uq_users_email_key",
         "INSERT INTO users (email, email_key, first_name, last_name) VALUES ('A@x.org', 'a@x.org', 'A', 'B')",
     ),
     ("ck_batches_amount_positive", "UPDATE batches SET amount = 0"),
+    ("ck_batches_sent_by_one", "UPDATE batches SET api_key_id = 1, member_id = 1"),
     ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 0, '{}', '{}')"),
     ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 1, '{a,b}', '{a}')"),
     ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 1, '{a}', '{a,b}')"),
@@ -45,6 +64,17 @@ REFUSED = [
         "UPDATE batches SET running_totals = '{5,12}', amount = NULL WHERE id = 1",
     ),
     ("ck_batches_issued_when_complete", "UPDATE batches SET debited_amount = NULL"),
+    ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 0"),
+    ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 3651"),
+    ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 0)"),
+    ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 3651)"),
+    ("ck_batches_held_until_after_the_issue", "UPDATE batches SET held_until = issued_at WHERE id = 1"),
+    ("ck_batches_held_until_after_the_issue", "UPDATE batches SET hold_days = 1 WHERE id = 1"),
+    (
+        "ck_batches_held_until_after_the_issue",
+        _BATCH + ", held_until) VALUES (1, false, 1, false, 1, '{a}', '{a}', now())",
+    ),
+    ("ck_batches_return_at_of_what_has_an_end", "UPDATE batches SET return_at = now() WHERE id = 1"),
     ("ck_batches_label_length", "UPDATE batches SET label = repeat('x', 256)"),
     ("ck_batches_status_known", _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'lost')"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET status = 'queued'"),
@@ -130,7 +160,27 @@ REFUSED = [
         "ck_transactions_points_left_of_the_debited",
         "UPDATE transactions SET amount = 10, points_left = 10 WHERE (batch_id, position) = (1, 0)",
     ),
+    (
+        "ck_transactions_held_until_of_the_debited",
+        "UPDATE transactions SET held_until = now() WHERE (batch_id, position) = (2, 0)",
+    ),
+    (
+        "ck_transactions_returned_whole_and_never_credited",
+        "UPDATE transactions SET returned_at = now() WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_returned_whole_and_never_credited",
+        "UPDATE transactions SET returned_at = now(), points_left = NULL WHERE (batch_id, position) = (1, 1)",
+    ),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true WHERE id = 4"),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true, atomic = true WHERE id = 3"),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true, amount = 1 WHERE id = 3"),
+    (
+        "ck_reversals_return_of_a_batch_done",
+        "UPDATE reversals SET is_return = true, batch_id = NULL, transaction_ids = '{1}' WHERE id = 3",
+    ),
     ("ck_reversals_status_known", "UPDATE reversals SET status = 'lost' WHERE id = 4"),
+    ("ck_reversals_asked_by_one", "UPDATE reversals SET api_key_id = 1, member_id = 1"),
     ("ck_reversals_amount_positive", "UPDATE reversals SET amount = 0 WHERE id = 4"),
     ("ck_reversals_reason_length", "UPDATE reversals SET reason = ''"),
     ("ck_reversals_reason_length", "UPDATE reversals SET reason = repeat('x', 256)"),
@@ -173,6 +223,9 @@ REFUSED = [
 
 def _write_the_rows() -> None:
     organization_id = books.make_organization(100)
+    with transaction() as connection:
+        for email in ("m@x.org", "n@x.org"):
+            members.create(connection, organization_id, email, "M", "N", role="viewer", by=None)
     books.make_users("a@x.org")
     books.issue_now(organization_id, ["a@x.org", "b@x.org"], 10)
     books.queue_batch(organization_id, ["a@x.org", "b@x.org"], 1_000, atomic=True)

@@ -1,10 +1,12 @@
 """What the forms share: every one is protected against forgery, and blanks around its words do not count."""
 
 from flask_wtf import FlaskForm
-from wtforms import Field, PasswordField, SelectField, StringField
-from wtforms.validators import InputRequired
+from wtforms import Field, PasswordField, SelectField, StringField, ValidationError
+from wtforms.validators import DataRequired, InputRequired
 
-from app.members import ADMIN, ROLES, SENDER, VIEWER
+from app.errors import InvalidAddress
+from app.members import ADMIN, SENDER, VIEWER
+from app.values.addresses import parse
 
 ROLE_WORDS = {
     VIEWER: "viewer: sees",
@@ -23,7 +25,7 @@ def say_beside(field: Field, sentence: str) -> None:
 
 
 class SignInForm(FlaskForm):
-    email = StringField("E-mail address", filters=[stripped], validators=[InputRequired("Say who you are.")])
+    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Say who you are.")])
     password = PasswordField("Password", validators=[InputRequired("Give your password.")])
 
 
@@ -37,7 +39,13 @@ class ChangePasswordForm(ChoosePasswordForm):
 
 
 class MemberForm(FlaskForm):
-    email = StringField("E-mail address", filters=[stripped], validators=[InputRequired("Give an e-mail address.")])
-    first_name = StringField("First name", filters=[stripped], validators=[InputRequired("Give a first name.")])
+    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Give an e-mail address.")])
+    first_name = StringField("First name", filters=[stripped], validators=[DataRequired("Give a first name.")])
     last_name = StringField("Last name", filters=[stripped])
-    role = SelectField("Role", choices=[(role, ROLE_WORDS[role]) for role in ROLES])
+    role = SelectField("Role", choices=ROLE_WORDS)
+
+    def validate_email(self, field: Field) -> None:
+        try:
+            parse(field.data)
+        except InvalidAddress as error:
+            raise ValidationError(f"It {error.sentence}") from None

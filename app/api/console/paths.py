@@ -108,7 +108,7 @@ def _meet_member() -> AnyResponse | None:
         if request.method in ("GET", "HEAD"):
             return redirect(url_for("console_door.sign_in", next=request.full_path.rstrip("?")))
         return redirect(url_for("console_door.sign_in"), 303)
-    g.session_id, g.member = found
+    g.session_id, g.member, g.organization_name = found.session_id, found.member, found.organization_name
     current_record().organization_id = g.member.organization_id
     request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
     _refuse_forgery()

@@ -57,10 +57,11 @@ def _names() -> dict[str, Any]:
     shown = [] if member is None else [[one for one in group if member.may(one.role)] for group in NAVIGATION]
     return {
         "member": member,
+        "organization_name": g.get("organization_name"),
         "mode": g.get("mode", "live"),
         "csrf_token": generate_csrf,
         "navigation": shown,
         "here": f"console.{_UNDER[page]}" if page in _UNDER else request.endpoint,
-        # The same page in the other mode; one of a single batch leads to the list, since the modes share none.
-        "page_in_mode": request.endpoint if not request.view_args else "console.overview",
+        # The same page in the other mode. What is about one batch or member, or answers a form, has none.
+        "page_in_mode": request.endpoint if request.method == "GET" and not request.view_args else "console.overview",
     }

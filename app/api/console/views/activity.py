@@ -33,7 +33,7 @@ _SENTENCES = {
     member_actions.LINK_MADE: "Made a new link for {subject}",
     member_actions.PASSWORD_CHOSEN: "Chose a password",
     member_actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
-    member_actions.KEY_MADE: "Made {mode} key {id}",
+    member_actions.KEY_MADE: "Made {key} key {id}",
     member_actions.KEY_REVOKED: "Revoked key {id}",
     member_actions.SENT: "Sent {mode} batch {id}{more}",
     member_actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
@@ -47,6 +47,7 @@ def sentence_of(action: Action) -> str:
     return _SENTENCES.get(action.action, action.action).format(
         subject=action.subject_name,
         id=action.subject_id,
+        key="development" if action.sandbox else "live",
         mode={None: "", True: "sandbox", False: "live"}[action.sandbox],
         detail=action.detail,
         more="" if action.detail is None else f": {action.detail}",

@@ -6,9 +6,9 @@ from werkzeug.wrappers import Response
 
 from app import members as rows
 from app.api.console.cookie import is_https
-from app.api.console.forms import MemberForm, say_beside
+from app.api.console.forms import ROLE_WORDS, MemberForm, say_beside
 from app.api.console.paths import current_member, needs, pages, row_id
-from app.errors import InvalidAddress, Refused
+from app.errors import Refused
 from app.members import ADMIN, Member
 from app.postgres.database import transaction
 
@@ -29,14 +29,19 @@ def add_member() -> str | tuple[str, int]:
     try:
         with transaction() as connection:
             member_id, token = rows.create(connection, who.organization_id, *names, role=form.role.data, by=who.id)
-            member = rows.lock(connection, member_id)
-    except InvalidAddress as error:
-        say_beside(form.email, f"It {error.sentence}")
-        return _page(form), 400
+            made = rows.lock(connection, member_id)
     except Refused as error:
         say_beside(form.email if "e-mail" in error.sentence else form.first_name, error.sentence)
         return _page(form), 400
-    return _link_page(member, token)
+    return _link_page(made, token)
+
+
+@pages.get("/members/<int:member_id>")
+@needs(ADMIN)
+def member(member_id: int) -> str:
+    with transaction() as connection:
+        found = rows.find_listed(connection, member_id, organization_id=current_member().organization_id)
+    return render_template("console/member.html", of=found, roles=ROLE_WORDS)
 
 
 @pages.post("/members/<int:member_id>/link")
@@ -44,9 +49,9 @@ def add_member() -> str | tuple[str, int]:
 def make_link(member_id: int) -> str:
     """Make a link and show it, by this answer alone."""
     with transaction() as connection:
-        member = _own(connection, member_id)
-        token = rows.make_link(connection, member, by=current_member().id)
-    return _link_page(member, token)
+        found = _own(connection, member_id)
+        token = rows.make_link(connection, found, by=current_member().id)
+    return _link_page(found, token)
 
 
 @pages.post("/members/<int:member_id>/role")
@@ -57,20 +62,20 @@ def change_role(member_id: int) -> Response:
         raise Refused("A role is viewer, sender or admin.")
     try:
         with transaction() as connection:
-            member = _own(connection, member_id)
-            rows.change_role(connection, member, role, by=current_member().id)
+            found = _own(connection, member_id)
+            rows.change_role(connection, found, role, by=current_member().id)
     except Refused as error:
         return _said(error.sentence, "bad")
-    return _said(f"The role of {member.name} is {role} now.")
+    return _said(f"The role of {found.name} is {role} now.")
 
 
 @pages.post("/members/<int:member_id>/end-sessions")
 @needs(ADMIN)
 def end_sessions(member_id: int) -> Response:
     with transaction() as connection:
-        member = _own(connection, member_id)
-        ended = rows.end_sessions(connection, member, by=current_member().id)
-    return _said(f"{member.name} is signed out everywhere." if ended else f"{member.name} was not signed in.")
+        found = _own(connection, member_id)
+        ended = rows.end_sessions(connection, found, by=current_member().id)
+    return _said(f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in.")
 
 
 @pages.post("/members/<int:member_id>/remove")
@@ -78,11 +83,11 @@ def end_sessions(member_id: int) -> Response:
 def remove_member(member_id: int) -> Response:
     try:
         with transaction() as connection:
-            member = _own(connection, member_id)
-            rows.remove(connection, member, by=current_member().id)
+            found = _own(connection, member_id)
+            rows.remove(connection, found, by=current_member().id)
     except Refused as error:
         return _said(error.sentence, "bad")
-    return _said(f"{member.name} is no longer a member.")
+    return _said(f"{found.name} is no longer a member.")
 
 
 def _own(connection: Connection, member_id: int) -> Member:
