@@ -11,6 +11,7 @@ from flask import Flask
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
+from app import uploads
 from app.api import create_app
 from app.postgres.database import transaction
 from app.settings import settings
@@ -368,6 +369,30 @@ def test_a_long_batch_is_shown_in_pages(ann: Visitor) -> None:
     assert "p249@example.com" in last.text
     assert ">Next<" not in last.text
     assert len(rows_of(ann.get(f"/batches/{batch_id}/outcome.csv"))) == 250
+
+
+def test_lists_past_their_time_are_dropped_and_a_sent_one_is_still_known(ann: Visitor) -> None:
+    list_ = "email\na@example.com\nbad\n"
+    sent, unsent, young = (checked(ann, list_, amount=amount) for amount in "123")
+    assert confirm(ann, sent).status_code == 303
+    books.execute(
+        "UPDATE uploads SET created_at = now() - interval '8 days' WHERE amount = 2",
+        "UPDATE uploads SET created_at = now() - interval '32 days' WHERE amount = 1",
+    )
+    forgotten = []
+    for _ in range(3):
+        with transaction() as connection:
+            forgotten.append(uploads.forget(connection, at_most=1))
+    assert forgotten == [1, 1, 0]
+    assert [ann.get(path).status_code for path in (sent, unsent, young)] == [302, 404, 200]
+    assert "no longer kept" in words_of(ann.get(f"{sent}/outcome"))
+    assert "sent to before" in ann.get(young).text
+
+
+def test_an_organization_keeps_few_lists_that_it_does_not_send(ann: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "UNSENT_MAX", 2)
+    paths = [checked(ann, "email\na@example.com\n", amount="1") for _ in range(3)]
+    assert [ann.get(path).status_code for path in paths] == [404, 200, 200]
 
 
 @pytest.mark.alone
