@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.models.member import sender_of
 from app.postgres.database import fetch_all
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
@@ -91,13 +92,8 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
 
 # The columns of a batch among the fields of `BatchRow`: all but the last two.
 COLUMNS = BatchRow._fields[:-2]
-# From a batch's `member_id`. The names of a member never change.
-SENDER = """
-    (SELECT json_build_object('id', m.id, 'first_name', m.first_name, 'last_name', m.last_name)
-     FROM members m WHERE m.id = member_id) AS sender
-"""
 # The fields of `BatchRow` and `TransactionRow`, in order.
-_BATCH = ", ".join([*(f"b.{column}" for column in COLUMNS), "o.created_at", SENDER])
+_BATCH = ", ".join([*(f"b.{column}" for column in COLUMNS), "o.created_at", sender_of("b.member_id")])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
     t.amount, t.label, t.reference, t.points_left, t.held_until, t.returned_at IS NOT NULL, u.id, u.first_name,

@@ -15,6 +15,7 @@ from app.api.console import add_console, as_page
 from app.api.views import (
     batches,
     cancel,
+    events,
     extend,
     health,
     metrics,
@@ -53,8 +54,11 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    with_key = (verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, organization)
-    for endpoint in (*with_key, sandbox, health, metrics, openapi, docs):
+    with_key = (
+        *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(organization, sandbox),
+    )
+    for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
     add_console(app)
     record_requests(app)

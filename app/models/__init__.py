@@ -5,6 +5,7 @@
 
 from app.models.base import Base
 from app.models.batch import Batch, UnfoldedBatch
+from app.models.event import Event, EventLog, UnnumberedEvent
 from app.models.member import Member, MemberAction, MemberSession, ServiceSecret
 from app.models.organization import ApiKey, Organization, Refill
 from app.models.reversal import Reversal, ReversalEntry
@@ -19,6 +20,8 @@ __all__ = [
     "ApiKey",
     "Base",
     "Batch",
+    "Event",
+    "EventLog",
     "Member",
     "MemberAction",
     "MemberSession",
@@ -29,6 +32,7 @@ __all__ = [
     "ServiceSecret",
     "Transaction",
     "UnfoldedBatch",
+    "UnnumberedEvent",
     "Upload",
     "UploadPart",
     "User",

@@ -9,6 +9,18 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.models.base import TEXT, Base, created_at_column, id_column, moment_column, organization_id_column
 
 
+def sender_of(member_id: str) -> str:
+    """Return the SQL of a batch's `sender` from its `member_id`: a User, or null without a look-up for a key's batch.
+
+    The names of a member never change.
+    """
+    return f"""
+        CASE WHEN {member_id} IS NOT NULL
+             THEN (SELECT json_build_object('id', m.id, 'first_name', m.first_name, 'last_name', m.last_name)
+                   FROM members m WHERE m.id = {member_id}) END AS sender
+    """
+
+
 class Member(Base):
     """A person of one organization. One who was removed stays for what was done, and can no longer sign in.
 

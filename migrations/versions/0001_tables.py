@@ -22,6 +22,7 @@ _ORGANIZATIONS = """
         sandbox_last_refill bigint NOT NULL DEFAULT 0,
         sandbox_start_balance bigint NOT NULL DEFAULT 0,
         held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
+        low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
         created_at timestamptz NOT NULL DEFAULT clock_timestamp()
     ) WITH (fillfactor = 50);
 """
@@ -98,6 +99,55 @@ _MEMBERS = """
         name text COLLATE "C" CONSTRAINT pk_service_secrets PRIMARY KEY,
         secret bytea NOT NULL CONSTRAINT ck_service_secrets_secret_of_256_bits CHECK (octet_length(secret) = 32),
         created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    );
+"""
+
+_UPLOADS = """
+    CREATE TABLE uploads (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
+        organization_id bigint NOT NULL CONSTRAINT fk_uploads_organization_id REFERENCES organizations (id),
+        member_id bigint NOT NULL CONSTRAINT fk_uploads_member_id REFERENCES members (id),
+        sandbox boolean NOT NULL,
+        token text COLLATE "C" NOT NULL CONSTRAINT uq_uploads_token UNIQUE,
+        name text COLLATE "C" NOT NULL,
+        content bytea,
+        "column" int,
+        amount bigint CONSTRAINT ck_uploads_amount_positive CHECK (amount > 0),
+        label text COLLATE "C" CONSTRAINT ck_uploads_label_length CHECK (char_length(label) <= 255),
+        question text COLLATE "C" CONSTRAINT ck_uploads_question_known CHECK (question IN ('column', 'amount')),
+        recipients int,
+        points bigint,
+        digest text COLLATE "C",
+        findings json,
+        bad_lines json,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        sent_at timestamptz,
+        CONSTRAINT ck_uploads_checked_unless_a_question CHECK (
+            (question IS NULL) = (recipients IS NOT NULL) AND (question IS NULL) = (points IS NOT NULL)
+            AND (question IS NULL) = (digest IS NOT NULL)),
+        CONSTRAINT ck_uploads_sent_once_checked CHECK (
+            sent_at IS NULL OR (question IS NULL AND content IS NULL))
+    );
+    CREATE INDEX ix_uploads_sent ON uploads (organization_id, sandbox, digest, sent_at) WHERE sent_at IS NOT NULL;
+    CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
+    CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
+
+    CREATE TABLE upload_parts (
+        upload_id bigint NOT NULL
+            CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
+        number int NOT NULL,
+        lines int[] NOT NULL,
+        emails text[] COLLATE "C" NOT NULL,
+        amounts bigint[],
+        item_references text[] COLLATE "C",
+        labels text[] COLLATE "C",
+        batch_id bigint,
+        CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
+        CONSTRAINT ck_upload_parts_recipients_counted CHECK (
+            cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
+            AND (amounts IS NULL OR cardinality(amounts) = cardinality(emails))
+            AND (item_references IS NULL OR cardinality(item_references) = cardinality(emails))
+            AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))
     );
 """
 
@@ -331,53 +381,53 @@ _REVERSALS = """
     );
 """
 
-_UPLOADS = """
-    CREATE TABLE uploads (
-        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
-        organization_id bigint NOT NULL CONSTRAINT fk_uploads_organization_id REFERENCES organizations (id),
-        member_id bigint NOT NULL CONSTRAINT fk_uploads_member_id REFERENCES members (id),
-        sandbox boolean NOT NULL,
-        token text COLLATE "C" NOT NULL CONSTRAINT uq_uploads_token UNIQUE,
-        name text COLLATE "C" NOT NULL,
-        content bytea,
-        "column" int,
-        amount bigint CONSTRAINT ck_uploads_amount_positive CHECK (amount > 0),
-        label text COLLATE "C" CONSTRAINT ck_uploads_label_length CHECK (char_length(label) <= 255),
-        question text COLLATE "C" CONSTRAINT ck_uploads_question_known CHECK (question IN ('column', 'amount')),
-        recipients int,
-        points bigint,
-        digest text COLLATE "C",
-        findings json,
-        bad_lines json,
+_EVENTS = """
+    CREATE TABLE unnumbered_events (
+        organization_id bigint NOT NULL,
+        id bigint GENERATED ALWAYS AS IDENTITY,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-        sent_at timestamptz,
-        CONSTRAINT ck_uploads_checked_unless_a_question CHECK (
-            (question IS NULL) = (recipients IS NOT NULL) AND (question IS NULL) = (points IS NOT NULL)
-            AND (question IS NULL) = (digest IS NOT NULL)),
-        CONSTRAINT ck_uploads_sent_once_checked CHECK (
-            sent_at IS NULL OR (question IS NULL AND content IS NULL))
-    );
-    CREATE INDEX ix_uploads_sent ON uploads (organization_id, sandbox, digest, sent_at) WHERE sent_at IS NOT NULL;
-    CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
-    CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
-
-    CREATE TABLE upload_parts (
-        upload_id bigint NOT NULL
-            CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
-        number int NOT NULL,
-        lines int[] NOT NULL,
-        emails text[] COLLATE "C" NOT NULL,
-        amounts bigint[],
-        item_references text[] COLLATE "C",
-        labels text[] COLLATE "C",
         batch_id bigint,
-        CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
-        CONSTRAINT ck_upload_parts_recipients_counted CHECK (
-            cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
-            AND (amounts IS NULL OR cardinality(amounts) = cardinality(emails))
-            AND (item_references IS NULL OR cardinality(item_references) = cardinality(emails))
-            AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))
+        reversal_id bigint,
+        send_at timestamptz,
+        credited int,
+        sandbox boolean NOT NULL,
+        type text COLLATE "C" NOT NULL
+            CONSTRAINT ck_unnumbered_events_type_known CHECK (
+                type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled', 'transaction.claimed',
+                         'transaction.returned', 'reversal.issued', 'balance.refilled', 'balance.low',
+                         'organization.suspended', 'organization.resumed', 'organization.disabled',
+                         'organization.enabled', 'key.created', 'key.revoked', 'webhook.disabled', 'ping')),
+        data json,
+        CONSTRAINT pk_unnumbered_events PRIMARY KEY (organization_id, id),
+        CONSTRAINT ck_unnumbered_events_tells_of_one CHECK (num_nonnulls(batch_id, reversal_id, data) = 1)
+    ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+    CREATE TABLE events (
+        organization_id bigint NOT NULL,
+        sequence bigint NOT NULL CONSTRAINT ck_events_sequence_positive CHECK (sequence > 0),
+        id bigint NOT NULL,
+        created_at timestamptz NOT NULL,
+        batch_id bigint,
+        reversal_id bigint,
+        send_at timestamptz,
+        credited int,
+        sandbox boolean NOT NULL,
+        type text COLLATE "C" NOT NULL,
+        idempotency_key text COLLATE "C",
+        data json,
+        CONSTRAINT pk_events PRIMARY KEY (organization_id, sandbox, sequence)
     );
+
+    CREATE TABLE event_logs (
+        organization_id bigint NOT NULL,
+        last_sequence bigint NOT NULL,
+        dropped_to bigint NOT NULL DEFAULT 0
+            CONSTRAINT ck_event_logs_dropped_to_in_range CHECK (dropped_to BETWEEN 0 AND last_sequence),
+        dropped_until timestamptz,
+        sandbox boolean NOT NULL,
+        CONSTRAINT pk_event_logs PRIMARY KEY (organization_id, sandbox),
+        CONSTRAINT ck_event_logs_dropped_until_a_moment CHECK ((dropped_to = 0) = (dropped_until IS NULL))
+    ) WITH (fillfactor = 50);
 """
 
 # What moves points is written once (docs/decisions/0005). `UPDATE OF` fires only where those columns are set, so
@@ -450,6 +500,12 @@ _WRITTEN_ONCE = """
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key ON users
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER event_logs_only_grow BEFORE UPDATE ON event_logs
+        FOR EACH ROW WHEN (NEW.last_sequence < OLD.last_sequence OR NEW.dropped_to < OLD.dropped_to)
+        EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
 """
@@ -457,8 +513,9 @@ _WRITTEN_ONCE = """
 
 def upgrade() -> None:
     for made in (
-        *(_ORGANIZATIONS, _API_KEYS, _MEMBERS, _USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS),
-        *(_REVERSALS, _UPLOADS),
+        *(_ORGANIZATIONS, _API_KEYS, _MEMBERS, _UPLOADS),
+        *(_USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS),
+        *(_REVERSALS, _EVENTS),
     ):
         op.execute(made)
     op.execute(_WRITTEN_ONCE)
@@ -466,7 +523,9 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute(
-        "DROP TABLE organizations, api_keys, members, member_sessions, member_actions, service_secrets, users,"
-        " reversals, reversal_entries, batches, transactions, unfolded_batches, refills, uploads, upload_parts"
+        "DROP TABLE organizations, api_keys, members, member_sessions, member_actions, service_secrets, uploads,"
+        " upload_parts, users,"
+        " reversals, reversal_entries, batches, transactions, unfolded_batches, refills, unnumbered_events, events,"
+        " event_logs"
     )
     op.execute("DROP FUNCTION transaction_id, refuse_change")

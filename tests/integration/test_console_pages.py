@@ -58,6 +58,16 @@ def test_the_overview_shows_each_mode_by_itself(app: Flask) -> None:
     assert numbers.points(1_000) in live
 
 
+def test_a_low_live_balance_is_told_and_a_sandbox_one_is_not(app: Flask) -> None:
+    one = visitor(app, books.make_organization(100, sandbox_balance=10), VIEWER)
+    assert "balance is low" not in one.get().text
+    books.execute("UPDATE organizations SET low_balance = 100")
+    assert "balance is low" not in one.get().text
+    books.execute("UPDATE organizations SET low_balance = 101")
+    assert "below 101 points" in one.get().text
+    assert "balance is low" not in one.get("/console/sandbox").text
+
+
 def test_held_points_that_were_taken_back_are_held_no_longer(app: Flask) -> None:
     organization_id = books.make_organization(100)
     batch_id = books.issue_now(organization_id, ["bob@example.com", "eve@example.com"], 20)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 import orjson
@@ -102,6 +102,13 @@ class Service:
         """
         document, _ = self._call("POST", "/v1/points/reverse", body, idempotency_key)
         data: Mapping[str, Any] = document["data"]
+        return data
+
+    def events(self, *, after: int | None, types: str | None, limit: int, wait: int) -> Mapping[str, Any]:
+        """Return `data` of the event log: the next events, and up to which sequence it was looked through."""
+        asked = {"after": after, "types": types, "limit": limit, "wait": wait}
+        query = urlencode({name: value for name, value in asked.items() if value is not None})
+        data: Mapping[str, Any] = self._call("GET", f"/v1/events?{query}")[0]["data"]
         return data
 
     def _call(

@@ -21,6 +21,7 @@ def overview() -> str:
     with single_statement() as connection:
         organization = organizations.find(connection, organization_id, sandbox=sandbox)
         scheduled = later.scheduled_of(connection, organization_id, sandbox=sandbox)
+        options = organizations.find_options(connection, [organization_id])[organization_id]
     every = Filters(organization_id=organization_id, sandbox=sandbox)
     # Each page of a list has a transaction of its own: it sets how PostgreSQL may plan in it.
     with transaction() as connection:
@@ -30,6 +31,8 @@ def overview() -> str:
     return render_template(
         "console/overview.html",
         organization=organization,
+        # It is a bound of the live balance alone.
+        low_balance=None if sandbox else options.low_balance,
         scheduled=scheduled,
         batches=late.rows,
         held_count=len(held.rows),
