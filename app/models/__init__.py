@@ -12,6 +12,7 @@ from app.models.reversal import Reversal, ReversalEntry
 from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
 from app.models.upload import Upload, UploadPart
 from app.models.user import User
+from app.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "ADDRESS_HASH",
@@ -36,4 +37,6 @@ __all__ = [
     "Upload",
     "UploadPart",
     "User",
+    "Webhook",
+    "WebhookDelivery",
 ]

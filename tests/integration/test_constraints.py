@@ -18,6 +18,8 @@ _ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
 _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
+_WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
+_DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
@@ -233,6 +235,22 @@ REFUSED = [
     ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET code = 'not_debited'"),
     ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET reversed = -1"),
     ("pk_reversal_entries", "UPDATE reversal_entries SET position = 0"),
+    ("fk_webhooks_organization_id", f"{_WEBHOOK}) VALUES (9, false, 'u', '{{*}}', 's', 0)"),
+    ("ck_webhooks_url_length", f"{_WEBHOOK}) VALUES (1, false, '', '{{*}}', 's', 0)"),
+    ("ck_webhooks_url_length", f"{_WEBHOOK}) VALUES (1, false, repeat('u', 2001), '{{*}}', 's', 0)"),
+    ("ck_webhooks_types_counted", f"{_WEBHOOK}) VALUES (1, false, 'u', '{{}}', 's', 0)"),
+    ("ck_webhooks_position_not_negative", f"{_WEBHOOK}) VALUES (1, false, 'u', '{{*}}', 's', -1)"),
+    ("ck_webhooks_description_length", f"{_WEBHOOK}, description) VALUES (1, false, 'u', '{{*}}', 's', 0, '')"),
+    ("ck_webhooks_failures_not_negative", f"{_WEBHOOK}, failures) VALUES (1, false, 'u', '{{*}}', 's', 0, -1)"),
+    (
+        "ck_webhooks_disabled_reason_known",
+        f"{_WEBHOOK}, disabled_reason) VALUES (1, false, 'u', '{{*}}', 's', 0, 'lost')",
+    ),
+    (
+        "ck_webhooks_previous_secret_until_a_moment",
+        f"{_WEBHOOK}, previous_secret) VALUES (1, false, 'u', '{{*}}', 's', 0, 's')",
+    ),
+    ("ck_webhook_deliveries_attempt_counted", f"{_DELIVERY} VALUES (1, 1, 'evt_1', 'ping', 0, 1)"),
     ("fk_refills_organization_id", f"{_REFILL} VALUES (9, false, 1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, 0, 1)"),
