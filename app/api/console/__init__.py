@@ -11,10 +11,30 @@ from jinja2 import StrictUndefined
 
 from app.api.console import error_pages, paths, words
 from app.api.console.cookie import ConsoleCookie
-from app.api.console.views import account, activity, keys, link, members, overview, parts, sign_in, sign_out
+from app.api.console.views import (
+    account,
+    activity,
+    batches,
+    cancel,
+    keys,
+    link,
+    members,
+    outcome,
+    overview,
+    parts,
+    send,
+    send_cost,
+    sign_in,
+    sign_out,
+    take_back,
+    transactions,
+)
 
 # Each puts its pages on one of the two blueprints of `paths`.
-_VIEWS = (*(account, activity, keys, link, members, overview, parts, sign_in, sign_out),)
+_VIEWS = (
+    *(account, activity, keys, link, members, overview, parts, sign_in, sign_out),
+    *(send, send_cost, outcome, batches, cancel, take_back, transactions),
+)
 
 Handler = Callable[[Any], Response]
 
