@@ -6,9 +6,9 @@ from operator import itemgetter
 from typing import Any
 
 from app.cli.send.answers import Issued
-from app.cli.send.columns import CONTROL, Item, bare_reference, safe_reference
-from app.cli.send.recipients import BadLine
 from app.lists import for_spreadsheet
+from app.lists.columns import CONTROL, Item, bare_reference, safe_reference
+from app.lists.recipients import BadLine
 
 COLUMNS = (
     *("line", "email", "transaction_id", "amount", "debited", "credited", "held", "batch_id", "reason"),
