@@ -1,0 +1,58 @@
+"""The log of events of an organization, in the key's mode."""
+
+import time
+from collections.abc import Iterator, Sequence
+from time import sleep
+from typing import Any
+
+from points_client._sync.calling import Caller, result
+from points_client.event_results import Event
+from points_client.requests import query
+
+_WAIT_S = 25  # What the service holds a call at most.
+
+
+class Events:
+    """`points.events`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(self, *, after: int = 0, types: Sequence[str] | None = None, page_size: int = 100) -> Iterator[Event]:
+        """Yield the events after a sequence, oldest first, up to the last there is; `types` such as `batch.*`.
+
+        Raises:
+            Invalid: events after `after` are no longer kept; the sentence names the oldest.
+        """
+        while True:
+            page, after = self._page(after, types, page_size, 0)
+            for event in page:
+                yield event
+            if len(page) < page_size:
+                return
+
+    def follow(self, *, after: int, types: Sequence[str] | None = None) -> Iterator[Event]:
+        """Yield the events after a sequence as they happen, without end. After a break, go on after the last one seen.
+
+        The service holds the call until there is one. Two calls of a key are held at the same time; beyond that, it is
+        asked once a second.
+
+        Raises:
+            NoAnswer: the service was out of reach for longer than `patience_s`.
+            Invalid: events after `after` are no longer kept; the sentence names the oldest.
+        """
+        while True:
+            asked_at = time.monotonic()
+            page, after = self._page(after, types, 100, _WAIT_S)
+            for event in page:
+                yield event
+            if not page and time.monotonic() - asked_at < 1:
+                sleep(1)
+
+    def _page(self, after: int, types: Sequence[str] | None, limit: int, wait_s: int) -> tuple[tuple[Event, ...], int]:
+        """Return a page of events, and the sequence to go on after."""
+        names = None if types is None else ",".join(types)
+        asked = query(after=after, types=names, limit=limit, wait=wait_s or None)
+        data: Any = (self._caller.call("GET", "/v1/events", query=asked)).data
+        page = tuple(result(Event, event) for event in data["events"])
+        return page, max((event.sequence for event in page), default=after)
