@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
+
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 PATIENCE_S, WAIT_S = 60.0, 60.0
 
@@ -52,7 +54,7 @@ def send_body(
         "recipients": None if recipients is None else [*recipients],
         "items": None if items is None else [item_body(item) for item in items],
         "amount": amount,
-        "atomic": atomic or None,
+        "atomic": atomic,
         "send_at": None if send_at is None else moment(send_at),
         **more,
     }
@@ -69,7 +71,7 @@ def reverse_body(
 ) -> dict[str, Any]:
     """Return the body of a reversal or of its verify, without what is None."""
     ids = None if transactions is None else [*transactions]
-    body = {"batch": batch, "transactions": ids, "reason": reason, "amount": amount, "atomic": atomic or None}
+    body = {"batch": batch, "transactions": ids, "reason": reason, "amount": amount, "atomic": atomic}
     return {name: value for name, value in body.items() if value is not None}
 
 
@@ -111,7 +113,10 @@ def base_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"The URL {url} must begin with http:// or https:// and name a host.")
-    return url.rstrip("/")
+    try:
+        return str(httpx.URL(url.rstrip("/")))
+    except httpx.InvalidURL as error:
+        raise ValueError(f"The URL {url} is not valid: {error}.") from None
 
 
 def is_local(url: str) -> bool:

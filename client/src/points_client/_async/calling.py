@@ -77,7 +77,7 @@ class AsyncCaller:
                 next_step = attempts.answered(response)
             except httpx.DecodingError as error:
                 message = f"{self._http.base_url} answers, but not as a Points Issuing Service does. Is the URL right?"
-                raise (PointsError(message) if key is None else NoAnswer(message, key=key)) from error
+                raise NoAnswer(message, key=key) from error
             except (httpx.TransportError, UnicodeError) as error:  # UnicodeError: an impossible host name.
                 next_step = attempts.lost(error)
             if isinstance(next_step, Answer):
