@@ -25,7 +25,8 @@ class IssueRequest:
     `emails` are the addresses as sent (trimmed), in order; `email_keys` their normalised forms at the
     same places. Each recipient gets `amount` points; where that is None, `running_totals` holds at each place the
     points for all up to and with that one. `labels` (where they are not the batch's `label`) and `references` are None
-    when no item has its own. `send_at` is when to issue it, in UTC; None: at once.
+    when no item has its own. `send_at` is when to issue it, in UTC; None: at once. `hold_days` is how long its points
+    may be held; None: as long as the organization has it at the issue.
     """
 
     emails: Sequence[str]
@@ -38,6 +39,7 @@ class IssueRequest:
     references: Sequence[str | None] | None = None
     metadata: Mapping[str, str] | None = None
     send_at: datetime | None = None
+    hold_days: int | None = None
 
     @property
     def required(self) -> int:
@@ -58,6 +60,8 @@ class IssueRequest:
             digest.update(b"\0\0" + orjson.dumps(own))
         if self.send_at is not None:
             digest.update(b"\0\0at" + orjson.dumps(self.send_at))
+        if self.hold_days is not None:
+            digest.update(b"\0\0hold%d" % self.hold_days)
         return digest.digest()
 
 
@@ -170,6 +174,7 @@ def _columns(place: int, key_hash: bytes, request: IssueRequest, idempotency_key
         "labels": request.labels,
         "item_references": request.references,
         "send_at": request.send_at,
+        "hold_days": request.hold_days,
         "metadata": None if request.metadata is None else orjson.dumps(request.metadata).decode(),
         "idempotency_key": idempotency_key,
         "idempotency_hash": None if idempotency_key is None else request.meaning().hex(),

@@ -19,7 +19,7 @@ WITH asked AS MATERIALIZED (
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         place int, key_hash text, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
-        email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz,
+        email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz, hold_days int,
         idempotency_key text COLLATE "C", idempotency_hash text)
     CROSS JOIN LATERAL (
         SELECT * FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL LIMIT 1
@@ -59,11 +59,11 @@ WITH asked AS MATERIALIZED (
       AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.place = a.place AND s.has_room))
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
-                         recipient_count, emails, email_keys, labels, item_references, metadata,
+                         recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
                          idempotency_key, idempotency_hash, created_at, send_at, status)
     OVERRIDING SYSTEM VALUE
     SELECT id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
-           cardinality(emails), emails, email_keys, labels, item_references, metadata::json,
+           cardinality(emails), emails, email_keys, labels, item_references, metadata::json, hold_days,
            idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
            CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END
     FROM fresh

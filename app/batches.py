@@ -37,6 +37,7 @@ class BatchRow(NamedTuple):
     current_balance: int | None
     organization_name: str | None
     last_refill: int | None
+    held_until: datetime | None
     organization_created_at: datetime
 
     @property
@@ -49,8 +50,8 @@ class TransactionRow(NamedTuple):
     """One transaction with its user, if it has one; the rest of what it shows stands on its batch.
 
     `claimed` tells that it was held when it was issued, and credited later. `points_left` is None
-    until points are taken back. `amount` and `label` are None where they
-    are the batch's.
+    until points are taken back; `returned` tells that they were, because they were held for too long. `amount`, `label`
+    and `held_until` are None where they are the batch's.
     """
 
     id: int
@@ -63,6 +64,8 @@ class TransactionRow(NamedTuple):
     label: str | None
     reference: str | None
     points_left: int | None
+    held_until: datetime | None
+    returned: bool
     user_id: int | None
     first_name: str | None
     last_name: str | None
@@ -85,7 +88,8 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
 _BATCH = ", ".join([*(f"b.{field}" for field in BatchRow._fields[:-1]), "o.created_at"])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
-    t.amount, t.label, t.reference, t.points_left, u.id, u.first_name, u.last_name
+    t.amount, t.label, t.reference, t.points_left, t.held_until, t.returned_at IS NOT NULL, u.id, u.first_name,
+    u.last_name
 """
 
 _BY_ID = f"SELECT {_BATCH} FROM batches b JOIN organizations o ON o.id = b.organization_id WHERE b.id = :id"

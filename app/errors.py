@@ -174,6 +174,13 @@ class BatchScheduled(BatchConflict):
         super().__init__("The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel).")
 
 
+class CannotExtend(PointsError):
+    """A transaction is not held, or not until a moment that could be moved; the sentence says why."""
+
+    code = "cannot_extend"
+    field = "transaction"
+
+
 class NotFound(PointsError):
     code = "not_found"
 

@@ -1,5 +1,6 @@
 """Organizations: their flags, and their balance in each mode."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -84,6 +85,25 @@ def set_flags(
     )
     if changed.rowcount == 0:
         raise NotFound("organization", organization_id)
+
+
+def set_held_days(connection: Connection, organization_id: int, held_days: int | None) -> None:
+    """Set for how many days points may be held; None: for ever. It holds for what is issued from now on.
+
+    Raises:
+        NotFound: there is no such organization.
+    """
+    changed = connection.execute(
+        update(Organization).where(Organization.id == organization_id).values(held_days=held_days)
+    )
+    if changed.rowcount == 0:
+        raise NotFound("organization", organization_id)
+
+
+def find_held_days(connection: Connection, organization_ids: Sequence[int]) -> dict[int, int | None]:
+    """Return for how many days points of these organizations may be held; None: for ever."""
+    statement = select(Organization.id, Organization.held_days).where(Organization.id.in_(organization_ids))
+    return dict(connection.execute(statement).tuples().all())
 
 
 def _in_mode(*, sandbox: bool):  # type: ignore[no-untyped-def]  # Its type is a list of seven column types.

@@ -2,10 +2,10 @@
 
 What is scheduled, queued, held or not yet folded stands in PostgreSQL, and so this work goes on while the broker is
 away. A worker's parent then waits for the broker, and its pool gets nothing to do; and a parent that forks must not
-hold connections and locks of a working thread. So this is a program of its own, that `worker.beside` starts and kills.
+hold connections and locks of a working thread. So this is a separate program, which `worker.beside` starts and kills.
 
 Nothing is lost when it is killed: what it has not committed is still there for the next. Every worker has one. Two
-share the work: a drain has one owner, and so has each look for crossings and each fold.
+share the work: a drain has one owner, and so has each look for crossings, each fold and each return.
 """
 
 import os
@@ -16,14 +16,16 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from sqlalchemy.exc import DBAPIError
+
 from app import logs
-from app.ledger import claim, fold, later
+from app.ledger import claim, fold, later, returns
 from app.ledger.queued import organizations_waiting
 from app.messaging import hints, last_runs
 from app.messaging.jobs import submit
-from app.messaging.worker_counters import CLAIMED, SWEEPS, SWEPT, count
+from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres.connections import require_writable_server
-from app.postgres.database import transaction
+from app.postgres.database import is_locked_out, transaction
 from app.settings import settings
 from worker.draining import drain_and_tell
 from worker.unread import FORGET_UNREAD_EVERY_S, Unread
@@ -38,6 +40,7 @@ QUEUED_TOO_LONG_S = 1.5
 # misses none. After an import of a million users a look takes ten seconds, too long for one every five.
 CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
 FOLD_EVERY_S = 5.0
+RETURN_EVERY_S = 5.0
 
 # Work in steps, each a transaction of its own. What is left after so many waits for the next run.
 _RELEASE_STEP = 500
@@ -45,6 +48,8 @@ _RELEASE_STEPS_MAX = 40
 _DRAINS_ASKED_MAX = 200
 _CLAIM_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20
+_RETURN_STEP = 1_000
+_RETURN_STEPS_MAX = 20
 
 _PARENT_LOOK_EVERY_S = 0.5
 
@@ -105,6 +110,44 @@ def fold_credits() -> None:
                 return
 
 
+def return_unclaimed() -> None:
+    """Give what was held too long back to its organizations; one whose row is locked has its turn at the next run."""
+    locked: set[int] = set()
+    for _ in range(_RETURN_STEPS_MAX):
+        with transaction() as connection:
+            due = returns.due_returns(connection, at_most=_RETURN_STEP, without=locked)
+        for step in returns.steps_of(due):
+            organization_id = step[0].organization_id
+            try:
+                with transaction() as connection:
+                    returned = returns.return_held(connection, step)
+            except DBAPIError as error:
+                if not is_locked_out(error):
+                    raise
+                locked.add(organization_id)
+                continue
+            if returned is None:
+                return
+            _tell_of_returns(organization_id, returned)
+        if len(due) < _RETURN_STEP:
+            return
+
+
+def _tell_of_returns(organization_id: int, returned: list[returns.Returned]) -> None:
+    if not returned:
+        return
+    _log.info(
+        "returned",
+        organization_id=organization_id,
+        reversal_ids=[one.reversal_id for one in returned],
+        transactions=sum(one.transactions for one in returned),
+        points=sum(one.points for one in returned),
+    )
+    for sandbox, mode in ((False, "live"), (True, "sandbox")):
+        if points := sum(one.points for one in returned if one.sandbox == sandbox):
+            count({RETURNED_POINTS.field(mode): points})
+
+
 def _repeat(every_s: float, name: str, work: Callable[[], None]) -> None:
     """Do one kind of work again and again, by a clock that nobody sets; no error ends it."""
     while True:
@@ -122,6 +165,7 @@ def run(parent: int) -> None:
         (SWEEP_EVERY_S, "sweep", sweep),
         (RELEASE_EVERY_S, "release", release),
         (FOLD_EVERY_S, "fold", fold_credits),
+        (RETURN_EVERY_S, "return", return_unclaimed),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(
             (every_s, "claim", partial(claim_crossed, registered_within_s=registered_within_s))

@@ -15,6 +15,7 @@ from app.ledger.refill import refill as refill_balance
 from app.ledger.refill import refill_once
 from app.postgres.database import transaction
 from app.settings import INT64_MAX, settings
+from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.numbers import points
 
 if TYPE_CHECKING:
@@ -27,12 +28,18 @@ def _state(row: Mapping[str, Any]) -> str:
     return ", ".join(states) or "may issue"
 
 
+def _held(row: Mapping[str, Any]) -> str:
+    """Say for how long points are held."""
+    return "for ever" if row["held_days"] is None else f"{row['held_days']} days"
+
+
 _COLUMNS: "Columns" = {
     "ID": "id",
     "Name": "name",
     "Balance": "balance",
     "After last refill": "last_refill",
     "Sandbox": "sandbox_balance",
+    "Held": _held,
     "State": _state,
     "Created": "created_at",
 }
@@ -71,7 +78,8 @@ def list_organizations() -> Answer:
     with transaction() as connection:
         live = rows.find_all(connection, sandbox=False)
         sandbox = {row.id: row for row in rows.find_all(connection, sandbox=True)}
-    documents = [_document(row, sandbox[row.id]) for row in live]
+        held_days = rows.find_held_days(connection, list(sandbox))
+    documents = [_document(row, sandbox[row.id], held_days[row.id]) for row in live]
     return Answer(documents, columns=_COLUMNS)
 
 
@@ -108,6 +116,32 @@ def refill(organization_id: int, amount: int, sandbox: bool, reference: str | No
         return _show(connection, organization_id, sentence)
 
 
+class _HeldDays(click.ParamType[int]):
+    """A number of days, or `none`, which is 0: click takes a None for an option that is not given."""
+
+    name = "days"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return 0 if value == "none" else click.IntRange(1, HOLD_DAYS_MAX).convert(value, param, ctx)
+
+
+@organizations.command(name="set")
+@click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
+@click.option(
+    "--held-days",
+    type=_HeldDays(),
+    required=True,
+    metavar="N|none",
+    help=f"Points may be held for so many days, 1 to {HOLD_DAYS_MAX}; none: for ever.",
+)
+@operator_command
+def set_values(organization_id: int, held_days: int) -> Answer:
+    """Set what holds for an organization from its next batch on."""
+    with transaction() as connection:
+        rows.set_held_days(connection, organization_id, held_days or None)
+        return _show(connection, organization_id)
+
+
 def _flag_command(
     name: str, sentence: str, *, is_disabled: bool | None = None, is_suspended: bool | None = None
 ) -> None:
@@ -130,8 +164,11 @@ def _show(connection: Connection, organization_id: int, sentence: str | None = N
     """Answer with an organization as it is at the end of a transaction: when this fails, nothing has been done."""
     live = rows.find(connection, organization_id, sandbox=False)
     sandbox = rows.find(connection, organization_id, sandbox=True)
-    return Answer(_document(live, sandbox), columns=_COLUMNS, sentence=sentence)
+    held_days = rows.find_held_days(connection, [organization_id])[organization_id]
+    return Answer(_document(live, sandbox, held_days), columns=_COLUMNS, sentence=sentence)
 
 
-def _document(live: rows.OrganizationInMode, sandbox: rows.OrganizationInMode) -> dict[str, object]:
-    return document(live, sandbox_balance=sandbox.balance, sandbox_last_refill=sandbox.last_refill)
+def _document(
+    live: rows.OrganizationInMode, sandbox: rows.OrganizationInMode, held_days: int | None
+) -> dict[str, object]:
+    return document(live, sandbox_balance=sandbox.balance, sandbox_last_refill=sandbox.last_refill, held_days=held_days)

@@ -28,7 +28,9 @@ REVERSAL_RULES = {
                           array_agg(batch_id * 131072 + transaction_position ORDER BY position) AS ids
                    FROM reversal_entries GROUP BY 1) e
                ON e.reversal_id = r.id
-        CROSS JOIN LATERAL (SELECT CASE WHEN r.status = 'done' THEN coalesce(r.transaction_ids, b.ids) END AS ids) a
+        -- A return has entries for what was held too long, and no others.
+        CROSS JOIN LATERAL (SELECT CASE WHEN r.is_return THEN e.ids
+                                        WHEN r.status = 'done' THEN coalesce(r.transaction_ids, b.ids) END AS ids) a
         WHERE e.ids IS DISTINCT FROM a.ids OR e.first <> 0 OR e.last <> e.count - 1
         ORDER BY r.id""",
     "a reversal's sum is that of its entries, all or none if it is atomic": """

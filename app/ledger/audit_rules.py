@@ -1,11 +1,13 @@
 """The rules of the books, each as the statement that finds what breaks it (contract, part 4)."""
 
+from app.ledger.audit_return_rules import RETURN_RULES
 from app.ledger.audit_reversal_rules import REVERSAL_RULES
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
 # reckoned in numeric: a figure that is wrong may be any, and a rule that ends with an error names nothing.
-RULES = {
-    "refills less debits, and what was taken back, are the balance": """
+RULES = (
+    {
+        "refills less debits, and what was taken back, are the balance": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
                format('refills %s, debits %s, taken back %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0),
                       coalesce(e.points, 0), o.balance) AS seen
@@ -21,7 +23,7 @@ RULES = {
                ON (e.organization_id, e.sandbox) = (o.id, o.sandbox)
         WHERE coalesce(r.points, 0) - coalesce(d.points, 0) + coalesce(e.points, 0) <> o.balance OR o.balance < 0
         ORDER BY o.id, o.sandbox""",
-    "a last refill is the balance after the newest refill": """
+        "a last refill is the balance after the newest refill": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
                format('last refill %s, newest refill %s', o.last_refill, r.balance) AS seen
         FROM (SELECT id, false AS sandbox, last_refill FROM organizations
@@ -31,7 +33,7 @@ RULES = {
                ON (r.organization_id, r.sandbox) = (o.id, o.sandbox)
         WHERE coalesce(r.balance, 0) <> o.last_refill
         ORDER BY o.id, o.sandbox""",
-    "a user's balance is the credited live transactions, less what was taken back": """
+        "a user's balance is the credited live transactions, less what was taken back": """
         SELECT format('user %s', u.id) AS subject,
                format('credits %s, balance %s of which %s are not folded yet', coalesce(c.points, 0),
                       u.folded_balance + coalesce(f.points, 0), coalesce(f.points, 0)) AS seen
@@ -44,7 +46,7 @@ RULES = {
                    WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
         WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
         ORDER BY u.id""",
-    "a batch's transactions are its recipients, in order": """
+        "a batch's transactions are its recipients, in order": """
         SELECT format('batch %s', b.id) AS subject,
                format('%s recipients, %s transactions, %s', b.recipient_count, count(t.batch_id), coalesce(
                    (SELECT 'the first that differs at position ' || min(r.ordinality - 1)
@@ -64,7 +66,7 @@ RULES = {
             OR count(DISTINCT t.position) <> b.recipient_count
             OR bool_or(t.sandbox <> b.sandbox OR t.organization_id <> b.organization_id)
         ORDER BY b.id""",
-    "what an item has of its own stands on its transaction": """
+        "what an item has of its own stands on its transaction": """
         SELECT DISTINCT ON (batch_id) format('batch %s', batch_id) AS subject,
                format('the first that differs at position %s', position) AS seen
         FROM (
@@ -84,7 +86,7 @@ RULES = {
                    OR t.label IS DISTINCT FROM r.label OR t.reference IS DISTINCT FROM r.reference)
         ) differing
         ORDER BY batch_id, position""",
-    "each balance follows from the one before": """
+        "each balance follows from the one before": """
         SELECT DISTINCT ON (b.id) format('batch %s', b.id) AS subject,
                format('at position %s debited %s and balance %s, where %s and %s follow',
                       t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
@@ -98,8 +100,8 @@ RULES = {
         ) e
         WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
         ORDER BY b.id, t.position""",
-    # Served in request order while the balance covers (contract, part 2).
-    "whom the balance covers is debited": """
+        # Served in request order while the balance covers (contract, part 2).
+        "whom the balance covers is debited": """
         SELECT format('batch %s', b.id) AS subject,
                format('%s of %s recipients debited%s, and %s points left where %s would pay more', b.debited_count,
                       b.recipient_count, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance, n.points)
@@ -111,9 +113,9 @@ RULES = {
         ) n
         WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
         ORDER BY b.id""",
-    # Every batch, refill and reversal leads from one balance to the next. Whatever their order was (no clock is
-    # asked), each balance that one of them starts from was left by another, except the very first, 0.
-    "balances form one chain from zero to the present": """
+        # Every batch, refill and reversal leads from one balance to the next. Whatever their order was (no clock is
+        # asked), each balance that one of them starts from was left by another, except the very first, 0.
+        "balances form one chain from zero to the present": """
         SELECT format('organization %s, %s', organization_id, CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END)
                    AS subject,
                format('a balance of %s that nothing has left', points) AS seen
@@ -133,21 +135,21 @@ RULES = {
              UNION ALL SELECT id, true, 0 FROM organizations)
         ) unexplained
         ORDER BY organization_id, sandbox""",
-    "only an issued batch has transactions": """
+        "only an issued batch has transactions": """
         SELECT format('batch %s', t.batch_id) AS subject, format('status %s', coalesce(b.status, 'none')) AS seen
         FROM (SELECT DISTINCT batch_id FROM transactions) t LEFT JOIN batches b ON b.id = t.batch_id
         WHERE b.status IS DISTINCT FROM 'issued'
         ORDER BY t.batch_id""",
-    "a batch belongs to an organization": """
+        "a batch belongs to an organization": """
         SELECT format('batch %s', b.id) AS subject, format('organization %s', b.organization_id) AS seen
         FROM batches b WHERE NOT EXISTS (SELECT FROM organizations o WHERE o.id = b.organization_id)
         ORDER BY b.id""",
-    "only an issued live batch waits to be folded": """
+        "only an issued live batch waits to be folded": """
         SELECT format('batch %s', f.batch_id) AS subject, format('status %s', coalesce(b.status, 'none')) AS seen
         FROM unfolded_batches f LEFT JOIN batches b ON b.id = f.batch_id
         WHERE b.status IS DISTINCT FROM 'issued' OR b.sandbox
         ORDER BY f.batch_id""",
-    "flags follow the table of the contract": """
+        "flags follow the table of the contract": """
         SELECT format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject,
                format('debited %s, credited %s, user %s', t.debited, t.credited,
                       coalesce(t.user_id::text, 'none')) AS seen
@@ -155,15 +157,15 @@ RULES = {
         WHERE (t.credited AND NOT t.debited) OR (t.debited AND t.credited <> (t.user_id IS NOT NULL))
            OR (t.claimed_at IS NOT NULL AND (t.sandbox OR NOT t.credited))
         ORDER BY t.batch_id, t.position""",
-    "a transaction's user is registered under its address": """
+        "a transaction's user is registered under its address": """
         SELECT format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject,
                format('user %s', t.user_id) AS seen
         FROM transactions t LEFT JOIN users u ON u.id = t.user_id
         WHERE t.user_id IS NOT NULL AND coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
         ORDER BY t.batch_id, t.position""",
-    # By the books' own time: the snapshot's, or of a copy that nobody writes to any more, its newest row's. Else a
-    # long audit, or one of a restored copy, would take a crossing that was seconds old for one that stays.
-    "nothing stays held for a registered user": """
+        # By the books' own time: the snapshot's, or of a copy that nobody writes to any more, its newest row's. Else a
+        # long audit, or one of a restored copy, would take a crossing that was seconds old for one that stays.
+        "nothing stays held for a registered user": """
         SELECT format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject,
                format('user %s', u.id) AS seen
         FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
@@ -172,5 +174,10 @@ RULES = {
           AND greatest(u.created_at, b.issued_at) < make_interval(secs => -:crossing_grace_s) + least(now(), greatest(
               (SELECT max(created_at) FROM users), (SELECT max(greatest(created_at, issued_at)) FROM batches),
               (SELECT max(created_at) FROM refills)))
+          AND coalesce(t.held_until, b.held_until, 'infinity')
+              > greatest(u.created_at, b.issued_at) + make_interval(secs => :crossing_grace_s)
         ORDER BY t.batch_id, t.position""",
-} | REVERSAL_RULES
+    }
+    | REVERSAL_RULES
+    | RETURN_RULES
+)

@@ -84,9 +84,9 @@ def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
 def claim(connection: Connection, user_ids: Sequence[int]) -> int:
     """Credit held live transactions of these users, keeping the transaction ids; return how many.
 
-    Of what was taken back in part the rest is credited. At most `CLAIM_ROWS_MAX`; the next claim goes on from there.
-    The caller has excluded reversals. Nothing is debited here: the organization was debited
-    at the issue.
+    Of what was taken back in part the rest is credited. What is held past its `held_until` is not, whether or not it is
+    returned yet. At most `CLAIM_ROWS_MAX`; the next claim goes on from there. The caller has excluded reversals and
+    returns. Nothing is debited here: the organization was debited at the issue.
     """
     # Lock the users' rows first and in one order, as a fold does. A claim then waits for a fold or another claim of the
     # same users, and a second claim finds nothing held.
@@ -100,16 +100,22 @@ _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR 
 # What is held is found user by user in its index, and updated where it was found: while the users are locked nobody
 # else updates it. Do not ask again there whether it is held: PostgreSQL would then read the index of all that is held
 # for that, and compare each row with each place, if nothing was held when it last took its statistics.
+#
+# One moment decides: what it finds held is claimed at that moment, so no claim is later than `held_until`.
 _CLAIM = text("""
-    WITH claimed AS (
-        UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = clock_timestamp()
+    WITH moment AS MATERIALIZED (
+        SELECT clock_timestamp() AS now
+    ), claimed AS (
+        UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = (SELECT now FROM moment)
         FROM users u, batches b
         WHERE t.ctid = ANY(ARRAY(
             SELECT held.ctid FROM users
-            CROSS JOIN LATERAL (SELECT ctid FROM transactions h
+            CROSS JOIN LATERAL (SELECT h.ctid FROM transactions h
+                                CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = h.batch_id LIMIT 1) its
                                 WHERE coalesce(h.email_key, h.email) = users.email_key
                                   AND h.debited AND NOT h.credited AND NOT h.sandbox
                                   AND h.points_left IS DISTINCT FROM 0
+                                  AND coalesce(h.held_until, its.held_until, 'infinity') > (SELECT now FROM moment)
                                 LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
           AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
@@ -153,7 +159,9 @@ def users_with_held(connection: Connection, *, registered_within_s: float | None
 
 _USERS_WITH_HELD = text("""
     SELECT DISTINCT u.id FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
+    CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = t.batch_id LIMIT 1) b
     WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
+      AND coalesce(t.held_until, b.held_until, 'infinity') > clock_timestamp()
     LIMIT :limit
 """)
 
@@ -162,8 +170,10 @@ _USERS_WITH_HELD = text("""
 _NEW_USERS_WITH_HELD = text("""
     SELECT u.id FROM users u
     CROSS JOIN LATERAL (SELECT FROM transactions t
+                        CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = t.batch_id LIMIT 1) b
                         WHERE coalesce(t.email_key, t.email) = u.email_key
                           AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
+                          AND coalesce(t.held_until, b.held_until, 'infinity') > clock_timestamp()
                         LIMIT 1) held
     WHERE u.created_at > (SELECT clock_timestamp() - make_interval(secs => :within_s))
     LIMIT :limit

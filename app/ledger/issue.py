@@ -43,8 +43,7 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
     """
     if not own_and_lock(connection, organization_id):
         return None
-    # A statement of its own, so that it looks after the lock: what was queued before may have been issued by
-    # whoever we waited for.
+    # A second statement, so that it looks after the lock: the owner before us may have issued what was queued.
     return _decide_and_write(connection, organization_id, only)
 
 

@@ -14,7 +14,7 @@
 -- PostgreSQL keeps the plan, and may make it while the tables are small. So no plan may read a table whole: batches
 -- are found in the index of what is queued, the only one with the order that is asked for, and users by address.
 WITH RECURSIVE organization AS MATERIALIZED (
-    SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill,
+    SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, clock_timestamp() AS now,
            CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
     FROM organizations
     WHERE id = %(organization_id)s::bigint
@@ -67,7 +67,10 @@ WITH RECURSIVE organization AS MATERIALIZED (
     RETURNING b.id, b.sandbox, b.recipient_count, NULL::int AS debited_count, NULL::bigint AS debited_amount
 ), issued AS (
     UPDATE batches b
-    SET status = 'issued', issued_at = (SELECT clock_timestamp()), retry_at = NULL,
+    SET status = 'issued', issued_at = o.now, retry_at = NULL,
+        held_until = o.now + make_interval(hours => 24 * coalesce(b.hold_days, o.held_days)),
+        return_at = CASE WHEN d.debited_count > 0
+                         THEN o.now + make_interval(hours => 24 * coalesce(b.hold_days, o.held_days)) END,
         debited_count = d.debited_count, debited_amount = d.debited_amount,
         current_balance = d.opening - d.debited_amount, organization_name = o.name,
         last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END

@@ -7,7 +7,7 @@ from app.errors import Refused
 HOST = "127.0.0.1"
 PORT_MAX = 65_535
 _FIRST_FOR_ALL = 1024
-# So many ports above a taken one are tried before any port is suggested.
+# How many ports above a taken one are tried, before any free port is suggested.
 _NEAR = 20
 
 

@@ -1,7 +1,7 @@
-"""What wakes people up, over Redis: requests for drains, and hints of what a drain has committed.
+"""Wake-ups over Redis: requests for drains, and hints of what a drain has committed.
 
-Both save time and decide nothing. A hint that is missed is made good by the front's own polling; a request that is
-lost is forgotten after a second, and then anybody may send another. A sweep needs neither.
+Both save time and decide nothing. When a hint is lost, the front's polling finds the batch. A request expires after a
+second, so a lost one blocks no other for longer. A sweep needs neither.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,8 +30,8 @@ def request_drain(organization_id: int) -> bool:
     """Note that an organization's drain is requested, and tell whether it was not requested before.
 
     False needs no message: a worker withdraws the request before its last look at the queue, so that look finds
-    whatever was committed before this call. Without Redis nobody knows: each request counts as the first, or, where
-    Redis is the broker too and would take no message, none does.
+    whatever was committed before this call. Without Redis this is unknown: every request then counts as the first, or
+    none does where Redis is the broker too and would take no message.
     """
     key, kept_ms = _REQUEST.format(organization_id), int(_REQUEST_KEPT_S * 1000)
     try:
@@ -44,8 +44,7 @@ def request_drain(organization_id: int) -> bool:
 def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None) -> None:
     """Tell every front that these batches are final, withdraw the request for their drain, add to the counters.
 
-    One round trip. Never fails: an unheard hint is only a delay, and counts that are lost are missing in figures for
-    people alone.
+    One round trip. Never fails: a lost hint is only a delay, and lost counts are missing only in metrics.
     """
     try:
         with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
@@ -78,7 +77,7 @@ def listen() -> Iterator[list[int] | None]:
             except RedisTimeoutError:
                 answer = None
                 channel.check_health()
-            # A frozen server, or a proxy whose far side is gone, says nothing, and its connection looks well.
+            # The connection to a frozen server looks healthy; so does one through a proxy that has lost its server.
             if channel.health_check_response_counter > _UNANSWERED_MAX:
                 raise RedisConnectionError("Redis has fallen silent")
             if channel.is_health_check_response(answer):

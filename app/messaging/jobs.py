@@ -1,8 +1,7 @@
 """The queue: the Celery app object, and how an organization's drain is asked for.
 
-The broker carries hints and no truth: what is queued stands in the `batches` table. A message that is
-lost, late or delivered twice costs time or nothing, because a sweep drains what was queued too long and a drain only
-issues what it finds queued under the lock.
+The broker holds no truth: what is queued stands in the `batches` table. A message may be lost, late or delivered
+twice: a sweep drains what was queued too long, and a drain only issues what it finds queued under the lock.
 """
 
 import os
@@ -26,8 +25,8 @@ FORGET_IDEMPOTENCY_KEYS = "points.forget_idempotency_keys"
 QUEUE = "points"
 
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
-# A message of beat's that no worker has taken for so long is dropped, or a day without workers would leave hundreds.
-# Far longer than the clocks of two machines may be apart.
+# A message of beat's expires after this time, or a day without workers would leave hundreds. It is far longer than the
+# clocks of two machines may differ.
 _SCHEDULED_EXPIRES_S = 3_600.0
 
 # A drain goes through ten rounds of up to 20,000 recipients; this is many times what that takes.
@@ -35,7 +34,7 @@ TASK_TIME_LIMIT_S = 300
 # How long RabbitMQ may take to say that it has a message.
 CONFIRMED_WITHIN_S = 1.0
 
-# While the broker is away, workers and beat try again after so long at the most; Celery's own is half a minute.
+# The longest pause between two tries while the broker is away. Celery's default is half a minute.
 _CONNECTS_AGAIN_AFTER_S = 2.0
 
 _log = logs.logger()
@@ -45,7 +44,7 @@ def _configuration() -> dict[str, Any]:
     return {
         **broker_settings(settings().broker_url or settings().redis_url),
         "broker_connection_retry_on_startup": True,
-        # A Redis that refuses to write (a replica, its memory or disk full) is one more that is away for a while.
+        # A Redis that refuses to write (a replica, or its memory or disk is full) counts as away.
         "broker_channel_error_retry": True,
         "broker_connection_max_retries": None,  # A broker that is away for an hour comes back all the same.
         # In seconds, and of RabbitMQ alone. A worker finds out within three times this that its connection is silent.
@@ -69,7 +68,7 @@ def _configuration() -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         "task_time_limit": TASK_TIME_LIMIT_S,
         "worker_send_task_events": settings().worker_events,
-        # Flower learns of a job when a worker receives it; to tell it before would cost each send a message.
+        # Flower learns of a job when a worker receives it. To tell it earlier would cost a message for each send.
         "task_send_sent_event": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
@@ -89,7 +88,7 @@ def _schedule() -> dict[str, Any]:
 
 class _Connection(AMQP.Connection):  # type: ignore[misc]  # Celery ships no types.
     def ensure_connection(self, *arguments: Any, **named: Any) -> Any:
-        """Try again soon, and no later than that after an hour: workers and beat wait here for a broker."""
+        """Connect with short pauses between the tries, however long the broker is away: workers and beat wait here."""
         intervals = {"interval_start": 0.5, "interval_step": 0.5, "interval_max": _CONNECTS_AGAIN_AFTER_S}
         return super().ensure_connection(*arguments, **intervals | named)
 
@@ -98,7 +97,7 @@ class _Protocol(AMQP):  # type: ignore[misc]
     Connection = _Connection
 
 
-# Celery takes these for more than its configuration, whoever has set them, and for another project it may be.
+# Celery prefers these variables to its configuration, and they may be set for another project.
 for _name in ("CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND"):
     os.environ.pop(_name, None)
 celery = Celery("points", amqp=_Protocol)

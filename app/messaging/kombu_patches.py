@@ -32,10 +32,10 @@ _parameters = redis.Channel._connparams  # noqa: SLF001  # As the function below
 
 
 def _parameters_of_a_connection_that_is_there(channel: redis.Channel, asynchronous: bool = False) -> Any:
-    """Let a lost connection stay one. A private part of kombu, because all its ways lead through here.
+    """Raise a connection error when the connection is gone. It is private in kombu, but every use comes through it.
 
-    A channel that is closed after its connection was collected gives back what is not acknowledged: kombu looks then
-    for the address of no connection, and the AttributeError ends the worker with status 1.
+    When a channel is closed after its connection was collected, it gives back what is not acknowledged. kombu then asks
+    None for its address, and the AttributeError ends the worker with status 1.
     """
     if channel.connection is None or channel.connection.client is None:
         raise ConnectionResetError("the connection was lost before its channel was closed")

@@ -1,4 +1,4 @@
-"""Last runs: when a sweep and an audit last ran and what came of it, noted in Redis for the people who look."""
+"""Last runs: when a sweep and an audit last ran and what they found, noted in Redis for `points status` and metrics."""
 
 import time
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _log = logs.logger()
 
 
 def note_sweep(counts: Counts) -> None:
-    """Note that a sweep ran just now, for the people who look whether beat and a worker do, and what it counted."""
+    """Note that a sweep ran just now, and what it counted."""
     try:
         with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
             pipeline.set(_SWEPT_AT, f"{time.time():.3f}")
@@ -43,7 +43,7 @@ def swept_s_ago(client: Redis) -> float | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastAudit:
-    """What the last audit said: when it ended (seconds since 1970), what it took, how many breaches it found."""
+    """The last audit: when it ended (seconds since 1970), how long it took, and how many breaches it found."""
 
     ended_at: float
     seconds: float
@@ -51,7 +51,7 @@ class LastAudit:
 
 
 def note_audit(*, seconds: float, breaches: int) -> None:
-    """Note what an audit found that ended just now, for the people who watch.
+    """Note what an audit found that ended just now.
 
     Raises:
         RedisError: Redis is out of reach.

@@ -1,7 +1,7 @@
 """This process's client for Redis, shared by hints, counters, notes and status.
 
-A Redis that accepts and never answers costs each attempt its time limit. So one that failed is left alone for a second
-by all that can do without: a drain of many organizations must not wait for it again and again.
+Each call to a Redis that accepts and never answers takes the whole time limit. So after a failure, callers that can do
+without Redis leave it alone for a second: a drain of many organizations must not wait for it again and again.
 """
 
 import time
@@ -27,7 +27,7 @@ _left_alone_until = 0.0
 
 
 class LeftAlone(RedisConnectionError):
-    """Redis was seen away a moment ago, and is not tried."""
+    """Redis failed less than a second ago, and is not tried."""
 
 
 @lru_cache(maxsize=1)
@@ -46,7 +46,7 @@ def unless_away() -> Iterator[Redis]:
     """Give this process's client for the block, and leave Redis alone for a second if the block fails.
 
     Raises:
-        LeftAlone: it is left alone at this moment.
+        LeftAlone: it failed less than a second ago.
         RedisError: Redis is away, or refuses to write.
     """
     global _left_alone_until  # noqa: PLW0603  # One Redis a process.

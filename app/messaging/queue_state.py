@@ -1,4 +1,4 @@
-"""How the queue stands: the messages that wait in the broker, and the workers that answer."""
+"""The state of the queue: the messages that wait in the broker, and the workers that answer."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def messages_waiting() -> int | None:
         try:
             connection.ensure_connection(max_retries=1, timeout=CONFIRMED_WITHIN_S)
             return _waiting_in(QUEUE, connection)
-        except (OperationalError, *connection.connection_errors):  # The second where it goes in between.
+        except (OperationalError, *connection.connection_errors):  # The second kind: it went away in between.
             return None
 
 

@@ -83,6 +83,11 @@ REVERSALS = Family(
 REVERSED_POINTS = Family(
     name="points_reversed_points", help="Points taken back and given to organizations, by mode.", labels=("mode",)
 )
+RETURNED_POINTS = Family(
+    name="points_returned_points",
+    help="Points held too long and given back to organizations, by mode.",
+    labels=("mode",),
+)
 POSTPONED_BATCHES = Family(
     name="points_postponed_batches", help="Failures of a batch on its own, after each of which it is put aside."
 )
@@ -98,7 +103,7 @@ AUDITS = Family(
 
 FAMILIES = (
     *(DRAINS, DRAIN_BATCHES, DRAIN_RECIPIENTS, ISSUE_SECONDS, FINAL_BATCHES, RECIPIENTS, POINTS),
-    *(REVERSALS, REVERSED_POINTS, POSTPONED_BATCHES, SWEEPS, SWEPT, CLAIMED, AUDITS),
+    *(REVERSALS, REVERSED_POINTS, RETURNED_POINTS, POSTPONED_BATCHES, SWEEPS, SWEPT, CLAIMED, AUDITS),
 )
 
 

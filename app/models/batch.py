@@ -10,6 +10,7 @@ from app.models.base import TEXT, Base, created_at_column, id_column, moment_col
 
 _ISSUED = text("issued_at IS NOT NULL")
 _SCHEDULED = text("status = 'scheduled'")
+_HAS_RETURN = text("return_at IS NOT NULL")
 _ENDED_AT = text("coalesce(issued_at, cancelled_at)")
 _UNPAID = text("debited_count < recipient_count")
 
@@ -23,6 +24,10 @@ class Batch(Base):
     Until then it is `scheduled`, and not in the queue. The columns from `issued_at` on are null until it is issued.
     `organization_name` and `last_refill` repeat the organization at that moment, so that a replay answers exactly the
     same.
+
+    `hold_days` is for how long its points may be held, if not for the organization's `held_days`; `held_until` is what
+    came of either at the issue, null: for ever. `return_at` is when a return is to look at it, null once nothing of it
+    is held with an end.
 
     There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the
     front end. The accepting statement joins that row instead, and organizations are never deleted.
@@ -53,6 +58,13 @@ class Batch(Base):
         CheckConstraint("status <> 'scheduled' OR send_at IS NOT NULL", name="scheduled_for_a_moment"),
         CheckConstraint("(status = 'cancelled') = (cancelled_at IS NOT NULL)", name="cancelled_at_a_moment"),
         CheckConstraint("(status = 'refused') = (refusal IS NOT NULL)", name="refused_with_a_reason"),
+        CheckConstraint("hold_days BETWEEN 1 AND 3650", name="hold_days_in_range"),
+        CheckConstraint(
+            "CASE WHEN issued_at IS NULL THEN held_until IS NULL"
+            " ELSE coalesce(held_until > issued_at, hold_days IS NULL) END",
+            name="held_until_after_the_issue",
+        ),
+        CheckConstraint("return_at IS NULL OR held_until IS NOT NULL", name="return_at_of_what_has_an_end"),
         CheckConstraint("debited_count BETWEEN 0 AND recipient_count", name="debited_count_in_range"),
         CheckConstraint(
             "debited_amount = CASE WHEN running_totals IS NULL THEN amount * debited_count"
@@ -83,6 +95,8 @@ class Batch(Base):
         # What is scheduled, by its moment: for the release, and for the limit of each organization and mode.
         Index("ix_batches_due", "send_at", "id", postgresql_where=_SCHEDULED),
         Index("ix_batches_scheduled", "organization_id", "sandbox", "send_at", postgresql_where=_SCHEDULED),
+        # What may have to be returned, by when.
+        Index("ix_batches_return", "return_at", "id", postgresql_where=_HAS_RETURN),
         # The lists (app/pages), newest first by the time that each shows. The unpaid indexes hold only the few batches
         # that the balance did not pay whole.
         Index("ix_batches_created", "organization_id", "sandbox", "created_at", "id"),
@@ -107,6 +121,7 @@ class Batch(Base):
     item_references: Mapped[list[str | None] | None] = mapped_column(ARRAY(TEXT))
     # Not `metadata`, which SQLAlchemy keeps for the tables. As json, and not jsonb, it keeps the order of its keys.
     metadata_: Mapped[dict[str, str] | None] = mapped_column("metadata", JSON)
+    hold_days: Mapped[int | None] = mapped_column(Integer)
     idempotency_key: Mapped[str | None] = mapped_column(TEXT)
     idempotency_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = created_at_column()
@@ -121,6 +136,8 @@ class Batch(Base):
     current_balance: Mapped[int | None] = mapped_column(BigInteger)
     organization_name: Mapped[str | None] = mapped_column(TEXT)
     last_refill: Mapped[int | None] = mapped_column(BigInteger)
+    held_until: Mapped[datetime | None] = moment_column()
+    return_at: Mapped[datetime | None] = moment_column()
 
 
 class UnfoldedBatch(Base):

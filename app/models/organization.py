@@ -17,13 +17,17 @@ from app.models.base import (
 
 
 class Organization(Base):
-    """An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill."""
+    """An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
+
+    `held_days` is how long points may be held that a send gives no `hold_days`; null: for ever.
+    """
 
     __tablename__ = "organizations"
     __table_args__ = (
         CheckConstraint("balance >= 0", name="balance_not_negative"),
         CheckConstraint("sandbox_balance >= 0", name="sandbox_balance_not_negative"),
         CheckConstraint("char_length(name) BETWEEN 1 AND 255", name="name_length"),
+        CheckConstraint("held_days BETWEEN 1 AND 3650", name="held_days_in_range"),
         # Every drain updates this row; free space in its page keeps the updates out of the index.
         {"postgresql_with": {"fillfactor": 50}},
     )
@@ -37,6 +41,7 @@ class Organization(Base):
     sandbox_balance: Mapped[int] = points_column(default=0)
     sandbox_last_refill: Mapped[int] = points_column(default=0)
     sandbox_start_balance: Mapped[int] = points_column(default=0)
+    held_days: Mapped[int | None]
     created_at: Mapped[datetime] = created_at_column()
 
 

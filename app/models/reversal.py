@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, PrimaryKeyConstraint, text
+from sqlalchemy import BigInteger, CheckConstraint, Index, Integer, LargeBinary, PrimaryKeyConstraint, false, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -16,7 +16,8 @@ class Reversal(Base):
 
     Ids come from the sequence of the batches, so that one order by id holds across sends and reversals. `amount` is
     what to take from each transaction; null: all that is left of it. The columns from `done_at` on are null until the
-    reversal is done.
+    reversal is done. A return (`is_return`) is the service's own: it takes what was held in the batch for too long, and
+    is done when it is written.
 
     As of a batch, there is no foreign key to the organization.
     """
@@ -34,6 +35,11 @@ class Reversal(Base):
             name="of_a_batch_or_of_transactions",
         ),
         CheckConstraint("(idempotency_key IS NULL) = (idempotency_hash IS NULL)", name="idempotency_key_with_hash"),
+        CheckConstraint(
+            "NOT is_return OR (status = 'done' AND batch_id IS NOT NULL AND amount IS NULL AND NOT atomic"
+            " AND reversed_amount > 0)",
+            name="return_of_a_batch_done",
+        ),
         CheckConstraint("(status = 'refused') = (refusal IS NOT NULL)", name="refused_with_a_reason"),
         CheckConstraint(
             "(status = 'done') = (done_at IS NOT NULL) AND (status = 'done') = (reversed_amount IS NOT NULL)"
@@ -66,6 +72,7 @@ class Reversal(Base):
     amount: Mapped[int | None] = mapped_column(BigInteger)
     atomic: Mapped[bool]
     reason: Mapped[str] = mapped_column(TEXT)
+    is_return: Mapped[bool] = mapped_column(server_default=false())
     idempotency_key: Mapped[str | None] = mapped_column(TEXT)
     idempotency_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = created_at_column()

@@ -28,7 +28,8 @@ class Transaction(Base):
     contract's table of flags), and the SQL function `transaction_id` makes `id` from the batch and the position.
 
     `points_left` is null until points are taken back, then what is left of the amount: a trigger lets it only fall,
-    to 0 at the least. The flags stay as they were.
+    to 0 at the least. The flags stay as they were. `held_until` is null until it is extended, and then in place of the
+    batch's; `returned_at` is null unless it was held for too long, and its points went back.
 
     There are no foreign keys: each would cost a look-up a row. The one statement that writes these rows joins the
     batch and the user, neither is ever deleted, and the audit checks both.
@@ -48,6 +49,11 @@ class Transaction(Base):
         CheckConstraint(
             "points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount))",
             name="points_left_of_the_debited",
+        ),
+        CheckConstraint("held_until IS NULL OR debited", name="held_until_of_the_debited"),
+        CheckConstraint(
+            "returned_at IS NULL OR (debited AND NOT credited AND points_left IS NOT DISTINCT FROM 0)",
+            name="returned_whole_and_never_credited",
         ),
         # Held transactions only, by address: a claim finds them here. Of what is taken back whole nothing is held.
         Index(
@@ -76,6 +82,8 @@ class Transaction(Base):
     balance: Mapped[int] = points_column()
     user_id: Mapped[int | None] = mapped_column(BigInteger)
     claimed_at: Mapped[datetime | None] = moment_column()
+    held_until: Mapped[datetime | None] = moment_column()
+    returned_at: Mapped[datetime | None] = moment_column()
     position: Mapped[int] = mapped_column(Integer, autoincrement=False)
     sandbox: Mapped[bool]
     debited: Mapped[bool]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from app.batches import CREDITED, HELD, REVERSED, UNPAID
+from app.batches import CREDITED, HELD, RETURNED, REVERSED, UNPAID
 from app.settings import INT64_MAX
 
 Row = TypeVar("Row")
@@ -17,13 +17,14 @@ LOOKED_AT_MAX = 5_000
 # A transaction's id is its batch's id times this, plus its position (the SQL function `transaction_id`).
 POSITIONS = 131_072
 
-# `debited` and `credited` of a transaction in each state that there is so far.
+# `debited` and `credited` of a transaction in each state.
 _NO_FLAGS: tuple[bool | None, bool | None] = (None, None)
 _FLAGS_OF_STATE: dict[str | None, tuple[bool | None, bool | None]] = {
     CREDITED: (True, True),
     HELD: (True, False),
     UNPAID: (False, False),
     REVERSED: (True, None),
+    RETURNED: (True, False),
 }
 
 
@@ -73,8 +74,7 @@ class Filters:
     @property
     def contradict_themselves(self) -> bool:
         """Tell whether no transaction can have these flags and this state (contract, the table of the three flags)."""
-        never = self.state is not None and self.state not in _FLAGS_OF_STATE
-        return never or len(self._debits) > 1 or len(self._credits) > 1 or (self.debit is False and self.credit is True)
+        return len(self._debits) > 1 or len(self._credits) > 1 or (self.debit is False and self.credit is True)
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the pages' statements."""
@@ -112,8 +112,8 @@ class Filters:
             conditions.append("debited = :debited")
         if self.credit is not None:
             conditions.append("credited = :credited")
-        if self.state == REVERSED:
-            conditions.append("points_left = 0")
+        if self.state in (REVERSED, RETURNED):
+            conditions.append(f"points_left = 0 AND returned_at IS {'' if self.state == REVERSED else 'NOT '}NULL")
         elif self.state is not None and self.debit:
             conditions.append("points_left IS DISTINCT FROM 0")
         return conditions

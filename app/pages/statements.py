@@ -1,5 +1,6 @@
 """The parts of SQL that the lists share, and how a page's statement is run."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -49,14 +50,12 @@ ORGANIZATION_CREATED_AT = (
     "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at"
 )
 
-# The columns that filter and fill a transaction, and how they are read. A batch has an amount and a label too.
+# The columns that filter and fill a transaction, and how they are read. A batch has an amount, a label and an end too.
 TRANSACTION = (
     "position, email, email_key, balance, debited, credited, claimed_at, own_amount, own_label, reference,"
-    " points_left, user_id"
+    " points_left, own_held_until, returned_at, user_id"
 )
-COLUMNS_OF_TRANSACTION = TRANSACTION.replace("own_amount", "amount AS own_amount").replace(
-    "own_label", "label AS own_label"
-)
+COLUMNS_OF_TRANSACTION = re.sub(r"own_(\w+)", r"\1 AS own_\1", TRANSACTION)
 
 
 def order_and_limit(filters: Filters, order: str) -> str:

@@ -114,7 +114,8 @@ _SHOWN = "\n".join(
         f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT},",
         f"transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id,",
         "email, balance, debited, credited, claimed_at IS NOT NULL,",
-        "own_amount, own_label, reference, points_left, recipient_id, first_name, last_name, rows_read",
+        "own_amount, own_label, reference, points_left, own_held_until, returned_at IS NOT NULL,",
+        "recipient_id, first_name, last_name, rows_read",
     ]
 )
 _USER = """

@@ -21,6 +21,7 @@ _ORGANIZATIONS = """
             CONSTRAINT ck_organizations_sandbox_balance_not_negative CHECK (sandbox_balance >= 0),
         sandbox_last_refill bigint NOT NULL DEFAULT 0,
         sandbox_start_balance bigint NOT NULL DEFAULT 0,
+        held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
         created_at timestamptz NOT NULL DEFAULT clock_timestamp()
     ) WITH (fillfactor = 50);
 """
@@ -74,6 +75,7 @@ _BATCHES = """
         labels text[] COLLATE "C",
         item_references text[] COLLATE "C",
         metadata json,
+        hold_days int CONSTRAINT ck_batches_hold_days_in_range CHECK (hold_days BETWEEN 1 AND 3650),
         idempotency_key text COLLATE "C"
             CONSTRAINT ck_batches_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
         idempotency_hash bytea,
@@ -89,6 +91,8 @@ _BATCHES = """
         current_balance bigint CONSTRAINT ck_batches_current_balance_not_negative CHECK (current_balance >= 0),
         organization_name text COLLATE "C",
         last_refill bigint,
+        held_until timestamptz,
+        return_at timestamptz,
         CONSTRAINT ck_batches_recipients_counted CHECK (
             recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count
             AND (email_keys IS NULL OR cardinality(email_keys) = recipient_count)
@@ -107,6 +111,10 @@ _BATCHES = """
             AND (status = 'issued') = (current_balance IS NOT NULL)
             AND (status = 'issued') = (organization_name IS NOT NULL)
             AND (status = 'issued') = (last_refill IS NOT NULL)),
+        CONSTRAINT ck_batches_held_until_after_the_issue CHECK (
+            CASE WHEN issued_at IS NULL THEN held_until IS NULL
+                 ELSE coalesce(held_until > issued_at, hold_days IS NULL) END),
+        CONSTRAINT ck_batches_return_at_of_what_has_an_end CHECK (return_at IS NULL OR held_until IS NOT NULL),
         CONSTRAINT ck_batches_debited_count_in_range CHECK (debited_count BETWEEN 0 AND recipient_count),
         CONSTRAINT ck_batches_debited_amount_of_the_debited CHECK (
             debited_amount = CASE WHEN running_totals IS NULL THEN amount * debited_count
@@ -124,6 +132,7 @@ _BATCHES = """
     CREATE INDEX ix_batches_queued ON batches (organization_id, id) WHERE status = 'queued';
     CREATE INDEX ix_batches_due ON batches (send_at, id) WHERE status = 'scheduled';
     CREATE INDEX ix_batches_scheduled ON batches (organization_id, sandbox, send_at) WHERE status = 'scheduled';
+    CREATE INDEX ix_batches_return ON batches (return_at, id) WHERE return_at IS NOT NULL;
     CREATE INDEX ix_batches_created ON batches (organization_id, sandbox, created_at, id);
     CREATE INDEX ix_batches_issued ON batches (organization_id, sandbox, issued_at, id) WHERE issued_at IS NOT NULL;
     CREATE INDEX ix_batches_created_unpaid ON batches (organization_id, sandbox, created_at, id)
@@ -142,6 +151,8 @@ _TRANSACTIONS = """
         balance bigint NOT NULL CONSTRAINT ck_transactions_balance_not_negative CHECK (balance >= 0),
         user_id bigint,
         claimed_at timestamptz,
+        held_until timestamptz,
+        returned_at timestamptz,
         position int NOT NULL CONSTRAINT ck_transactions_position_in_range CHECK (position BETWEEN 0 AND 131071),
         sandbox boolean NOT NULL,
         debited boolean NOT NULL,
@@ -158,7 +169,10 @@ _TRANSACTIONS = """
         CONSTRAINT ck_transactions_claimed_only_if_live_and_credited CHECK (
             claimed_at IS NULL OR (credited AND NOT sandbox)),
         CONSTRAINT ck_transactions_points_left_of_the_debited CHECK (
-            points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount)))
+            points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount))),
+        CONSTRAINT ck_transactions_held_until_of_the_debited CHECK (held_until IS NULL OR debited),
+        CONSTRAINT ck_transactions_returned_whole_and_never_credited CHECK (
+            returned_at IS NULL OR (debited AND NOT credited AND points_left IS NOT DISTINCT FROM 0))
     );
     CREATE INDEX ix_transactions_held ON transactions (coalesce(email_key, email))
         WHERE debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0;
@@ -210,6 +224,7 @@ _REVERSALS = """
         atomic boolean NOT NULL,
         reason text COLLATE "C" NOT NULL
             CONSTRAINT ck_reversals_reason_length CHECK (char_length(reason) BETWEEN 1 AND 255),
+        is_return boolean NOT NULL DEFAULT false,
         idempotency_key text COLLATE "C"
             CONSTRAINT ck_reversals_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
         idempotency_hash bytea,
@@ -224,6 +239,9 @@ _REVERSALS = """
             (batch_id IS NULL) = (transaction_ids IS NOT NULL) AND cardinality(transaction_ids) BETWEEN 1 AND 131072),
         CONSTRAINT ck_reversals_idempotency_key_with_hash CHECK (
             (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
+        CONSTRAINT ck_reversals_return_of_a_batch_done CHECK (
+            NOT is_return OR (status = 'done' AND batch_id IS NOT NULL AND amount IS NULL AND NOT atomic
+                              AND reversed_amount > 0)),
         CONSTRAINT ck_reversals_refused_with_a_reason CHECK ((status = 'refused') = (refusal IS NOT NULL)),
         CONSTRAINT ck_reversals_done_when_complete CHECK (
             (status = 'done') = (done_at IS NOT NULL) AND (status = 'done') = (reversed_amount IS NOT NULL)
@@ -260,11 +278,12 @@ _WRITTEN_ONCE = """
         END $$;
     CREATE TRIGGER batches_accepted_once
         BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
-                                   recipient_count, emails, email_keys, labels, item_references, metadata ON batches
+                                   recipient_count, emails, email_keys, labels, item_references, metadata,
+                                   hold_days ON batches
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER batches_final_once
         BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
-                         last_refill, cancelled_at ON batches
+                         last_refill, cancelled_at, held_until ON batches
         FOR EACH ROW WHEN (OLD.status NOT IN ('scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
         FOR EACH ROW WHEN (OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
@@ -279,9 +298,16 @@ _WRITTEN_ONCE = """
     CREATE TRIGGER transactions_points_left_only_fall BEFORE UPDATE OF points_left ON transactions
         FOR EACH ROW WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)
         EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER transactions_held_until_only_rises BEFORE UPDATE OF held_until ON transactions
+        FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.points_left = 0 OR NEW.held_until IS NULL
+                           OR NEW.held_until <= OLD.held_until)
+        EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER transactions_returned_once BEFORE UPDATE OF returned_at ON transactions
+        FOR EACH ROW WHEN (OLD.returned_at IS NOT NULL OR OLD.credited OR NOT OLD.debited OR OLD.points_left = 0)
+        EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER reversals_accepted_once
         BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, batch_id, transaction_ids, amount, atomic,
-                                   reason ON reversals
+                                   reason, is_return ON reversals
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER reversals_final_once
         BEFORE UPDATE OF status, refusal, done_at, reversed_amount, current_balance ON reversals
@@ -294,7 +320,8 @@ _WRITTEN_ONCE = """
     CREATE TRIGGER reversal_entries_written_once BEFORE DELETE OR UPDATE ON reversal_entries
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, claimed_at ON transactions
-        FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.sandbox) EXECUTE FUNCTION refuse_change();
+        FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.sandbox OR OLD.returned_at IS NOT NULL)
+        EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
         FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER api_keys_made_once BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash ON api_keys

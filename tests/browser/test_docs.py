@@ -119,6 +119,7 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
     sent = service.send(caller.development, {"recipient": "a@example.com", "amount": 1}).json()
     batch_id, tomorrow = sent["additional_data"]["batch_id"], (datetime.now(UTC) + timedelta(days=1)).isoformat()
     later = {"recipient": "a@example.com", "amount": 1, "send_at": tomorrow}
+    held = {"recipient": "a@example.com", "amount": 1, "hold_days": 1}
     taken_back = service.call(
         "POST", "/v1/points/reverse", key=caller.development, json={"batch": batch_id, "amount": 1, "reason": "x"}
     )
@@ -128,11 +129,13 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
         "showReversal": taken_back.json()["data"]["reversal_id"],
         "rescheduleBatch": service.send(caller.development, later).json()["data"]["batch_id"],
         "cancelBatch": service.send(caller.development, later).json()["data"]["batch_id"],
+        "extendTransaction": service.send(caller.development, held).json()["data"]["transactions"][0]["id"],
     }
     bodies = {
         "verifyReverse": {"batch": batch_id, "reason": "x"},
         "reverse": {"batch": batch_id, "reason": "x"},
         "rescheduleBatch": {"send_at": tomorrow},
+        "extendTransaction": {"held_until": (datetime.now(UTC) + timedelta(days=9)).isoformat()},
     }
     page = look.at("/docs")
     page.get_by_label("API key").fill(caller.development)

@@ -67,6 +67,7 @@ def queue_batch(
     references: Sequence[str | None] | None = None,
     idempotency_key: str | None = None,
     send_at: datetime | None = None,
+    hold_days: int | None = None,
 ) -> int:
     """Accept a batch as the front does, and return its id. No worker is told. Each recipient may have its amount."""
     request = IssueRequest(
@@ -78,6 +79,7 @@ def queue_batch(
         label=label,
         references=references,
         send_at=send_at,
+        hold_days=hold_days,
     )
     with transaction() as connection:
         send = Send(key_of(connection, organization_id, sandbox), request, idempotency_key)
@@ -101,6 +103,7 @@ def _queue_all_the_same(connection: Connection, organization_id: int, request: I
         "recipient_count": len(request.emails),
         "emails": request.emails,
         "email_keys": request.email_keys,
+        "hold_days": request.hold_days,
     }
     return connection.execute(insert(Batch).values(values).returning(Batch.id)).scalar_one()
 
@@ -138,10 +141,15 @@ def drain_all(organization_id: int) -> list[int]:
 
 
 def issue_now(
-    organization_id: int, emails: Sequence[str], amount: int | Sequence[int], *, sandbox: bool = False
+    organization_id: int,
+    emails: Sequence[str],
+    amount: int | Sequence[int],
+    *,
+    sandbox: bool = False,
+    hold_days: int | None = None,
 ) -> int:
     """Queue a batch and drain, and return its id. Where other workers drain too, one of them may issue it."""
-    batch_id = queue_batch(organization_id, emails, amount, sandbox=sandbox)
+    batch_id = queue_batch(organization_id, emails, amount, sandbox=sandbox, hold_days=hold_days)
     drain_all(organization_id)
     return batch_id
 
@@ -207,6 +215,26 @@ def claim_crossed(*, registered_within_s: float | None = 900.0) -> None:
     from worker.upkeep import claim_crossed  # noqa: PLC0415
 
     claim_crossed(registered_within_s=registered_within_s)
+
+
+def return_unclaimed() -> None:
+    """Run the upkeep that gives back what was held too long."""
+    from worker.upkeep import return_unclaimed  # noqa: PLC0415  # As above.
+
+    return_unclaimed()
+
+
+def let_days_pass(days: int) -> None:
+    """Put what has an end, and what was claimed of it, so many days into the past."""
+    past = f"interval '{24 * days} hours'"
+    execute(
+        *WITHOUT_GUARDS,
+        f"UPDATE transactions t SET held_until = t.held_until - {past}, claimed_at = t.claimed_at - {past}"
+        " FROM batches b WHERE b.id = t.batch_id AND b.held_until IS NOT NULL",
+        f"UPDATE batches SET created_at = created_at - {past}, issued_at = issued_at - {past},"
+        f" held_until = held_until - {past}, return_at = return_at - {past} WHERE held_until IS NOT NULL",
+        *WITH_GUARDS,
+    )
 
 
 def read_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) -> tuple[BatchRow, list[TransactionRow]]:

@@ -1,8 +1,14 @@
 """Ways to break the books past every function, and what an audit must name for each of them."""
 
+from datetime import UTC, datetime, timedelta
+
+from app.ledger.extend import extend
+from app.pages.filters import POSITIONS
+from app.postgres.database import transaction
 from tests.integration import books
 
 ANN, BOB, CID, DAN = (f"{name}@example.com" for name in ("ann", "bob", "cid", "dan"))
+EVE, FAY, GUS = (f"{name}@example.com" for name in ("eve", "fay", "gus"))
 
 SUMS = "refills less debits, and what was taken back, are the balance"
 LAST_REFILL = "a last refill is the balance after the newest refill"
@@ -22,6 +28,10 @@ ENTRIES = "a reversal has an entry for each transaction asked for, in order"
 REVERSED = "a reversal's sum is that of its entries, all or none if it is atomic"
 REVERSALS = "a reversal and what it takes from are of one organization and mode"
 HELD = "nothing stays held for a registered user"
+CLAIMED = "no claim is later than the end of what was held"
+DAYS = "points are held for the days asked for, or longer if that is extended"
+RETURNED = "what is returned was held until its end, and went back once"
+LOOKED_AT = "what is held with an end is looked at when it ends"
 
 _UNDEBITED = "UPDATE transactions SET debited = false, credited = false, user_id = NULL"
 
@@ -52,6 +62,15 @@ def write_the_books() -> None:
     assert whole == 9
     books.reverse_now(reversing, transaction_ids=[917504, 917505], atomic=True)  # Reversal 10: nothing.
     books.queue_reversal(reversing, transaction_ids=[917504])  # Reversal 11 stays queued.
+    returning = books.make_organization(30)  # 5.
+    batch_id = books.issue_now(returning, [EVE, FAY, GUS], 10, hold_days=10)  # Batch 12,
+    assert batch_id == 12
+    books.make_users(GUS)  # of which the last is claimed, by user 4,
+    with transaction() as connection:  # the second extended,
+        later = datetime.now(UTC) + timedelta(days=20)
+        extend(connection, 12 * POSITIONS + 1, later, organization_id=returning, sandbox=False)
+    books.let_days_pass(11)
+    books.return_unclaimed()  # and the first returned, by reversal 13.
 
 
 def _without(table: str, *constraints: str) -> str:
@@ -310,7 +329,7 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "held for long, for a user who has been there for long",
         {(HELD, "transaction 131073")},
         [
-            "UPDATE batches SET issued_at = issued_at - interval '1 hour'",
+            "UPDATE batches SET issued_at = issued_at - interval '1 hour' WHERE id = 1",
             _a_user_of_an_hour_ago(BOB),
         ],
     ),
@@ -394,6 +413,50 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             "UPDATE reversals SET organization_id = 2 WHERE id = 11",
             "UPDATE reversals SET transaction_ids = NULL, batch_id = 5 WHERE id = 11",
         ],
+    ),
+    (
+        "a claim after the end",
+        {(CLAIMED, "transaction 1572866")},
+        ["UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (12, 2)"],
+    ),
+    (
+        "held for other days than asked for",
+        {(DAYS, "batch 12")},
+        ["UPDATE batches SET hold_days = 9 WHERE id = 12"],
+    ),
+    (
+        "an extension to a sooner moment",
+        {(DAYS, "batch 12"), (LOOKED_AT, "transaction 1572865")},
+        ["UPDATE transactions SET held_until = held_until - interval '30 d' WHERE (batch_id, position) = (12, 1)"],
+    ),
+    (
+        "an end that nobody will look at",
+        {(LOOKED_AT, "transaction 1572865")},
+        ["UPDATE batches SET return_at = NULL WHERE id = 12"],
+    ),
+    (
+        "a return before the end",
+        {(RETURNED, "transaction 1572864")},
+        ["UPDATE transactions SET held_until = now() + interval '1 h' WHERE (batch_id, position) = (12, 0)"],
+    ),
+    (
+        "a return that left no mark",
+        {(RETURNED, "transaction 1572864")},
+        ["UPDATE transactions SET returned_at = NULL WHERE (batch_id, position) = (12, 0)"],
+    ),
+    (
+        "a claim after a return",
+        {(RETURNED, "transaction 1572864")},
+        [
+            _without("transactions", "returned_whole_and_never_credited"),
+            _a_user_of_an_hour_ago(EVE),
+            "UPDATE transactions SET credited = true, user_id = 5 WHERE (batch_id, position) = (12, 0)",
+        ],
+    ),
+    (
+        "a return by a caller",
+        {(RETURNED, "transaction 1572864"), (ENTRIES, "reversal 13")},
+        ["UPDATE reversals SET is_return = false WHERE id = 13"],
     ),
     ("a reversal of nobody", {(REVERSALS, "reversal 11")}, ["UPDATE reversals SET organization_id = 9 WHERE id = 11"]),
 ]

@@ -19,6 +19,7 @@ class Send:
     amounts: list[int]
     emails: list[str]
     is_later: bool = False
+    has_end: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,17 @@ class Reverse:
     atomic: bool
 
 
-Step = Refill | Send | Register | Suspend | Drain | Release | Cancel | Reverse
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """The end of all that is held with one has come, whether a return has run or not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Return:
+    """The return of what is held too long runs."""
+
+
+Step = Refill | Send | Register | Suspend | Drain | Release | Cancel | Reverse | End | Return
 
 
 @dataclass(kw_only=True)
@@ -73,7 +84,14 @@ class Row:
     balance: int
     points: int
     amount: int
+    purse: tuple[int, bool]
     reversed: int = 0
+    has_end: bool = False
+    is_ended: bool = False
+
+    @property
+    def is_held(self) -> bool:
+        return self.debited and not self.credited and self.reversed < self.amount
 
 
 @dataclass
@@ -97,16 +115,30 @@ class Model:
             self.balances[purse] -= amount if debited else 0
             self.users.update({key: self.users[key] + points} if credited else {})
             balance = self.balances[purse]
-            rows.append(Row(key=key, debited=debited, credited=credited, balance=balance, points=points, amount=amount))
+            row = Row(
+                key=key, debited=debited, credited=credited, balance=balance, points=points, amount=amount, purse=purse
+            )
+            row.has_end = send.has_end
+            rows.append(row)
         self.rows += rows
         return rows
 
     def register(self, key: str) -> None:
         if key not in self.users:
-            held = [row for row in self.rows if row.key == key and row.debited and row.points]
+            held = [row for row in self.rows if row.key == key and row.is_held and row.points and not row.is_ended]
             self.users[key] = sum(row.points - row.reversed for row in held)
             for row in held:
-                row.credited = row.reversed < row.amount
+                row.credited = True
+
+    def end(self) -> None:
+        for row in self.rows:
+            row.is_ended = row.is_ended or row.has_end
+
+    def give_back(self) -> None:
+        for row in self.rows:
+            if row.is_held and row.is_ended:
+                self.balances[row.purse] += row.amount - row.reversed
+                row.reversed = row.amount
 
     def reverse(self, send: Send, rows: list[Row], reverse: Reverse) -> list[tuple[int, str | None]]:
         """Take from each row what is asked for, and return how much and why not."""

@@ -45,6 +45,17 @@ REFUSED = [
         "UPDATE batches SET running_totals = '{5,12}', amount = NULL WHERE id = 1",
     ),
     ("ck_batches_issued_when_complete", "UPDATE batches SET debited_amount = NULL"),
+    ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 0"),
+    ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 3651"),
+    ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 0)"),
+    ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 3651)"),
+    ("ck_batches_held_until_after_the_issue", "UPDATE batches SET held_until = issued_at WHERE id = 1"),
+    ("ck_batches_held_until_after_the_issue", "UPDATE batches SET hold_days = 1 WHERE id = 1"),
+    (
+        "ck_batches_held_until_after_the_issue",
+        _BATCH + ", held_until) VALUES (1, false, 1, false, 1, '{a}', '{a}', now())",
+    ),
+    ("ck_batches_return_at_of_what_has_an_end", "UPDATE batches SET return_at = now() WHERE id = 1"),
     ("ck_batches_label_length", "UPDATE batches SET label = repeat('x', 256)"),
     ("ck_batches_status_known", _BATCH + ", status) VALUES (1, false, 1, false, 1, '{a}', '{a}', 'lost')"),
     ("ck_batches_issued_when_complete", "UPDATE batches SET status = 'queued'"),
@@ -129,6 +140,25 @@ REFUSED = [
     (
         "ck_transactions_points_left_of_the_debited",
         "UPDATE transactions SET amount = 10, points_left = 10 WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_held_until_of_the_debited",
+        "UPDATE transactions SET held_until = now() WHERE (batch_id, position) = (2, 0)",
+    ),
+    (
+        "ck_transactions_returned_whole_and_never_credited",
+        "UPDATE transactions SET returned_at = now() WHERE (batch_id, position) = (1, 0)",
+    ),
+    (
+        "ck_transactions_returned_whole_and_never_credited",
+        "UPDATE transactions SET returned_at = now(), points_left = NULL WHERE (batch_id, position) = (1, 1)",
+    ),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true WHERE id = 4"),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true, atomic = true WHERE id = 3"),
+    ("ck_reversals_return_of_a_batch_done", "UPDATE reversals SET is_return = true, amount = 1 WHERE id = 3"),
+    (
+        "ck_reversals_return_of_a_batch_done",
+        "UPDATE reversals SET is_return = true, batch_id = NULL, transaction_ids = '{1}' WHERE id = 3",
     ),
     ("ck_reversals_status_known", "UPDATE reversals SET status = 'lost' WHERE id = 4"),
     ("ck_reversals_amount_positive", "UPDATE reversals SET amount = 0 WHERE id = 4"),

@@ -19,10 +19,12 @@ from tests.integration import books
 from tests.integration.naive_model import (
     Cancel,
     Drain,
+    End,
     Model,
     Refill,
     Register,
     Release,
+    Return,
     Reverse,
     Row,
     Send,
@@ -41,7 +43,13 @@ one_amount = st.booleans()
 
 
 def _send(
-    organization_id: int, sandbox: bool, atomic: bool, paid: list[tuple[str, int]], one_amount: bool, is_later: bool
+    organization_id: int,
+    sandbox: bool,
+    atomic: bool,
+    paid: list[tuple[str, int]],
+    one_amount: bool,
+    is_later: bool,
+    has_end: bool,
 ) -> Send:
     emails, amounts = [email for email, _ in paid], [amount for _, amount in paid]
     amounts = amounts[:1] * len(amounts) if one_amount else amounts
@@ -52,11 +60,13 @@ def _send(
         amounts=amounts,
         emails=emails,
         is_later=is_later,
+        has_end=has_end,
     )
 
 
 is_later = st.sampled_from([False, False, True])
-sends = st.builds(_send, organization_ids, st.booleans(), st.booleans(), paid, one_amount, is_later)
+has_end = st.booleans()
+sends = st.builds(_send, organization_ids, st.booleans(), st.booleans(), paid, one_amount, is_later, has_end)
 reverses = st.builds(
     Reverse,
     of=st.integers(0, 3),
@@ -75,6 +85,8 @@ steps = st.one_of(
     st.builds(Cancel, organization_id=organization_ids, which=st.integers(0, 9)),
     reverses,
     reverses,
+    st.builds(End),
+    st.builds(Return),
 )
 
 _TOMORROW = datetime.now(UTC) + timedelta(days=1)
@@ -104,6 +116,12 @@ class Both:
                 self._release()
             case Cancel():
                 self._cancel(step)
+            case End():
+                books.let_days_pass(2)
+                self.model.end()
+            case Return():
+                books.return_unclaimed()
+                self.model.give_back()
             case _:
                 self._change(step)
 
@@ -130,6 +148,7 @@ class Both:
             sandbox=step.sandbox,
             atomic=step.atomic,
             send_at=_TOMORROW if step.is_later else None,
+            hold_days=1 if step.has_end else None,
         )
         if self.model.suspended.get(step.organization_id):  # Accepted just before: it is queued, and refused.
             step = replace(step, is_later=False)
@@ -247,6 +266,6 @@ def test_the_write_agrees_with_the_contract_taken_word_by_word(script: list[Step
         books.make_organization()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(issue, "BATCHES_MAX", batches_max)
-        for step in [*script, Release(), Drain(organization_id=1), Drain(organization_id=2)]:
+        for step in [*script, Release(), Drain(organization_id=1), Drain(organization_id=2), Return()]:
             both.take(step)
     both.agree()

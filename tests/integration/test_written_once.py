@@ -7,34 +7,48 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from app.ledger import later
+from app.ledger.extend import extend
+from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database")
 
 # Transaction 1 is credited, 2 is held, 3 is not debited, 4 is held in the sandbox; batch 3 is queued, 4 scheduled, 5
-# cancelled.
+# cancelled. Of batch 6 one is returned and one extended.
 _CREDITED, _HELD, _NOT_DEBITED, _SANDBOX = (
     f"WHERE (batch_id, position) = ({batch_id}, {position})" for batch_id, position in ((1, 0), (1, 1), (1, 2), (2, 0))
 )
+_RETURNED, _EXTENDED = (f"WHERE (batch_id, position) = (6, {position})" for position in (0, 1))
 REFUSED = [
     *(("transactions_written_once", f"UPDATE transactions SET {change} {_HELD}") for change in (
         "balance = balance + 1", "debited = false", "position = 7", "batch_id = 3", "sandbox = true",
         "email = 'x@example.com'", "email_key = 'x@example.com'",
     )),
     ("transactions_written_once", f"DELETE FROM transactions {_HELD}"),
+    ("transactions_held_until_only_rises", f"UPDATE transactions SET held_until = now() {_CREDITED}"),
+    ("transactions_held_until_only_rises", f"UPDATE transactions SET held_until = now() {_NOT_DEBITED}"),
+    ("transactions_held_until_only_rises", f"UPDATE transactions SET held_until = now() {_RETURNED}"),
+    ("transactions_held_until_only_rises", f"UPDATE transactions SET held_until = now() {_EXTENDED}"),
+    ("transactions_held_until_only_rises", f"UPDATE transactions SET held_until = NULL {_EXTENDED}"),
+    *(("transactions_returned_once", f"UPDATE transactions SET returned_at = {moment} {_RETURNED}") for moment in (
+        "NULL", "now()",
+    )),
+    ("transactions_returned_once", f"UPDATE transactions SET returned_at = now() {_CREDITED}"),
+    ("transactions_returned_once", f"UPDATE transactions SET returned_at = now() {_NOT_DEBITED}"),
+    ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1, credited = true {_RETURNED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET credited = false, user_id = NULL {_CREDITED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 2 {_CREDITED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1 {_NOT_DEBITED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1, credited = true {_SANDBOX}"),
     *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
         "amount = 1", "sandbox = true", "organization_id = 2", "emails = '{x@example.com}'", "label = 'x'",
-        "atomic = true", "recipient_count = 2", "email_keys = '{x@example.com}'",
+        "atomic = true", "recipient_count = 2", "email_keys = '{x@example.com}'", "hold_days = 1",
     )),
     ("batches_accepted_once", "DELETE FROM batches WHERE id = 3"),
     *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 1") for change in (
         "status = 'queued'", "debited_count = 1", "current_balance = 1", "issued_at = now()", "last_refill = 1",
-        "organization_name = 'x'", "refusal = 'x'", "cancelled_at = now()",
+        "organization_name = 'x'", "refusal = 'x'", "cancelled_at = now()", "held_until = now()",
     )),
     *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 5") for change in (
         "status = 'queued'", "status = 'scheduled'", "cancelled_at = NULL",
@@ -61,6 +75,12 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
         cancelled = books.queue_batch(organization_id, ["a@example.com"], 10, send_at=tomorrow)
     with transaction() as connection:
         later.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
+    held = books.make_organization(25)
+    assert books.issue_now(held, ["y@example.com", "x@example.com"], 5, hold_days=1) == 6
+    with transaction() as connection:
+        extend(connection, 6 * POSITIONS + 1, tomorrow + timedelta(days=9), organization_id=held, sandbox=False)
+    books.let_days_pass(2)
+    books.return_unclaimed()
     with pytest.raises(IntegrityError) as refused:
         books.execute(statement)
     assert isinstance(refused.value.orig, psycopg.Error)

@@ -16,24 +16,24 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     ("batches_accepted_once", "other metadata", ["UPDATE batches SET metadata = '{}' WHERE id = 1"]),
     ("batches_accepted_once", "another sender", ["UPDATE batches SET api_key_id = 9 WHERE id = 1"]),
     ("batches_accepted_once", "another label", ["UPDATE batches SET label = 'another' WHERE id = 1"]),
-    ("batches_accepted_once", "another amount that nobody paid", ["UPDATE batches SET amount = 40 WHERE id = 12"]),
-    ("batches_accepted_once", "another flag where nobody paid", ["UPDATE batches SET atomic = true WHERE id = 12"]),
+    ("batches_accepted_once", "another amount that nobody paid", ["UPDATE batches SET amount = 40 WHERE id = 14"]),
+    ("batches_accepted_once", "another flag where nobody paid", ["UPDATE batches SET atomic = true WHERE id = 14"]),
     (
         "transactions_written_once",
         "a batch that nobody paid, gone whole",
-        ["DELETE FROM transactions WHERE batch_id = 12", "DELETE FROM batches WHERE id = 12"],
+        ["DELETE FROM transactions WHERE batch_id = 14", "DELETE FROM batches WHERE id = 14"],
     ),
     ("batches_final_once", "another name in an answer", ["UPDATE batches SET organization_name = 'x' WHERE id = 1"]),
     ("batches_final_once", "another last refill in an answer", ["UPDATE batches SET last_refill = 1 WHERE id = 1"]),
     (
         "batches_answer_to_one_key",
         "an answer given to another body",
-        ["UPDATE batches SET idempotency_hash = sha256('x') WHERE id = 13"],
+        ["UPDATE batches SET idempotency_hash = sha256('x') WHERE id = 15"],
     ),
     (
         "batches_answer_to_one_key",
         "an answer given to another key",
-        ["UPDATE batches SET idempotency_key = 'x' WHERE id = 13"],
+        ["UPDATE batches SET idempotency_key = 'x' WHERE id = 15"],
     ),
     (
         "transactions_claimed_once",
@@ -66,28 +66,38 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     ),
     ("reversals_accepted_once", "another reason", ["UPDATE reversals SET reason = 'another' WHERE id = 8"]),
     ("reversals_accepted_once", "another who reverses", ["UPDATE reversals SET api_key_id = 9 WHERE id = 8"]),
+    (
+        "batches_accepted_once",
+        "other days",
+        ["UPDATE batches SET hold_days = 1 WHERE id = 15"],
+    ),
+    (
+        "transactions_held_until_only_rises",
+        "an end of what is claimed already",
+        ["UPDATE transactions SET held_until = now() + interval '99 d' WHERE (batch_id, position) = (12, 2)"],
+    ),
     ("reversals_accepted_once", "a reversal that waits, gone", ["DELETE FROM reversals WHERE id = 11"]),
     ("reversals_final_once", "another moment", ["UPDATE reversals SET done_at = 'epoch' WHERE id = 8"]),
     (
         "reversals_answer_to_one_key",
         "a reversal's answer given to another body",
-        ["UPDATE reversals SET idempotency_hash = sha256('x') WHERE id = 14"],
+        ["UPDATE reversals SET idempotency_hash = sha256('x') WHERE id = 16"],
     ),
     (
         "reversal_entries_written_once",
         "another reason why nothing was taken",
         ["UPDATE reversal_entries SET code = 'more_than_left' WHERE (reversal_id, position) = (8, 3)"],
     ),
-    ("users_registered_once", "a user without points, gone", ["DELETE FROM users WHERE id = 4"]),
+    ("users_registered_once", "a user without points, gone", ["DELETE FROM users WHERE id = 5"]),
 ]
 
 
 def write_what_no_audit_sees() -> None:
     """Write, after `write_the_books`, what the statements above change."""
-    books.make_users("eli@example.com")  # 4: nothing was credited.
-    books.issue_now(1, [ANN], 30)  # Batch 12: of 20 points nobody could be paid.
-    books.queue_batch(1, [ANN], 30, idempotency_key="once")  # Batch 13 stays queued.
-    books.queue_reversal(4, batch_id=7, idempotency_key="once")  # Reversal 14 stays queued.
+    books.make_users("eli@example.com")  # 5: nothing was credited.
+    books.issue_now(1, [ANN], 30)  # Batch 14: of 20 points nobody could be paid.
+    books.queue_batch(1, [ANN], 30, idempotency_key="once")  # Batch 15 stays queued.
+    books.queue_reversal(4, batch_id=7, idempotency_key="once")  # Reversal 16 stays queued.
     books.execute(
         "INSERT INTO api_keys (organization_id, sandbox, hash, start, revoked_at)"
         " VALUES (1, false, sha256('revoked'), 'pts_live', now())"

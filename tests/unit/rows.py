@@ -38,6 +38,7 @@ def queued_batch(**changes: Any) -> BatchRow:
         current_balance=None,
         organization_name=None,
         last_refill=None,
+        held_until=None,
         organization_created_at=MOMENT,
     )
     return batch._replace(**changes)
@@ -70,6 +71,8 @@ def transaction(**changes: Any) -> TransactionRow:
         label=None,
         reference=None,
         points_left=None,
+        held_until=None,
+        returned=False,
         user_id=5,
         first_name="Ada",
         last_name="Lovelace",

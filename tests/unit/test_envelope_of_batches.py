@@ -45,6 +45,7 @@ def test_a_transaction_has_every_field_of_the_interface_document() -> None:
         "label": None,
         "reference": None,
         "reversed": 0,
+        "held_until": None,
         "state": "credited",
         "sandbox": False,
         "created_at": "2026-01-31T09:30:00.000005Z",

@@ -1,5 +1,7 @@
 """When two sends under one idempotency key are the same: when they mean the same."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -52,6 +54,13 @@ def test_bodies_that_differ_in_any_value_mean_different_things() -> None:
         body_with(recipients=["b@example.com"], label="a@example.com"),
     ]
     assert len({accepted(body).meaning() for body in bodies}) == len(bodies)
+
+
+def test_sends_for_other_days_or_another_moment_mean_different_things() -> None:
+    one, moment = accepted(body_with()), datetime(2026, 2, 1, tzinfo=UTC)
+    sends = [one, replace(one, hold_days=3), replace(one, hold_days=30), replace(one, send_at=moment)]
+    sends += [replace(one, hold_days=3, send_at=moment)]
+    assert len({send.meaning() for send in sends}) == len(sends)
 
 
 def test_a_batch_with_a_repeat_means_something_else_than_one_without(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,6 +124,21 @@ def test_a_moment_is_described_as_it_is_checked_and_verify_takes_none(moment: An
     assert not _validator().is_valid(body)
 
 
+_DAYS = st.integers(-5, 4_000) | st.sampled_from([1, 3_650, 3_651, 2**70])
+
+
+@given(_DAYS | _ANYTHING)
+@effort(max_examples=100, deadline=None)
+def test_days_are_described_as_they_are_checked_and_verify_takes_none(days: Any) -> None:
+    if days in ("", []) or isinstance(days, float):
+        return
+    body = {"recipient": "a@example.com", "amount": 1, "hold_days": days}
+    described = _validator("SendRequest").is_valid(body)
+    assert described is not bool(_faults(body, FIELDS_OF_SEND))
+    assert list(_faults(body)) == ["hold_days"]
+    assert not _validator().is_valid(body)
+
+
 def test_an_example_of_a_moment_is_read_as_it_is_meant() -> None:
     taken = parse_issue_request(json.dumps(BODIES["later"]).encode(), settings(), FIELDS_OF_SEND)
     assert taken.send_at == datetime(2026, 2, 1, 9, tzinfo=UTC)

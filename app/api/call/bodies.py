@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from app.batches import CREDITED, HELD, ISSUED, REVERSED, UNPAID, BatchRow, StateCounts, TransactionRow
+from app.batches import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID, BatchRow, StateCounts, TransactionRow
 from app.values.timestamps import timestamp
 
 
@@ -93,6 +93,7 @@ def _transaction_bodies(
         held_then = as_issued and row.claimed
         credited = row.credited and not held_then
         amount = batch.amount if row.amount is None else row.amount
+        state = _state(row, credited=credited, as_issued=as_issued)
         bodies.append(
             {
                 "id": row.id,
@@ -109,7 +110,8 @@ def _transaction_bodies(
                 "label": batch.label if row.label is None else row.label,
                 "reference": row.reference,
                 "reversed": 0 if row.points_left is None or as_issued else (amount or 0) - row.points_left,
-                "state": _state(row, credited=credited, as_issued=as_issued),
+                "held_until": _held_until(batch, row, as_issued=as_issued) if state == HELD else None,
+                "state": state,
                 "sandbox": batch.sandbox,
                 "created_at": created_at,
             }
@@ -119,10 +121,15 @@ def _transaction_bodies(
 
 def _state(row: TransactionRow, *, credited: bool, as_issued: bool) -> str:
     if row.points_left == 0 and not as_issued:
-        return REVERSED
+        return RETURNED if row.returned else REVERSED
     if credited:
         return CREDITED
     return HELD if row.debited else UNPAID
+
+
+def _held_until(batch: BatchRow, row: TransactionRow, *, as_issued: bool) -> str | None:
+    moment = batch.held_until if as_issued or row.held_until is None else row.held_until
+    return None if moment is None else timestamp(moment)
 
 
 def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:

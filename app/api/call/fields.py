@@ -6,6 +6,7 @@ from app.api.call.faults import FaultsFound, unknown_name
 from app.api.call.json_body import is_integer, is_missing, kind
 from app.settings import INT64_MAX, Settings
 from app.values import send_at
+from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 LABEL_LENGTH_MAX = 255
@@ -86,18 +87,32 @@ def read_label(value: object, faults: FaultsFound) -> str | None:
     return value
 
 
-def read_send_at(value: object, faults: FaultsFound) -> datetime | None:
-    """Return `send_at`, None when it is missing. How far ahead it lies is asked once the key's batch is looked for."""
+def read_moment(name: str, value: object, faults: FaultsFound) -> datetime | None:
+    """Return the moment of a field, in UTC, None when it is missing. How far ahead it lies is asked later."""
     if is_missing(value):
         return None
     if not isinstance(value, str):
-        faults.add("send_at", f"The send_at must be a string with a time, but is {kind(value)}.")
+        faults.add(name, f"The {name} must be a string with a time, but is {kind(value)}.")
         return None
     try:
         return send_at.parse(value)
     except ValueError as error:
-        faults.add("send_at", f"The send_at {error}")
+        faults.add(name, f"The {name} {error}")
         return None
+
+
+def read_hold_days(value: object, faults: FaultsFound) -> int | None:
+    """Return `hold_days`, None when it is missing."""
+    if is_missing(value):
+        return None
+    if not is_integer(value):
+        faults.add("hold_days", f"The hold_days must be an integer, but is {kind(value)}.")
+        return None
+    assert isinstance(value, int)
+    if not 1 <= value <= HOLD_DAYS_MAX:
+        faults.add("hold_days", f"The hold_days must be between 1 and {HOLD_DAYS_MAX} days, but is {_shown(value)}.")
+        return None
+    return value
 
 
 def check_send_at_too(moment: datetime | None, faults: FaultsFound) -> None:

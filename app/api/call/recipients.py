@@ -52,7 +52,7 @@ def read_recipients(value: object, faults: FaultsFound, settings: Settings) -> l
     addresses = []
     first_places: dict[str, int] = {}
     limit = CostLimit(faults)
-    # What is over the limit is not looked at: a body of a million blanks shall not cost a second.
+    # What is over the limit is not looked at: a body of a million blanks must not cost a second.
     for place, entry in enumerate(value[: settings.recipients_max]):
         if not isinstance(entry, str):
             sentence = f"The entry must be a string with an e-mail address, but is {kind(entry)}."

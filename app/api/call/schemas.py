@@ -16,9 +16,10 @@ from app.api.call.fields import (
     check_send_at_too,
     read_amount,
     read_atomic,
+    read_hold_days,
     read_label,
     read_metadata,
-    read_send_at,
+    read_moment,
 )
 from app.api.call.items import Items
 from app.api.call.json_body import is_missing, parse_object
@@ -27,7 +28,7 @@ from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address
 
 FIELDS = ("recipients", "recipient", "items", "amount", "atomic", "label", "expect", "metadata")
-FIELDS_OF_SEND = (*FIELDS, "send_at")
+FIELDS_OF_SEND = (*FIELDS, "send_at", "hold_days")
 
 
 def parse_issue_request(body: bytes, settings: Settings, known: Sequence[str] = FIELDS) -> IssueRequest:
@@ -46,7 +47,8 @@ def parse_issue_request(body: bytes, settings: Settings, known: Sequence[str] = 
     faults.add_unknown("field", fields, known, whole="body")
     atomic, label = read_atomic(fields.get("atomic"), faults), read_label(fields.get("label"), faults)
     metadata = read_metadata(fields.get("metadata"), faults)
-    send_at = read_send_at(fields.get("send_at"), faults) if "send_at" in known else None
+    send_at = read_moment("send_at", fields.get("send_at"), faults) if "send_at" in known else None
+    hold_days = read_hold_days(fields.get("hold_days"), faults) if "hold_days" in known else None
     items = None if is_missing(fields.get("items")) else Items(fields, faults, settings)
     addresses = _read_addresses(fields, faults, settings)
     amount = read_amount(fields.get("amount"), faults, settings, is_required=items is None)
@@ -71,6 +73,7 @@ def parse_issue_request(body: bytes, settings: Settings, known: Sequence[str] = 
         label=label,
         metadata=metadata,
         send_at=send_at,
+        hold_days=hold_days,
     )
     return uniform if items is None else replace(uniform, **items.columns())
 
@@ -103,15 +106,29 @@ def parse_reschedule(body: bytes) -> datetime:
     Raises:
         InvalidRequest: with every fault, each under its field.
     """
+    return _parse_moment(body, "send_at")
+
+
+def parse_extend(body: bytes) -> datetime:
+    """Read the body that holds a transaction for longer: its new `held_until`.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    return _parse_moment(body, "held_until")
+
+
+def _parse_moment(body: bytes, name: str) -> datetime:
     fields, refusal = parse_object(body)
     faults = FaultsFound()
-    faults.add_unknown("field", fields, ("send_at",), whole="body")
-    if is_missing(fields.get("send_at")):
-        faults.add("send_at", "The send_at field is required.")
-    send_at = read_send_at(fields.get("send_at"), faults)
-    check_send_at_too(send_at, faults)
+    faults.add_unknown("field", fields, (name,), whole="body")
+    if is_missing(fields.get(name)):
+        faults.add(name, f"The {name} field is required.")
+    moment = read_moment(name, fields.get(name), faults)
+    if name == "send_at":
+        check_send_at_too(moment, faults)
     faults.raise_if_any()
     if refusal is not None:
         raise refusal
-    assert send_at is not None, "it is sent, and without a fault"
-    return send_at
+    assert moment is not None, "it is sent, and without a fault"
+    return moment

@@ -55,8 +55,12 @@ class Transaction(BaseModel):
     label: str | None = says("The label of its item, or of the batch; null if they have none.", None)
     reference: str | None = says("The caller's own id of its item; null if it has none.", None)
     reversed: Points = says("Points taken back so far.", 0)
+    held_until: Time | None = says(
+        "Until when its points can be claimed, ISO 8601 in UTC, six decimals; null unless it is held and has an end.",
+        None,
+    )
     state: Literal["credited", "held", "unpaid", "reversed", "returned"] = says(
-        "What the flags say, in a word. Another may come.", "credited"
+        "What became of it, in a word. Returned: it was held too long. Another may come.", "credited"
     )
     sandbox: bool = says("Issued with a development key, so not for real.", False)
     created_at: Time = says("When it was issued. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")

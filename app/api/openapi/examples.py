@@ -29,6 +29,8 @@ BODIES: dict[str, Any] = {
         "metadata": {"run": "2026-01"},
     },
     "later": {"recipient": _ADA, "amount": 50, "send_at": _SEND_AT},
+    "for_90_days": {"recipient": _GRACE, "amount": 50, "hold_days": 90},
+    "longer": {"held_until": "2026-06-30T00:00:00Z"},
     "tomorrow": {"send_at": "2026-02-02T09:00:00Z"},
 }
 REVERSE_BODIES: dict[str, Any] = {
@@ -66,6 +68,7 @@ def _acme(balance: int, last_refill: int = 1_000) -> dict[str, Any]:
 _TO_ADA = example(Transaction, organization=_acme(950))
 _HELD = {"recipient": None, "email": _GRACE, "credited": False, "allocated": False, "state": "held"}
 _TO_GRACE = example(Transaction, id=131_073, organization=_acme(900), **_HELD)
+_FOR_LONGER = _TO_GRACE | {"organization": _acme(950), "held_until": "2026-06-30T00:00:00.000000Z"}
 _LEFT = {"organization": _acme(10, last_refill=60)}
 
 _BOTH = {"transactions": [_TO_ADA, _TO_GRACE]}
@@ -119,6 +122,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "reversal_queued": ({"status": "queued", "final": False, **_NOT_DONE}, {}),
     "transactions": ({"transactions": [_TO_GRACE, _TO_ADA]}, {}),
     "transaction": (_TO_ADA, {}),
+    "extended": (_FOR_LONGER, {}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),
 }
 

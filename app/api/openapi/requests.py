@@ -22,6 +22,7 @@ from app.batches import STATES, STATUSES
 from app.pages.filters import LOOKED_AT_MAX
 from app.reversals import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX, Settings
+from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 _TEXT = {"type": "string"}
@@ -114,6 +115,10 @@ _NO_NUL = "^[^\\u0000]*$"
 _Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern=_NO_NUL)]
 _Moment = Annotated[str, WithJsonSchema(_MOMENT)]
 _SEND_AT = "When to issue it: ISO 8601 with a zone, 1 minute to 366 days ahead."
+_HOLD_DAYS = (
+    f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. By default for"
+    " as many as the organization has."
+)
 _Reference = Annotated[str, WithJsonSchema(_TEXT | _REFERENCE_FORM)]
 _MetadataKey = Annotated[str, Field(min_length=1, max_length=METADATA_KEY_LENGTH_MAX, pattern=_NO_NUL)]
 _MetadataValue = Annotated[str, Field(max_length=METADATA_VALUE_LENGTH_MAX, pattern=_NO_NUL)]
@@ -137,6 +142,16 @@ class Reschedule(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     send_at: _Moment = says(_SEND_AT)
+
+
+class Extend(BaseModel):
+    """A later end for a held transaction."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    held_until: _Moment = says(
+        f"Until when to hold it: ISO 8601 with a zone, later than now, at most {HOLD_DAYS_MAX:,} days ahead."
+    )
 
 
 def bodies(limits: Settings) -> list[type[BaseModel]]:
@@ -251,6 +266,7 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
 
     class Later(BaseModel):
         send_at: _Moment | None = says(_SEND_AT, default=None)
+        hold_days: Annotated[int, Field(ge=1, le=HOLD_DAYS_MAX)] | None = says(_HOLD_DAYS, None, default=None)
 
     class SendToMany(Later, IssueToMany):
         """Points for a list of recipients, at once or later."""
@@ -262,8 +278,8 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         """Points for recipients that each have an amount, a label or a reference of their own, at once or later."""
 
     class SendRequest(RootModel[SendToMany | SendToOne | SendToEach]):
-        """What verify takes, and when to issue it."""
+        """What verify takes, when to issue it, and for how long to hold it."""
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 
-    return [IssueRequest, SendRequest, Reschedule, ReverseRequest]
+    return [IssueRequest, SendRequest, Reschedule, Extend, ReverseRequest]

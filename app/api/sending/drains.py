@@ -32,12 +32,12 @@ class Drains:
     def ask(self, job: Job) -> None:
         """Ask for a drain that issues this batch, unless a requested one will still look at the queue.
 
-        Never fails: the batch is accepted, and a sweep brings what no message does.
+        Never fails: the batch is accepted, and a sweep issues it if no message does.
         """
         now = time.monotonic()
         if now < self._left_alone_until:
             return
-        if self._left_alone_until:  # Only this caller finds out whether it still is; the others do not wait with it.
+        if self._left_alone_until:  # This caller tries the broker; the others do not wait with it.
             self._left_alone_until = now + _LEFT_ALONE_S
         if hints.request_drain(job.organization_id):
             is_taken = _submit(job)

@@ -21,7 +21,7 @@ _log = logs.logger()
 class Sent(NamedTuple):
     """A send's acceptance, its moment (`perf_counter`), and the rows of its batch if they are already read.
 
-    `had_place`: it did not find too many waiting already.
+    `had_place`: a wait slot was free.
     """
 
     acceptance: Acceptance

@@ -21,7 +21,7 @@ POLL_EVERY_S = 0.25
 _RETRY_AFTER_S = 1.0
 # Batches of up to this many recipients are read together; a larger batch is read by its own request.
 _READ_TOGETHER_MAX = 100
-# As many recipients as the request reads its rows itself for; so does one that waits for a reversal.
+# So many recipients that the request reads its rows itself, as one that waits for a reversal does.
 READ_ALONE = _READ_TOGETHER_MAX + 1
 # A hint may arrive before its request waits. A busy process hears fewer than this in that time.
 _RECENT_HINTS_MAX = 2_000
@@ -70,7 +70,7 @@ class Waiting:
                     del self._waiters[batch_id]
 
     def listen(self) -> None:
-        """Wake whoever waits for the batches of each hint, until Redis is away."""
+        """Wake the requests that wait for the batches of each hint, until Redis is away."""
         try:
             for batch_ids in hints.listen():
                 if batch_ids:
@@ -87,7 +87,7 @@ class Waiting:
         self._wake(batch_ids)
 
     def poll(self) -> None:
-        """Wait until somebody waits, then look once, a moment later, which batches are final."""
+        """Wait until a request waits. A moment later, look once which batches are final."""
         self._has_waiters.wait()
         time.sleep(POLL_EVERY_S)
         with self._lock:

@@ -103,6 +103,7 @@ _METHODS_OF = {
     b"/v1/batches/1/cancel": "POST",
     b"/v1/transactions": "GET",
     b"/v1/transactions/1": "GET",
+    b"/v1/transactions/1/extend": "POST",
     b"/v1/points/reverse": "POST",
     b"/v1/points/reverse/verify": "POST",
     b"/v1/reversals": "GET",

@@ -13,8 +13,9 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
 
     And one that is meant to be bad: an empty text counts as missing, which the description says in words.
     """
-    if isinstance(case.body, dict) and case.body.get("send_at") == "":
-        case.body["send_at"] = "-"
+    for name in ("send_at", "held_until"):
+        if isinstance(case.body, dict) and case.body.get(name) == "":
+            case.body[name] = "-"
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     if isinstance(case.body, dict):
@@ -31,6 +32,8 @@ def _mend_body(body: dict[str, Any]) -> None:
             part["amount"] = int(amount)
     if body.get("send_at"):  # Any moment of the right form, however far it lies.
         body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    if isinstance(days := body.get("hold_days"), float) and days.is_integer():
+        body["hold_days"] = int(days)
     body.pop("expect", None)  # What agrees with the rest of the body.
     for place, item in enumerate(body.get("items") or ()):
         item["email"] = f"{place}@example.com"  # Each another.

@@ -35,6 +35,8 @@ class Scene:
         body: dict[str, Any] = dict(self.described["components"]["examples"][name]["value"])
         if "send_at" in body:  # Any date that is written down is past one day.
             body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+        if "held_until" in body:
+            body["held_until"] = (datetime.now(UTC) + timedelta(days=99)).isoformat()
         if "recipient" in body:
             body["recipient"] = self._own(body["recipient"])
         if "recipients" in body:

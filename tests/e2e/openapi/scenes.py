@@ -107,6 +107,14 @@ def _issued(scene: Scene, path: str) -> httpx.Response:
     return scene.get(path.format(first=first), key)
 
 
+def _extended(scene: Scene, **changes: object) -> httpx.Response:
+    """Send to somebody without an account, and hold it for longer."""
+    key = scene.acme().live
+    body = {"recipient": f"grace@{scene.domain}", "amount": 50} | changes
+    first = scene.send(key, body).json()["data"]["transactions"][0]["id"]
+    return scene.service.call("POST", f"/v1/transactions/{first}/extend", key=key, json=scene.body("longer"))
+
+
 def _nothing_left(scene: Scene) -> httpx.Response:
     """Verify a batch that was taken back whole."""
     key = scene.acme().live
@@ -190,6 +198,8 @@ SCENES: dict[str, Play] = {
     "batches": lambda scene: _issued(scene, "/v1/batches"),
     "transactions": lambda scene: _issued(scene, "/v1/transactions"),
     "transaction": lambda scene: _issued(scene, "/v1/transactions/{first}"),
+    "extended": lambda scene: _extended(scene, hold_days=90),
+    "cannot_extend": _extended,
     "would_come_back": lambda scene: scene.taking_back(path="/v1/points/reverse/verify"),
     "nothing_left": _nothing_left,
     "taken_back": lambda scene: scene.taking_back(),

@@ -1,0 +1,36 @@
+"""`POST /v1/transactions/{id}/extend`: hold a transaction until a later moment."""
+
+from flask import Blueprint, Response
+
+from app.api.call import bodies, envelope
+from app.api.call.auth import caller
+from app.api.call.body import json_bytes
+from app.api.call.queries import refuse_parameters
+from app.api.call.schemas import parse_extend
+from app.errors import NotFound
+from app.ledger.extend import extend as extend_hold
+from app.pages import transaction_pages
+from app.postgres.database import transaction
+
+blueprint = Blueprint("extend", __name__)
+
+
+@blueprint.post("/v1/transactions/<int:transaction_id>/extend")
+def extend(transaction_id: int) -> Response:
+    """Answer 200 with the transaction, also when the organization may not issue at present.
+
+    Raises:
+        InvalidRequest: with every fault of the body, or the moment is not later.
+        NotFound: the caller has no such transaction.
+        CannotExtend: it is not held, is held for ever, or its end has come.
+    """
+    who = caller()
+    refuse_parameters()
+    held_until = parse_extend(json_bytes())
+    organization_id, sandbox = who.organization.id, who.sandbox
+    with transaction() as connection:
+        extend_hold(connection, transaction_id, held_until, organization_id=organization_id, sandbox=sandbox)
+        row = transaction_pages.find(connection, transaction_id, organization_id=organization_id, sandbox=sandbox)
+    if row is None:
+        raise NotFound("transaction", transaction_id)
+    return envelope.success(bodies.listed_transaction_bodies([row])[0])

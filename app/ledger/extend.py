@@ -1,0 +1,83 @@
+"""Extending: the end of what is held is moved to a later moment."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from app.errors import CannotExtend, InvalidRequest, NotFound
+from app.ledger.claim import exclude_claims
+from app.settings import INT64_MAX
+from app.values.hold_days import HOLD_DAYS_MAX
+from app.values.timestamps import timestamp
+
+
+def extend(
+    connection: Connection, transaction_id: int, held_until: datetime, *, organization_id: int, sandbox: bool
+) -> None:
+    """Hold a transaction until a later moment. One that is held until just that moment stays as it is.
+
+    The organization's row is locked first, as a return and a reversal lock it, and claims are shut out: so the points
+    are extended, or claimed, reversed or returned before.
+
+    Raises:
+        NotFound: the organization has no such transaction in this mode.
+        CannotExtend: it is not held, is held for ever, or its end has come.
+        InvalidRequest: the moment is not later, or too far ahead.
+    """
+    if transaction_id > INT64_MAX:
+        raise NotFound("transaction", transaction_id)
+    parameters = {
+        "id": transaction_id,
+        "organization_id": organization_id,
+        "sandbox": sandbox,
+        "held_until": held_until,
+    }
+    connection.execute(_LOCK_ORGANIZATION, parameters)
+    if not sandbox:
+        exclude_claims(connection)
+    row = connection.execute(_FIND, parameters).one_or_none()
+    if row is None:
+        raise NotFound("transaction", transaction_id)
+    if (sentence := _conflict(row)) is not None:
+        raise CannotExtend(sentence)
+    if held_until == row.held_until:  # A call that is repeated.
+        return
+    if held_until < row.held_until:
+        sentence = f"The held_until must be later than it is, {timestamp(row.held_until)}."
+        raise InvalidRequest({"held_until": [sentence]})
+    if held_until > row.now + timedelta(days=HOLD_DAYS_MAX):
+        raise InvalidRequest({"held_until": [f"The held_until must be at most {HOLD_DAYS_MAX} days ahead."]})
+    connection.execute(_EXTEND, parameters)
+
+
+def _conflict(row: Any) -> str | None:
+    """Say why a transaction cannot be held for longer; None when it can."""
+    reasons = (
+        (not row.debited, "The transaction was not debited, so nothing is held."),
+        (
+            row.returned_at is not None,
+            "The points were held too long and went back to the organization: send them again.",
+        ),
+        (row.points_left == 0, "All points of the transaction were taken back, so nothing is held."),
+        (row.credited, "The points are credited to a user and no longer held."),
+        (row.held_until is None, "The points are held for ever: there is no end to move."),
+        (
+            row.held_until is not None and row.held_until <= row.now,
+            "The points were held too long and go back to the organization: send them again.",
+        ),
+    )
+    return next((sentence for is_so, sentence in reasons if is_so), None)
+
+
+_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
+_FIND = text("""
+    SELECT t.debited, t.credited, t.points_left, t.returned_at, coalesce(t.held_until, b.held_until) AS held_until,
+           clock_timestamp() AS now
+    FROM transactions t JOIN batches b ON b.id = t.batch_id
+    WHERE (t.batch_id, t.position) = (:id / 131072, :id % 131072)
+      AND t.organization_id = :organization_id AND t.sandbox = :sandbox
+""")
+_EXTEND = text("""
+    UPDATE transactions SET held_until = :held_until WHERE (batch_id, position) = (:id / 131072, :id % 131072)
+""")

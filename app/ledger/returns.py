@@ -1,0 +1,96 @@
+"""Returning: what was held until its end goes back to the organization, by a reversal for each batch.
+
+Whether points can still be claimed is decided by their moment alone (`app.ledger.claim`), not by when this ran.
+"""
+
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from typing import NamedTuple
+
+from sqlalchemy import Connection, text
+
+from app.ledger.claim import exclude_claims
+from app.postgres.database import fetch_all
+from app.settings import INT64_MAX
+
+# One transaction returns so much at the most: it holds the organization's row.
+BATCHES_MAX = 200
+RECIPIENTS_MAX = 10_000
+
+_LOCK = 0x5054_5254 << 32
+# Who holds the organization's row for longer is waited for at the next run.
+_LOCK_TIMEOUT_MS = 1_000
+
+
+class Due(NamedTuple):
+    """A batch in which something may have been held too long."""
+
+    organization_id: int
+    batch_id: int
+    sandbox: bool
+    recipients: int
+
+
+class Returned(NamedTuple):
+    """What a return gave back of a batch: so many points of so many transactions; no reversal, if there were none."""
+
+    sandbox: bool
+    reversal_id: int | None
+    transactions: int
+    points: int
+
+
+def due_returns(connection: Connection, *, at_most: int, without: Iterable[int] = ()) -> list[Due]:
+    """Return the batches that are due to be looked at, the longest due first, but those of some organizations."""
+    parameters = {"at_most": at_most, "without": list(without)}
+    return [Due._make(row) for row in connection.execute(_DUE, parameters)]
+
+
+# The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index.
+_DUE = text("""
+    SELECT organization_id, id, sandbox, recipient_count FROM batches
+    WHERE return_at <= (SELECT clock_timestamp()) AND organization_id <> ALL (CAST(:without AS bigint[]))
+    ORDER BY return_at, id LIMIT :at_most
+""")
+
+
+def steps_of(due: Iterable[Due]) -> Iterator[list[Due]]:
+    """Part what is due into steps, each of one organization and within the limits of one transaction."""
+    steps: dict[int, list[Due]] = {}
+    for one in due:
+        step = steps.setdefault(one.organization_id, [])
+        recipients = sum(other.recipients for other in step)
+        if step and (len(step) == BATCHES_MAX or recipients + one.recipients > RECIPIENTS_MAX):
+            yield steps.pop(one.organization_id)
+            step = steps.setdefault(one.organization_id, [])
+        step.append(one)
+    yield from steps.values()
+
+
+def return_held(connection: Connection, step: list[Due]) -> list[Returned] | None:
+    """Return what was held too long in these batches of one organization; None when another return runs.
+
+    The organization's row is locked, as by a drain or a refill: so balances form one chain. NO KEY, as there. Then, for
+    what is live, claims are shut out, as by a reversal. What another return has done since is no longer due.
+
+    An organization that is disabled gets its points back too: it does nothing itself.
+
+    Raises:
+        DBAPIError: the organization's row is locked for longer than a drain of ours (`is_locked_out`).
+    """
+    parameters = {"lock": _LOCK, "organization_id": step[0].organization_id, "timeout_ms": str(_LOCK_TIMEOUT_MS)}
+    if not connection.execute(_TRY_LOCK, parameters).scalar_one():
+        return None
+    connection.execute(_LOCK_ORGANIZATION, parameters)
+    if not all(one.sandbox for one in step):
+        exclude_claims(connection)
+    returned = []
+    for one in step:
+        rows = fetch_all(connection, _RETURN, {"batch_id": one.batch_id})
+        returned += [Returned._make(row) for row in rows]
+    return [one for one in returned if one.reversal_id is not None]
+
+
+_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock) AND set_config('lock_timeout', :timeout_ms, true) <> ''")
+_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
+_RETURN = files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX).encode()

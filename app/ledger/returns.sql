@@ -1,0 +1,53 @@
+-- Return what was held too long in one batch: one statement, under the locks that app/ledger/returns.py has taken. It
+-- moves back what it has marked in the transactions, and nothing else.
+--
+-- One moment decides what is past its end. Rows are updated where they were found: under those locks nobody else changes
+-- them. As in app/ledger/issue.sql, no plan may read a table whole.
+WITH batch AS MATERIALIZED (
+    SELECT id, organization_id, sandbox, amount, held_until, clock_timestamp() AS now FROM batches
+    WHERE id = %(batch_id)s::bigint AND return_at <= clock_timestamp()
+), organization AS MATERIALIZED (
+    SELECT CASE WHEN b.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
+    FROM batch b CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = b.organization_id LIMIT 1) o
+), held AS MATERIALIZED (
+    SELECT t.ctid, t.position, coalesce(t.points_left, t.amount, b.amount) AS points,
+           coalesce(t.held_until, b.held_until) AS held_until, coalesce(t.held_until, b.held_until) <= b.now AS is_due
+    FROM batch b
+    CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
+                        WHERE batch_id = b.id AND debited AND NOT credited AND points_left IS DISTINCT FROM 0
+                        OFFSET 0) t
+), total AS MATERIALIZED (
+    SELECT coalesce(sum(points) FILTER (WHERE is_due), 0) AS points,
+           min(held_until) FILTER (WHERE NOT is_due) AS next_at
+    FROM held
+), reversal AS (
+    INSERT INTO reversals (organization_id, sandbox, status, batch_id, atomic, reason, is_return, created_at, done_at,
+                           reversed_amount, current_balance)
+    SELECT b.organization_id, b.sandbox, 'done', b.id, false, 'unclaimed', true, b.now, b.now,
+           t.points, o.balance + t.points
+    FROM batch b, organization o, total t
+    WHERE t.points > 0 AND o.balance + t.points <= {int64_max}
+    RETURNING id, done_at
+), marked AS (
+    UPDATE transactions t SET points_left = 0, returned_at = r.done_at
+    FROM held h, reversal r
+    WHERE t.ctid = h.ctid AND h.is_due
+    RETURNING t.position, h.points, r.id AS reversal_id
+), moved AS MATERIALIZED (
+    SELECT coalesce(sum(points), 0)::bigint AS points, count(*) AS transactions FROM marked
+), credited AS (
+    UPDATE organizations
+    SET balance = balance + CASE WHEN b.sandbox THEN 0 ELSE m.points END,
+        sandbox_balance = sandbox_balance + CASE WHEN b.sandbox THEN m.points ELSE 0 END
+    FROM moved m, batch b
+    WHERE organizations.id = b.organization_id AND m.points > 0
+), written AS (
+    INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed)
+    SELECT m.reversal_id, row_number() OVER (ORDER BY m.position) - 1, b.id, m.position, m.points
+    FROM marked m, batch b ORDER BY m.position
+)
+-- What is extended is looked at again at its own end, and what the balance cannot hold in a while.
+UPDATE batches SET return_at = CASE WHEN m.points = t.points THEN t.next_at ELSE b.now + interval '1 hour' END
+FROM batch b, total t, moved m
+WHERE batches.id = b.id
+RETURNING b.sandbox, (SELECT id FROM reversal), m.transactions, m.points

@@ -1,0 +1,28 @@
+"""Time that passes: a test that would have to wait for days moves the moments that are stored.
+
+Here alone the tests look inside: at columns with moments.
+"""
+
+import psycopg
+from psycopg import sql
+
+from tests.contract.service import Service
+
+_BATCH = ("created_at", "issued_at", "held_until", "return_at")
+_TRANSACTION = ("claimed_at", "held_until")
+
+
+def let_days_pass(service: Service, days: int, *batch_ids: int) -> None:
+    """Put the moments of these batches, and of their transactions, so many days into the past."""
+    past = {"past": f"{24 * days} hours", "ids": list(batch_ids)}
+    with psycopg.connect(service.json("status")["database_url"]) as connection:
+        for table, its_id, columns in (("batches", "id", _BATCH), ("transactions", "batch_id", _TRANSACTION)):
+            name = sql.Identifier(table)
+            changes = sql.SQL(", ").join(
+                sql.SQL("{0} = {0} - CAST(%(past)s AS interval)").format(sql.Identifier(column)) for column in columns
+            )
+            # What has moved points is written once, and triggers see to that.
+            connection.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(name))
+            update = sql.SQL("UPDATE {} SET {} WHERE {} = ANY(%(ids)s)")
+            connection.execute(update.format(name, changes, sql.Identifier(its_id)), past)
+            connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(name))
