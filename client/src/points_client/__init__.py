@@ -6,7 +6,7 @@ from points_client._sync.client import Points
 from points_client._sync.consumer import Consumer
 from points_client.attempts import RETRIED, Wait
 from points_client.errors import Invalid, InvalidSignature, NoAnswer, NotAuthorized, PointsError, Refused
-from points_client.event_results import Delivery, Event, Webhook
+from points_client.event_results import DeliveredEvent, Delivery, Event, Webhook
 from points_client.requests import Item
 from points_client.results import Batch, Counts, Organization, Scheduled, Sent, Transaction, User, Verified
 from points_client.reversal_results import Recoverable, Reversal, Reversed, ReversedTransaction
@@ -19,6 +19,7 @@ __all__ = [
     "Batch",
     "Consumer",
     "Counts",
+    "DeliveredEvent",
     "Delivery",
     "Event",
     "Invalid",

@@ -40,6 +40,8 @@ def envelope_of(response: httpx.Response) -> Mapping[str, Any]:
         CutShort: the answer broke off.
         PointsError: it is a refusal, or the answer of something else than a Points Issuing Service.
     """
+    if response.status_code == 204:
+        return {"data": {}, "additional_data": None}
     try:
         document = json.loads(response.content)
     except ValueError:

@@ -9,8 +9,7 @@ import time
 from collections.abc import Mapping
 
 from points_client.errors import InvalidSignature
-from points_client.event_results import Event
-from points_client.reading import read
+from points_client.event_results import Event, read_event
 
 TOLERANCE_S = 300
 
@@ -46,7 +45,7 @@ def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -
     if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE_S:
         raise InvalidSignature(f"It was not signed in the last {TOLERANCE_S // 60} minutes.")
     try:
-        return read(Event, json.loads(content))
+        return read_event(json.loads(content))
     except (AttributeError, KeyError, TypeError, ValueError):
         raise InvalidSignature("It is signed, but it is no event.") from None
 

@@ -19,19 +19,31 @@ class AsyncEvents:
         self._caller = caller
 
     async def list(
-        self, *, after: int = 0, types: Sequence[str] | None = None, page_size: int = 100
+        self, *, after: int | None = None, types: Sequence[str] | None = None, page_size: int = 100
     ) -> AsyncIterator[Event]:
         """Yield the events after a sequence, oldest first, up to the last there is; `types` such as `batch.*`.
+
+        None begins with the oldest that is kept.
 
         Raises:
             Invalid: events after `after` are no longer kept; the sentence names the oldest.
         """
         while True:
-            page, after = await self._page(after, types, page_size, 0)
+            page, looked_to = await self._page(after, types, page_size, 0)
             for event in page:
                 yield event
-            if len(page) < page_size:
+            if not page and looked_to == (after or 0):
                 return
+            after = looked_to
+
+    async def last_sequence(self) -> int:
+        """Return the sequence of the last event: follow after it for what comes from now on."""
+        after: int | None = None
+        while True:  # For a type that hardly ever comes, a call looks through thousands.
+            _, looked_to = await self._page(after, ("ping",), 1000, 0)
+            if looked_to == (after or 0):
+                return looked_to
+            after = looked_to
 
     async def follow(self, *, after: int, types: Sequence[str] | None = None) -> AsyncIterator[Event]:
         """Yield the events after a sequence as they happen, without end. After a break, go on after the last one seen.
@@ -52,11 +64,10 @@ class AsyncEvents:
                 await sleep(1)
 
     async def _page(
-        self, after: int, types: Sequence[str] | None, limit: int, wait_s: int
-    ) -> tuple[tuple[Event, ...], int]:
-        """Return a page of events, and the sequence to go on after."""
+        self, after: int | None, types: Sequence[str] | None, limit: int, wait_s: int
+    ) -> tuple[Sequence[Event], int]:
+        """Return a page of events, and the sequence up to which the log was looked through."""
         names = None if types is None else ",".join(types)
         asked = query(after=after, types=names, limit=limit, wait=wait_s or None)
         data: Any = (await self._caller.call("GET", "/v1/events", query=asked)).data
-        page = tuple(result(Event, event) for event in data["events"])
-        return page, max((event.sequence for event in page), default=after)
+        return [result(Event, {**event, "document": event}) for event in data["events"]], data["last_sequence"]

@@ -59,9 +59,9 @@ class AsyncWebhooks:
             if error.status != 404:
                 raise
 
-    async def ping(self, webhook_id: int) -> None:
-        """Write a `ping` into the log of events for this webhook."""
-        await self._caller.call("POST", _path(webhook_id, "ping"), repeatable=False)
+    async def ping(self, webhook_id: int) -> Webhook:
+        """Write a `ping` into the log of events, which is delivered to this webhook alone."""
+        return await self._caller.do_once(Webhook, "POST", _path(webhook_id, "ping"))
 
     async def rotate(self, webhook_id: int) -> Webhook:
         """Give it a new `secret`, which this answer alone shows. The old one signs along for 24 hours."""
@@ -85,7 +85,7 @@ class AsyncWebhooks:
         return await self._caller.do_once(Webhook, "POST", _path(webhook_id, "skip"))
 
     def deliveries(self, webhook_id: int) -> AsyncIterator[Delivery]:
-        """Yield the attempts of the last 30 days."""
+        """Yield the attempts of the last 30 days, newest first."""
         return rows(self._caller, Delivery, _path(webhook_id, "deliveries"), "deliveries", {})
 
 
