@@ -96,7 +96,7 @@ def test_a_busy_service_is_asked_again_at_growing_intervals_or_when_it_says(call
     busy, limited = httpx.Response(503), httpx.Response(429, headers={"Retry-After": "7"})
     calls.answers = [busy, httpx.Response(502), limited, httpx.Response(500), httpx.Response(504), ORGANIZATION]
     assert service.organization().id == 1
-    assert calls.slept_s == [1, 2, 7, 8, 16]
+    assert calls.slept_s == [0.5, 1, 7, 4, 8]
 
 
 def test_patience_ends_and_begins_anew_with_each_call(calls: Calls, service: Service) -> None:
@@ -104,7 +104,7 @@ def test_patience_ends_and_begins_anew_with_each_call(calls: Calls, service: Ser
     service.organization()
     with pytest.raises(NoAnswer, match="answers 503"):
         service.organization()
-    assert calls.slept_s == [1, 2, 4, 8, 1, 2, 4, 8, 16]
+    assert calls.slept_s == [0.5, 1, 2, 4, 0.5, 1, 2, 4, 8, 16]
 
 
 def test_a_wait_beyond_all_patience_is_not_begun(calls: Calls, service: Service) -> None:
@@ -180,7 +180,7 @@ def test_a_network_that_goes_is_waited_for_but_one_that_never_was_there_is_not(c
     calls.answers = [ORGANIZATION, gone, httpx.ReadTimeout("late"), ORGANIZATION]
     service.organization()
     service.organization()
-    assert calls.slept_s == [1, 2]
+    assert calls.slept_s == [0.5, 1]
 
 
 @pytest.mark.parametrize("location", ["/v1/batches/7", "https://thief.example.com/v1/batches/7"])

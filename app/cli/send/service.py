@@ -108,7 +108,7 @@ class Service:
         self._was_reached |= wait.status is not None
         if not self._was_reached:
             raise Refused(f"{self._url} cannot be reached: {wait.error}. Is the --url right?")
-        self._say(f"{wait.trouble}; asking again in {wait.seconds:.0f} s")
+        self._say(f"{wait.trouble}; asking again in {max(1, round(wait.seconds))} s")
 
     def _refusal(self, error: points_client.PointsError) -> Refused:
         """Return a refusal that says what to do."""

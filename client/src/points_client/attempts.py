@@ -13,7 +13,7 @@ from points_client.answers import Answer, CutShort, envelope_of
 from points_client.errors import NoAnswer, PointsError
 
 RETRIED = frozenset((429, 502, 503, 504))
-_BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+_BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _RETRY_AFTER_MAX_S = 3600.0
 # After a try that may have been accepted, only these tell that it was not: the service looks the key up first.
 _DECIDED = frozenset((403, 409, 422))
