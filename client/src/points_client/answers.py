@@ -28,6 +28,16 @@ class Answer:
     additional: Mapping[str, Any]
     replayed: bool
 
+    def part(self, name: str) -> Any:
+        """Return a field of `data`.
+
+        Raises:
+            PointsError: there is none.
+        """
+        if name not in self.data:
+            raise PointsError(f"The answer is not that of a Points Issuing Service: it has no {name}.")
+        return self.data[name]
+
 
 class CutShort(Exception):
     """An answer broke off: it has the status of a success, and JSON without an end."""

@@ -86,7 +86,7 @@ class Attempts:
             raise
         replayed = response.headers.get("Idempotency-Replayed") == "true" and not self._may_be_accepted
         answer = Answer(
-            status=status, data=document["data"], additional=document["additional_data"] or {}, replayed=replayed
+            status=status, data=document["data"], additional=document.get("additional_data") or {}, replayed=replayed
         )
         if status != 202 or not self._until_done or answer.data.get("status") == "scheduled":
             return answer

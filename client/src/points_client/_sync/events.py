@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Sequence
 from time import sleep
-from typing import Any
 
 from points_client._sync.calling import Caller, result
 from points_client.event_results import Event
@@ -69,5 +68,6 @@ class Events:
         """Return a page of events, and the sequence up to which the log was looked through."""
         names = None if types is None else ",".join(types)
         asked = query(after=after, types=names, limit=limit, wait=wait_s or None)
-        data: Any = (self._caller.call("GET", "/v1/events", query=asked)).data
-        return [result(Event, {**event, "document": event}) for event in data["events"]], data["last_sequence"]
+        answer = self._caller.call("GET", "/v1/events", query=asked)
+        page = [result(Event, {**event, "document": event}) for event in answer.part("events")]
+        return page, answer.part("last_sequence")

@@ -12,9 +12,9 @@ def rows(caller: Caller, kind: type[T], path: str, name: str, query: Mapping[str
     """Yield each row of the list `name`, page by page. A page may be short or empty, and yet have a next one."""
     cursor: dict[str, str] = {}
     while True:
-        data = (caller.call("GET", path, query={**query, **cursor})).data
-        for row in data[name]:
+        answer = caller.call("GET", path, query={**query, **cursor})
+        for row in answer.part(name):
             yield result(kind, row)
-        if data.get("next_cursor") is None:
+        if answer.part("next_cursor") is None:
             return
-        cursor = {"cursor": data["next_cursor"]}
+        cursor = {"cursor": answer.part("next_cursor")}
