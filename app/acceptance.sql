@@ -69,7 +69,10 @@ WITH asked AS MATERIALIZED (
     FROM fresh
     ORDER BY organization_id, sandbox, idempotency_key, place
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-    RETURNING id
+    RETURNING id, organization_id, sandbox, send_at
+), events AS (
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
+    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM written WHERE send_at IS NOT NULL ORDER BY id
 )
 SELECT a.place, a.is_disabled, a.is_suspended, k.is_same, a.now, coalesce(s.has_room, true) AS has_room,
        a.api_key_id, a.key_use_is_old, a.organization_id, coalesce(k.id, w.id) AS batch_id,

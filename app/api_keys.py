@@ -7,6 +7,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import InvalidKey, NotFound
+from app.events import log
 from app.models import ApiKey
 from app.organizations import OrganizationInMode
 from app.values.keys import new_key
@@ -44,9 +45,11 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tu
     statement = insert(ApiKey).values(organization_id=organization_id, sandbox=sandbox, hash=key.hash, start=key.start)
     try:
         with connection.begin_nested():
-            return connection.execute(statement.returning(ApiKey.id)).scalar_one(), key.text
+            api_key_id = connection.execute(statement.returning(ApiKey.id)).scalar_one()
     except IntegrityError:
         raise NotFound("organization", organization_id) from None
+    log.write(connection, log.KEY_CREATED, organization_id, data={"key": {"id": api_key_id, "sandbox": sandbox}})
+    return api_key_id, key.text
 
 
 def find_caller(connection: Connection, key_hash: bytes) -> Caller:
@@ -106,9 +109,13 @@ def revoke(connection: Connection, api_key_id: int) -> tuple[datetime, bool]:
     """
     is_of_key = ApiKey.id == api_key_id
     revoke_now = update(ApiKey).where(is_of_key, ApiKey.revoked_at.is_(None)).values(revoked_at=func.clock_timestamp())
-    revoked_at = connection.execute(revoke_now.returning(ApiKey.revoked_at)).scalar_one_or_none()
-    if revoked_at is not None:
-        return revoked_at, True
+    revoked = connection.execute(
+        revoke_now.returning(ApiKey.revoked_at, ApiKey.organization_id, ApiKey.sandbox)
+    ).one_or_none()
+    if revoked is not None:
+        told = {"id": api_key_id, "sandbox": revoked.sandbox}
+        log.write(connection, log.KEY_REVOKED, revoked.organization_id, data={"key": told})
+        return revoked.revoked_at, True
     earlier = connection.execute(select(ApiKey.revoked_at).where(is_of_key)).scalar_one_or_none()
     if earlier is None:
         raise NotFound("key", api_key_id)

@@ -1,12 +1,14 @@
 """Organizations: their flags, and their balance in each mode."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, select, text, update
 
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
+from app.events import log
 from app.models import Organization
 from app.values import names
 
@@ -72,38 +74,57 @@ def set_flags(
     is_disabled: bool | None = None,
     is_suspended: bool | None = None,
 ) -> None:
-    """Change the given flags. The statement waits for the row lock, so a running drain ends first.
+    """Change the given flags. It waits for the row lock, so a running drain ends first.
 
     Raises:
         NotFound: there is no such organization.
     """
-    changes = {"is_disabled": is_disabled, "is_suspended": is_suspended}
-    changed = connection.execute(
-        update(Organization)
-        .where(Organization.id == organization_id)
-        .values({name: value for name, value in changes.items() if value is not None})
-    )
-    if changed.rowcount == 0:
+    before = connection.execute(_FLAGS_FOR_UPDATE, {"id": organization_id}).one_or_none()
+    if before is None:
         raise NotFound("organization", organization_id)
+    given = {"is_disabled": is_disabled, "is_suspended": is_suspended}
+    for name, value in given.items():
+        if value is not None and value != getattr(before, name):
+            connection.execute(update(Organization).where(Organization.id == organization_id).values({name: value}))
+            log.write_of_organization(connection, _EVENT_OF_FLAG[name, value], organization_id)
 
 
-def set_held_days(connection: Connection, organization_id: int, held_days: int | None) -> None:
-    """Set for how many days points may be held; None: for ever. It holds for what is issued from now on.
+_FLAGS_FOR_UPDATE = text("SELECT is_disabled, is_suspended FROM organizations WHERE id = :id FOR NO KEY UPDATE")
+_EVENT_OF_FLAG = {
+    ("is_disabled", True): log.ORGANIZATION_DISABLED,
+    ("is_disabled", False): log.ORGANIZATION_ENABLED,
+    ("is_suspended", True): log.ORGANIZATION_SUSPENDED,
+    ("is_suspended", False): log.ORGANIZATION_RESUMED,
+}
+
+
+class Options(NamedTuple):
+    """What is set for an organization: for how many days points are held, and below which live balance it is told.
+
+    None: held for ever, and never told.
+    """
+
+    held_days: int | None
+    low_balance: int | None
+
+
+def set_options(connection: Connection, organization_id: int, changes: Mapping[str, int | None]) -> None:
+    """Set some of `Options`, each by its name. `held_days` holds for what is issued from now on.
 
     Raises:
         NotFound: there is no such organization.
     """
-    changed = connection.execute(
-        update(Organization).where(Organization.id == organization_id).values(held_days=held_days)
-    )
+    assert changes.keys() <= set(Options._fields)
+    changed = connection.execute(update(Organization).where(Organization.id == organization_id).values(changes))
     if changed.rowcount == 0:
         raise NotFound("organization", organization_id)
 
 
-def find_held_days(connection: Connection, organization_ids: Sequence[int]) -> dict[int, int | None]:
-    """Return for how many days points of these organizations may be held; None: for ever."""
-    statement = select(Organization.id, Organization.held_days).where(Organization.id.in_(organization_ids))
-    return dict(connection.execute(statement).tuples().all())
+def find_options(connection: Connection, organization_ids: Sequence[int]) -> dict[int, Options]:
+    """Return what is set for each of these organizations."""
+    statement = select(Organization.id, Organization.held_days, Organization.low_balance)
+    rows = connection.execute(statement.where(Organization.id.in_(organization_ids)))
+    return {organization_id: Options(*options) for organization_id, *options in rows}
 
 
 def _in_mode(*, sandbox: bool):  # type: ignore[no-untyped-def]  # Its type is a list of seven column types.

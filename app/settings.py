@@ -116,6 +116,7 @@ class Settings(BaseSettings):
     # Whether DATABASE_URL leads to a pooler that may give each transaction another server connection.
     database_pooler: bool = False
     worker_events: bool = True
+    events_days: int = Field(default=90, ge=1, le=3_650)
     audit_every_s: int = Field(default=3_600, ge=0, le=604_800)
     access_log: bool = True
     log_format: Literal["auto", "json", "text"] = "auto"

@@ -19,6 +19,7 @@ from functools import partial
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
+from app.events import sequencer
 from app.ledger import claim, fold, later, returns
 from app.ledger.queued import organizations_waiting
 from app.messaging import hints, last_runs
@@ -27,11 +28,13 @@ from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEP
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, transaction
 from app.settings import settings
-from worker.draining import drain_and_tell
+from worker.draining import drain_and_tell, number
 from worker.unread import FORGET_UNREAD_EVERY_S, Unread
 
 SWEEP_EVERY_S = 1.0
 RELEASE_EVERY_S = 1.0
+NUMBER_EVERY_S = 0.5
+DROP_EVENTS_EVERY_S = 60.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 1.5
 
@@ -50,6 +53,8 @@ _CLAIM_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20
 _RETURN_STEP = 1_000
 _RETURN_STEPS_MAX = 20
+_DROP_STEP = 1_000
+_DROP_STEPS_MAX = 200
 
 _PARENT_LOOK_EVERY_S = 0.5
 
@@ -110,6 +115,27 @@ def fold_credits() -> None:
                 return
 
 
+def number_all() -> None:
+    """Number whatever events no drain has numbered: of refills, claims and keys, or of a worker that was killed."""
+    with transaction() as connection:
+        organizations = sequencer.organizations_to_number(connection)
+    for organization_id in organizations:
+        number(organization_id)
+
+
+def drop_old_events() -> None:
+    """Drop the events past their time; what is left after these steps waits for the next run."""
+    dropped = 0
+    for _ in range(_DROP_STEPS_MAX):
+        with transaction() as connection:
+            step = sequencer.drop_old_events(connection, older_than_days=settings().events_days, at_most=_DROP_STEP)
+        dropped += step
+        if not step:
+            break
+    if dropped:
+        _log.info("events_dropped", events=dropped)
+
+
 def return_unclaimed() -> None:
     """Give what was held too long back to its organizations; one whose row is locked has its turn at the next run."""
     locked: set[int] = set()
@@ -164,7 +190,9 @@ def run(parent: int) -> None:
     kinds: list[tuple[float, str, Callable[[], None]]] = [
         (SWEEP_EVERY_S, "sweep", sweep),
         (RELEASE_EVERY_S, "release", release),
+        (NUMBER_EVERY_S, "number", number_all),
         (FOLD_EVERY_S, "fold", fold_credits),
+        (DROP_EVENTS_EVERY_S, "drop_events", drop_old_events),
         (RETURN_EVERY_S, "return", return_unclaimed),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(

@@ -14,6 +14,7 @@ from app.api.call.record import current_record, record_requests
 from app.api.views import (
     batches,
     cancel,
+    events,
     extend,
     health,
     metrics,
@@ -52,8 +53,11 @@ def create_app() -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
-    with_key = (verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, organization)
-    for endpoint in (*with_key, sandbox, health, metrics, openapi, docs):
+    with_key = (
+        *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(organization, sandbox),
+    )
+    for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
     record_requests(app)
     limiter = limit_rate(app)

@@ -20,6 +20,7 @@ _COMMANDS = {
     "users": ("app.cli.users", "Register and show users."),
     "send": ("app.cli.send", "Issue points to every recipient of a list."),
     "reverse": ("app.cli.reverse", "Take back what is left of a batch."),
+    "events": ("app.cli.events", "Follow what happens."),
     "audit": ("app.cli.audit", "Check that the books balance."),
     "completion": ("app.cli.completion", "Print what lets a shell complete these commands."),
 }

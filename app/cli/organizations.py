@@ -78,8 +78,8 @@ def list_organizations() -> Answer:
     with transaction() as connection:
         live = rows.find_all(connection, sandbox=False)
         sandbox = {row.id: row for row in rows.find_all(connection, sandbox=True)}
-        held_days = rows.find_held_days(connection, list(sandbox))
-    documents = [_document(row, sandbox[row.id], held_days[row.id]) for row in live]
+        options = rows.find_options(connection, list(sandbox))
+    documents = [_document(row, sandbox[row.id], options[row.id]) for row in live]
     return Answer(documents, columns=_COLUMNS)
 
 
@@ -116,29 +116,41 @@ def refill(organization_id: int, amount: int, sandbox: bool, reference: str | No
         return _show(connection, organization_id, sentence)
 
 
-class _HeldDays(click.ParamType[int]):
-    """A number of days, or `none`, which is 0: click takes a None for an option that is not given."""
+class _NumberOrNone(click.ParamType[int]):
+    """A number from 1 on, or `none`, which is 0: click takes a None for an option that is not given."""
 
-    name = "days"
+    name = "number"
+
+    def __init__(self, at_most: int) -> None:
+        self._range = click.IntRange(1, at_most)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        return 0 if value == "none" else click.IntRange(1, HOLD_DAYS_MAX).convert(value, param, ctx)
+        return 0 if value == "none" else self._range.convert(value, param, ctx)
 
 
 @organizations.command(name="set")
 @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
 @click.option(
     "--held-days",
-    type=_HeldDays(),
-    required=True,
+    type=_NumberOrNone(HOLD_DAYS_MAX),
     metavar="N|none",
     help=f"Points may be held for so many days, 1 to {HOLD_DAYS_MAX}; none: for ever.",
 )
+@click.option(
+    "--low-balance",
+    type=_NumberOrNone(INT64_MAX),
+    metavar="N|none",
+    help="An event tells when the live balance falls below this; none: never.",
+)
 @operator_command
-def set_values(organization_id: int, held_days: int) -> Answer:
+def set_values(organization_id: int, held_days: int | None, low_balance: int | None) -> Answer:
     """Set what holds for an organization from its next batch on."""
+    given = {"held_days": held_days, "low_balance": low_balance}
+    changes = {name: value or None for name, value in given.items() if value is not None}
+    if not changes:
+        raise click.UsageError("Nothing is set: give --held-days, --low-balance, or both.")
     with transaction() as connection:
-        rows.set_held_days(connection, organization_id, held_days or None)
+        rows.set_options(connection, organization_id, changes)
         return _show(connection, organization_id)
 
 
@@ -164,11 +176,11 @@ def _show(connection: Connection, organization_id: int, sentence: str | None = N
     """Answer with an organization as it is at the end of a transaction: when this fails, nothing has been done."""
     live = rows.find(connection, organization_id, sandbox=False)
     sandbox = rows.find(connection, organization_id, sandbox=True)
-    held_days = rows.find_held_days(connection, [organization_id])[organization_id]
-    return Answer(_document(live, sandbox, held_days), columns=_COLUMNS, sentence=sentence)
+    options = rows.find_options(connection, [organization_id])[organization_id]
+    return Answer(_document(live, sandbox, options), columns=_COLUMNS, sentence=sentence)
 
 
 def _document(
-    live: rows.OrganizationInMode, sandbox: rows.OrganizationInMode, held_days: int | None
+    live: rows.OrganizationInMode, sandbox: rows.OrganizationInMode, options: rows.Options
 ) -> dict[str, object]:
-    return document(live, sandbox_balance=sandbox.balance, sandbox_last_refill=sandbox.last_refill, held_days=held_days)
+    return document(live, sandbox_balance=sandbox.balance, sandbox_last_refill=sandbox.last_refill, **options._asdict())

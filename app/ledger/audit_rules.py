@@ -1,5 +1,6 @@
 """The rules of the books, each as the statement that finds what breaks it (contract, part 4)."""
 
+from app.ledger.audit_event_rules import EVENT_RULES
 from app.ledger.audit_return_rules import RETURN_RULES
 from app.ledger.audit_reversal_rules import REVERSAL_RULES
 
@@ -179,5 +180,6 @@ RULES = (
         ORDER BY t.batch_id, t.position""",
     }
     | REVERSAL_RULES
+    | EVENT_RULES
     | RETURN_RULES
 )

@@ -16,6 +16,8 @@ _CLAIMS_LOCK = 0x5054_434D << 32
 # The most that one statement looks at: users whose held transactions it searches, and transactions it credits.
 CLAIM_STEP = 1_000
 CLAIM_ROWS_MAX = 10_000
+# So many of its transactions an event lists; of the others it says where they are.
+_LISTED_MAX = 100
 # Users are registered in groups of this size; a transaction ends after the first group with much to claim.
 _GROUP = 100
 
@@ -91,7 +93,7 @@ def claim(connection: Connection, user_ids: Sequence[int]) -> int:
     # Lock the users' rows first and in one order, as a fold does. A claim then waits for a fold or another claim of the
     # same users, and a second claim finds nothing held.
     connection.execute(_LOCK_USERS, {"user_ids": list(user_ids)})
-    parameters = {"user_ids": list(user_ids), "rows_max": CLAIM_ROWS_MAX}
+    parameters = {"user_ids": list(user_ids), "rows_max": CLAIM_ROWS_MAX, "listed_max": _LISTED_MAX}
     return int(connection.execute(_CLAIM, parameters).scalar_one())
 
 
@@ -119,7 +121,17 @@ _CLAIM = text("""
                                 LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
           AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
-        RETURNING u.id AS user_id, coalesce(t.points_left, t.amount, b.amount) AS amount
+        RETURNING u.id AS user_id, u.first_name, u.last_name, t.organization_id,
+                  transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, b.amount) AS amount
+    ), events AS (
+        INSERT INTO unnumbered_events (organization_id, sandbox, type, data)
+        SELECT organization_id, false, 'transaction.claimed', json_build_object(
+                   'user', json_build_object('id', user_id, 'first_name', min(first_name), 'last_name', min(last_name)),
+                   'transactions', to_json((array_agg(id ORDER BY id))[1 : :listed_max]),
+                   'count', count(*), 'amount', sum(amount),
+                   'more', CASE WHEN count(*) > :listed_max
+                                THEN '/v1/transactions?credited=true&user=' || user_id END)
+        FROM claimed GROUP BY organization_id, user_id ORDER BY organization_id, user_id
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points
         FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits

@@ -14,7 +14,8 @@
 -- PostgreSQL keeps the plan, and may make it while the tables are small. So no plan may read a table whole: batches
 -- are found in the index of what is queued, the only one with the order that is asked for, and users by address.
 WITH RECURSIVE organization AS MATERIALIZED (
-    SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, clock_timestamp() AS now,
+    SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, low_balance, created_at,
+           clock_timestamp() AS now,
            CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
     FROM organizations
     WHERE id = %(organization_id)s::bigint
@@ -102,6 +103,29 @@ WITH RECURSIVE organization AS MATERIALIZED (
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
     LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true
     ORDER BY b.id, r.ordinality
+    RETURNING batch_id, sandbox, credited
+), events AS (
+    -- The balance falls from batch to batch, so one of them at most takes it below what is low.
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data)
+    SELECT %(organization_id)s::bigint, sandbox, type, batch_id, credited, data
+    FROM (
+        SELECT batch_id AS place, sandbox, 'batch.issued' AS type, batch_id,
+               (count(*) FILTER (WHERE credited))::int AS credited, NULL::json AS data
+        FROM written GROUP BY batch_id, sandbox
+        UNION ALL
+        SELECT id, sandbox, 'batch.refused', id, NULL, NULL FROM refused
+        UNION ALL
+        SELECT b.id, false, 'balance.low', NULL, NULL,
+               json_build_object(
+                   'organization', json_build_object(
+                       'id', o.id, 'name', o.name, 'is_disabled', false, 'is_suspended', false,
+                       'balance', b.opening - b.debited_amount, 'last_refill', o.last_refill,
+                       'created_at', to_char(o.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
+                   'low_balance', o.low_balance)
+        FROM issued b CROSS JOIN organization o
+        WHERE NOT b.sandbox AND b.opening >= o.low_balance AND b.opening - b.debited_amount < o.low_balance
+    ) happened
+    ORDER BY place, batch_id
 )
 SELECT id, sandbox, recipient_count, debited_count, debited_amount FROM issued
 UNION ALL

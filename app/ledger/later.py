@@ -33,7 +33,14 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
         )
 
 
-_CANCEL = text("UPDATE batches SET status = 'cancelled', cancelled_at = clock_timestamp() WHERE id = :id")
+_CANCEL = text("""
+    WITH cancelled AS (
+        UPDATE batches SET status = 'cancelled', cancelled_at = clock_timestamp() WHERE id = :id
+        RETURNING organization_id, sandbox, id
+    )
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id)
+    SELECT organization_id, sandbox, 'batch.cancelled', id FROM cancelled
+""")
 
 
 def reschedule(
@@ -56,7 +63,14 @@ def reschedule(
     connection.execute(_RESCHEDULE, {"id": batch_id, "send_at": send_at})
 
 
-_RESCHEDULE = text("UPDATE batches SET send_at = :send_at WHERE id = :id")
+# The event says of when it is now, as the one of its acceptance did.
+_RESCHEDULE = text("""
+    WITH moved AS (
+        UPDATE batches SET send_at = :send_at WHERE id = :id RETURNING organization_id, sandbox, id, send_at
+    )
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
+    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM moved
+""")
 _REVERSE = "it is issued. Its points can be taken back: reverse it (POST /v1/points/reverse)."
 _WHAT_TO_DO = {
     QUEUED: "it is due and waits to be issued. Until then it can be cancelled.",

@@ -5,6 +5,7 @@ import re
 from sqlalchemy import Connection, Row, insert, text
 
 from app.errors import NotFound, Refused
+from app.events import log
 from app.models import Refill
 from app.settings import INT64_MAX
 
@@ -97,6 +98,9 @@ def _write(
     connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, {"id": organization_id, "balance": balance})
     row = {"organization_id": organization_id, "sandbox": sandbox, "amount": amount, "balance": balance}
     connection.execute(insert(Refill).values(**row, reference=reference))
+    log.write_of_organization(
+        connection, log.BALANCE_REFILLED, organization_id, sandbox=sandbox, amount=amount, reference=reference
+    )
     return balance
 
 

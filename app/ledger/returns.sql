@@ -45,6 +45,9 @@ WITH batch AS MATERIALIZED (
     INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed)
     SELECT m.reversal_id, row_number() OVER (ORDER BY m.position) - 1, b.id, m.position, m.points
     FROM marked m, batch b ORDER BY m.position
+), events AS (
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
+    SELECT b.organization_id, b.sandbox, 'transaction.returned', r.id FROM reversal r, batch b
 )
 -- What is extended is looked at again at its own end, and what the balance cannot hold in a while.
 UPDATE batches SET return_at = CASE WHEN m.points = t.points THEN t.next_at ELSE b.now + interval '1 hour' END

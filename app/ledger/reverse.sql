@@ -51,15 +51,20 @@ WITH reversal AS MATERIALIZED (
 ), written AS (
     INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed, code)
     SELECT %(id)s::bigint, place, batch_id, position, points, code FROM taken ORDER BY place
+), ended AS (
+    UPDATE reversals
+    SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,
+        -- A refused request does not use up its idempotency key.
+        idempotency_key = CASE WHEN f.code IS NULL THEN reversals.idempotency_key END,
+        idempotency_hash = CASE WHEN f.code IS NULL THEN reversals.idempotency_hash END,
+        done_at = CASE WHEN f.code IS NULL THEN clock_timestamp() END,
+        reversed_amount = CASE WHEN f.code IS NULL THEN m.points END,
+        current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END
+    FROM refusal f, moved m, organization o
+    WHERE reversals.id = %(id)s::bigint AND reversals.status = 'queued'
+    RETURNING reversals.*
+), events AS (
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
+    SELECT organization_id, sandbox, 'reversal.issued', id FROM ended WHERE status = 'done'
 )
-UPDATE reversals
-SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,
-    -- A refused request does not use up its idempotency key.
-    idempotency_key = CASE WHEN f.code IS NULL THEN reversals.idempotency_key END,
-    idempotency_hash = CASE WHEN f.code IS NULL THEN reversals.idempotency_hash END,
-    done_at = CASE WHEN f.code IS NULL THEN clock_timestamp() END,
-    reversed_amount = CASE WHEN f.code IS NULL THEN m.points END,
-    current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END
-FROM refusal f, moved m, organization o
-WHERE reversals.id = %(id)s::bigint AND reversals.status = 'queued'
-RETURNING reversals.id, reversals.sandbox, (SELECT count(*) FROM taken), reversals.reversed_amount
+SELECT id, sandbox, (SELECT count(*) FROM taken), reversed_amount FROM ended

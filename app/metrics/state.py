@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
+from app.events.sequencer import count_unnumbered
 from app.ledger.later import count_scheduled
 from app.ledger.queued import count_queued
 from app.messaging import last_runs
@@ -17,7 +18,7 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how many batches are queued and scheduled, and for how long the oldest has waited or is overdue.
+    """Yield how many batches are queued and scheduled and events unnumbered, and for how long the oldest has waited.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -29,6 +30,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
         with engine.begin() as connection:
             wait_at_most(connection, _COUNT_TIMEOUT_S)
             queued, scheduled = count_queued(connection), count_scheduled(connection)
+            unnumbered = count_unnumbered(connection)
     finally:
         engine.dispose()
     yield GaugeMetricFamily(
@@ -46,6 +48,13 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "points_oldest_overdue_seconds",
         "How long the scheduled batch that is longest due has waited to be queued; 0 when none is due.",
         value=scheduled.oldest_overdue_s,
+    )
+
+    yield GaugeMetricFamily("points_unnumbered_events", "Events without a sequence yet.", value=unnumbered.events)
+    yield GaugeMetricFamily(
+        "points_oldest_unnumbered_seconds",
+        "How long the oldest event without a sequence has waited for it; 0 when there is none.",
+        value=unnumbered.oldest_s,
     )
 
 

@@ -5,6 +5,7 @@
 
 from app.models.base import Base
 from app.models.batch import Batch, UnfoldedBatch
+from app.models.event import Event, EventLog, UnnumberedEvent
 from app.models.organization import ApiKey, Organization, Refill
 from app.models.reversal import Reversal, ReversalEntry
 from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
@@ -17,11 +18,14 @@ __all__ = [
     "ApiKey",
     "Base",
     "Batch",
+    "Event",
+    "EventLog",
     "Organization",
     "Refill",
     "Reversal",
     "ReversalEntry",
     "Transaction",
     "UnfoldedBatch",
+    "UnnumberedEvent",
     "User",
 ]

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, Index, LargeBinary, UniqueConstraint, false
+from sqlalchemy import BigInteger, CheckConstraint, Index, LargeBinary, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.models.base import (
@@ -20,6 +20,7 @@ class Organization(Base):
     """An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
 
     `held_days` is how long points may be held that a send gives no `hold_days`; null: for ever.
+    A live balance that falls below `low_balance` is told in an event; null: never.
     """
 
     __tablename__ = "organizations"
@@ -28,6 +29,7 @@ class Organization(Base):
         CheckConstraint("sandbox_balance >= 0", name="sandbox_balance_not_negative"),
         CheckConstraint("char_length(name) BETWEEN 1 AND 255", name="name_length"),
         CheckConstraint("held_days BETWEEN 1 AND 3650", name="held_days_in_range"),
+        CheckConstraint("low_balance > 0", name="low_balance_positive"),
         # Every drain updates this row; free space in its page keeps the updates out of the index.
         {"postgresql_with": {"fillfactor": 50}},
     )
@@ -42,6 +44,7 @@ class Organization(Base):
     sandbox_last_refill: Mapped[int] = points_column(default=0)
     sandbox_start_balance: Mapped[int] = points_column(default=0)
     held_days: Mapped[int | None]
+    low_balance: Mapped[int | None] = mapped_column(BigInteger)
     created_at: Mapped[datetime] = created_at_column()
 
 

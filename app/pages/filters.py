@@ -52,6 +52,7 @@ class Filters:
     # Of transactions alone.
     reference: str | None = None
     state: str | None = None
+    user_id: int | None = None
 
     @property
     def debit(self) -> bool | None:
@@ -93,6 +94,7 @@ class Filters:
             "label": self.label,
             "status": self.status,
             "reference": self.reference,
+            "user_id": self.user_id,
             "looked_at_max": LOOKED_AT_MAX,
         }
 
@@ -106,8 +108,8 @@ class Filters:
         return conditions
 
     def flag_conditions(self) -> list[str]:
-        """Return the conditions on a transaction's flags and state."""
-        conditions = []
+        """Return the conditions on a transaction's user, flags and state."""
+        conditions = [] if self.user_id is None else ["user_id = :user_id"]
         if self.debit is not None:
             conditions.append("debited = :debited")
         if self.credit is not None:

@@ -1,5 +1,6 @@
 """The pages of `GET /v1/transactions`: newest first, by the time of issue, then by id."""
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -28,6 +29,12 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
+    if filters.user_id is not None and filters.email_key is None:
+        # The index of addresses leads to the transactions of a user, who has one address.
+        email_key = connection.execute(_ADDRESS_OF_USER, {"id": filters.user_id}).scalar_one_or_none()
+        if email_key is None:
+            return Page([], None)
+        filters = replace(filters, email_key=email_key)
     by_time = filters.email_key is None and filters.reference is None
     statement = _statement(filters, start)
 
@@ -35,6 +42,9 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
         return CursorPosition(row.issued_at if by_time else None, row.transaction_id)
 
     return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
+
+
+_ADDRESS_OF_USER = text("SELECT email_key FROM users WHERE id = :id")
 
 
 def find(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row | None:

@@ -22,6 +22,7 @@ _ORGANIZATIONS = """
         sandbox_last_refill bigint NOT NULL DEFAULT 0,
         sandbox_start_balance bigint NOT NULL DEFAULT 0,
         held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
+        low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
         created_at timestamptz NOT NULL DEFAULT clock_timestamp()
     ) WITH (fillfactor = 50);
 """
@@ -268,6 +269,55 @@ _REVERSALS = """
     );
 """
 
+_EVENTS = """
+    CREATE TABLE unnumbered_events (
+        organization_id bigint NOT NULL,
+        id bigint GENERATED ALWAYS AS IDENTITY,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        batch_id bigint,
+        reversal_id bigint,
+        send_at timestamptz,
+        credited int,
+        sandbox boolean NOT NULL,
+        type text COLLATE "C" NOT NULL
+            CONSTRAINT ck_unnumbered_events_type_known CHECK (
+                type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled', 'transaction.claimed',
+                         'transaction.returned', 'reversal.issued', 'balance.refilled', 'balance.low',
+                         'organization.suspended', 'organization.resumed', 'organization.disabled',
+                         'organization.enabled', 'key.created', 'key.revoked', 'webhook.disabled', 'ping')),
+        data json,
+        CONSTRAINT pk_unnumbered_events PRIMARY KEY (organization_id, id),
+        CONSTRAINT ck_unnumbered_events_tells_of_one CHECK (num_nonnulls(batch_id, reversal_id, data) = 1)
+    ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+    CREATE TABLE events (
+        organization_id bigint NOT NULL,
+        sequence bigint NOT NULL CONSTRAINT ck_events_sequence_positive CHECK (sequence > 0),
+        id bigint NOT NULL,
+        created_at timestamptz NOT NULL,
+        batch_id bigint,
+        reversal_id bigint,
+        send_at timestamptz,
+        credited int,
+        sandbox boolean NOT NULL,
+        type text COLLATE "C" NOT NULL,
+        idempotency_key text COLLATE "C",
+        data json,
+        CONSTRAINT pk_events PRIMARY KEY (organization_id, sandbox, sequence)
+    );
+
+    CREATE TABLE event_logs (
+        organization_id bigint NOT NULL,
+        last_sequence bigint NOT NULL,
+        dropped_to bigint NOT NULL DEFAULT 0
+            CONSTRAINT ck_event_logs_dropped_to_in_range CHECK (dropped_to BETWEEN 0 AND last_sequence),
+        dropped_until timestamptz,
+        sandbox boolean NOT NULL,
+        CONSTRAINT pk_event_logs PRIMARY KEY (organization_id, sandbox),
+        CONSTRAINT ck_event_logs_dropped_until_a_moment CHECK ((dropped_to = 0) = (dropped_until IS NULL))
+    ) WITH (fillfactor = 50);
+"""
+
 # What moves points is written once (docs/decisions/0005). `UPDATE OF` fires only where those columns are set, so
 # inserts, and the claim of a held transaction, pay nothing for it.
 _WRITTEN_ONCE = """
@@ -331,13 +381,22 @@ _WRITTEN_ONCE = """
         EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key ON users
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER event_logs_only_grow BEFORE UPDATE ON event_logs
+        FOR EACH ROW WHEN (NEW.last_sequence < OLD.last_sequence OR NEW.dropped_to < OLD.dropped_to)
+        EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
 """
 
 
 def upgrade() -> None:
-    for made in (_ORGANIZATIONS, _API_KEYS, _USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS, _REVERSALS):
+    for made in (
+        *(_ORGANIZATIONS, _API_KEYS, _USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS, _REVERSALS),
+        _EVENTS,
+    ):
         op.execute(made)
     op.execute(_WRITTEN_ONCE)
 
@@ -345,6 +404,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.execute(
         "DROP TABLE organizations, api_keys, users, reversals, reversal_entries, batches, transactions,"
-        " unfolded_batches, refills"
+        " unfolded_batches, refills, unnumbered_events, events, event_logs"
     )
     op.execute("DROP FUNCTION transaction_id, refuse_change")

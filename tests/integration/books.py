@@ -267,7 +267,10 @@ def counts() -> tuple[int, int]:
 _DRAINS_MAX = 20
 
 # The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows, or undone.
-_GUARDED = ("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries")
+_GUARDED = (
+    *("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries"),
+    *("unnumbered_events", "events", "event_logs"),
+)
 WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in _GUARDED]
 WITH_GUARDS = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in _GUARDED]
 

@@ -6,6 +6,7 @@ from app.ledger.extend import extend
 from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
 from tests.integration import books
+from tests.integration.logs_of_events import number_all
 
 ANN, BOB, CID, DAN = (f"{name}@example.com" for name in ("ann", "bob", "cid", "dan"))
 EVE, FAY, GUS = (f"{name}@example.com" for name in ("eve", "fay", "gus"))
@@ -27,6 +28,8 @@ TAKEN = "what was taken back of a transaction are its entries, up to its amount"
 ENTRIES = "a reversal has an entry for each transaction asked for, in order"
 REVERSED = "a reversal's sum is that of its entries, all or none if it is atomic"
 REVERSALS = "a reversal and what it takes from are of one organization and mode"
+SEQUENCES = "event sequences rise by one, from the first kept to the last"
+TOLD = "an issued batch and a done reversal have one event each"
 HELD = "nothing stays held for a registered user"
 CLAIMED = "no claim is later than the end of what was held"
 DAYS = "points are held for the days asked for, or longer if that is extended"
@@ -61,6 +64,7 @@ def write_the_books() -> None:
     whole = books.reverse_now(reversing, transaction_ids=[917506, 917505])  # Reversal 9: what is left of two.
     assert whole == 9
     books.reverse_now(reversing, transaction_ids=[917504, 917505], atomic=True)  # Reversal 10: nothing.
+    number_all()
     books.queue_reversal(reversing, transaction_ids=[917504])  # Reversal 11 stays queued.
     returning = books.make_organization(30)  # 5.
     batch_id = books.issue_now(returning, [EVE, FAY, GUS], 10, hold_days=10)  # Batch 12,
@@ -459,4 +463,64 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         ["UPDATE reversals SET is_return = false WHERE id = 13"],
     ),
     ("a reversal of nobody", {(REVERSALS, "reversal 11")}, ["UPDATE reversals SET organization_id = 9 WHERE id = 11"]),
+    (
+        "an event that is gone",
+        {(SEQUENCES, LIVE)},
+        ["DELETE FROM events WHERE organization_id = 1 AND type = 'transaction.claimed'"],
+    ),
+    (
+        "an event in place of another that is gone",
+        {(SEQUENCES, SANDBOX)},
+        ["UPDATE events SET sequence = sequence + 1 WHERE organization_id = 1 AND sandbox AND sequence = 2"],
+    ),
+    (
+        "a log that has forgotten how far it goes",
+        {(SEQUENCES, LIVE)},
+        ["DELETE FROM event_logs WHERE organization_id = 1 AND NOT sandbox"],
+    ),
+    (
+        "a log that lost its last event with its number",
+        {(TOLD, "reversal 10")},
+        [
+            "DELETE FROM events WHERE reversal_id = 10",
+            "UPDATE event_logs SET last_sequence = last_sequence - 1 WHERE organization_id = 4 AND NOT sandbox",
+        ],
+    ),
+    (
+        "a batch that is told twice",
+        {(TOLD, "batch 1")},
+        [
+            (
+                "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited)"
+                " VALUES (1, false, 'batch.issued', 1, 1)"
+            )
+        ],
+    ),
+    (
+        "a batch told as issued that is not",
+        {(TOLD, "batch 5")},
+        [
+            (
+                "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited)"
+                " VALUES (1, false, 'batch.issued', 5, 1)"
+            )
+        ],
+    ),
+    (
+        "a batch told to another organization",
+        {(TOLD, "batch 6"), (SEQUENCES, "organization 3, sandbox"), (SEQUENCES, "organization 2, sandbox")},
+        ["UPDATE events SET organization_id = 2, sequence = 1 WHERE batch_id = 6"],
+    ),
+    (
+        "events dropped before their time",
+        {(TOLD, "batch 2"), (TOLD, "batch 3")},
+        [
+            "DELETE FROM events WHERE organization_id = 1 AND NOT sandbox",
+            (
+                "UPDATE event_logs SET dropped_to = last_sequence,"
+                " dropped_until = (SELECT issued_at FROM batches WHERE id = 1)"
+                " WHERE organization_id = 1 AND NOT sandbox"
+            ),
+        ],
+    ),
 ]

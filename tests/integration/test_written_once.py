@@ -11,6 +11,7 @@ from app.ledger.extend import extend
 from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
 from tests.integration import books
+from tests.integration.logs_of_events import number_all
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -59,6 +60,10 @@ REFUSED = [
     *(("batches_moved_while_scheduled", f"UPDATE batches SET send_at = now() WHERE id = {id_}") for id_ in (1, 3, 5)),
     ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
     ("refills_written_once", "DELETE FROM refills"),
+    ("unnumbered_events_written_once", "UPDATE unnumbered_events SET send_at = NULL WHERE send_at IS NOT NULL"),
+    ("events_written_once", "UPDATE events SET batch_id = 2 WHERE batch_id = 1"),
+    ("event_logs_only_grow", "UPDATE event_logs SET last_sequence = last_sequence - 1"),
+    ("event_logs_only_grow", "UPDATE event_logs SET dropped_to = 0, dropped_until = NULL"),
 ]  # fmt: skip
 
 
@@ -69,6 +74,11 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     books.make_users("a@example.com", "z@example.com")
     books.issue_now(organization_id, ["a@example.com", "b@example.com", "c@example.com"], 10)
     books.issue_now(organization_id, ["b@example.com"], 10, sandbox=True)
+    number_all()
+    books.execute(
+        "DELETE FROM events WHERE sequence = 1 AND NOT sandbox AND organization_id = 1",
+        "UPDATE event_logs SET dropped_to = 1, dropped_until = 'epoch' WHERE NOT sandbox AND organization_id = 1",
+    )
     books.queue_batch(organization_id, ["a@example.com"], 10)
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     for _ in range(2):

@@ -21,7 +21,11 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     (
         "transactions_written_once",
         "a batch that nobody paid, gone whole",
-        ["DELETE FROM transactions WHERE batch_id = 14", "DELETE FROM batches WHERE id = 14"],
+        [
+            "DELETE FROM transactions WHERE batch_id = 14",
+            "DELETE FROM batches WHERE id = 14",
+            "DELETE FROM unnumbered_events WHERE batch_id = 14",
+        ],
     ),
     ("batches_final_once", "another name in an answer", ["UPDATE batches SET organization_name = 'x' WHERE id = 1"]),
     ("batches_final_once", "another last refill in an answer", ["UPDATE batches SET last_refill = 1 WHERE id = 1"]),

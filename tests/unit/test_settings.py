@@ -87,6 +87,8 @@ def test_a_wrong_setting_is_named_with_what_it_is(name: str, text: str, monkeypa
         ("POINTS_SANDBOX_BALANCE", str(2**63), f"it must be at most {2**63 - 1}"),
         ("POINTS_DATABASE_CONNECTIONS_MAX", "0", "it must be at least 1"),
         ("POINTS_DATABASE_CONNECTIONS_MAX", "1001", "it must be at most 1000"),
+        ("POINTS_EVENTS_DAYS", "0", "it must be at least 1"),
+        ("POINTS_EVENTS_DAYS", "3651", "it must be at most 3650"),
         ("POINTS_AUDIT_EVERY_S", "-1", "it must be at least 0"),
         ("POINTS_AUDIT_EVERY_S", "604801", "it must be at most 604800"),
         ("POINTS_WAIT_S", "soon", "it must be a number"),

@@ -31,7 +31,7 @@ LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 # The parameters of each list.
 _OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
 PARAMETERS = {
-    "transactions": (*_OF_BOTH, "reference", "state"),
+    "transactions": (*_OF_BOTH, "reference", "state", "user"),
     "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
     "reversals": ("limit", "cursor", "created_from", "created_to", "idempotency_key", "status"),
 }
@@ -50,7 +50,7 @@ _NO_CURSOR = "must be the next_cursor of an earlier answer"
 _Value = TypeVar("_Value")
 
 
-class _Fault(Exception):
+class ParameterFault(Exception):
     """A value is at fault; the text says what it must be, and completes “The <name> …”."""
 
 
@@ -89,24 +89,14 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
     faults.add_unknown("parameter", query, PARAMETERS[kind], whole="query")
 
     def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
-        values = query.getlist(name)
-        if name not in PARAMETERS[kind]:
-            return None
-        if len(values) > 1:
-            faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
-        elif values:
-            try:
-                return parse(values[0])
-            except _Fault as fault:
-                faults.add(name, f"The {name} parameter {fault}")
-        return None
+        return read_parameter(query, name, parse, faults) if name in PARAMETERS[kind] else None
 
-    limit = read("limit", _limit)
+    limit = read("limit", limit_of)
     filters = Filters(
         organization_id=who.organization.id,
         sandbox=who.sandbox,
         email_key=read("email", _email_key),
-        batch_id=read("batch", _batch_id),
+        batch_id=read("batch", _id_of("batch")),
         created_from=read("created_from", _first_moment),
         created_to=read("created_to", _last_moment),
         debited=read("debited", _flag),
@@ -117,6 +107,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         status=read("status", _one_of(REVERSAL_STATUSES if kind == "reversals" else STATUSES)),
         reference=read("reference", _reference),
         state=read("state", _one_of(STATES)),
+        user_id=read("user", _id_of("user")),
     )
     cursor = read("cursor", _cursor)
     # Whether a cursor belongs to the filters can only be told of filters without a fault.
@@ -128,14 +119,30 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
     return PageRequest(filters=filters, start=start, limit=LIMIT_DEFAULT if limit is None else limit)
 
 
+def read_parameter(
+    query: MultiDict[str, str], name: str, parse: Callable[[str], _Value], faults: FaultsFound
+) -> _Value | None:
+    """Read one parameter; None if it is absent, or has a fault, which is added."""
+    values = query.getlist(name)
+    if len(values) > 1:
+        faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
+    elif values:
+        try:
+            return parse(values[0])
+        except ParameterFault as fault:
+            faults.add(name, f"The {name} parameter {fault}")
+    return None
+
+
 def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:
     """Return the cursor of the page after this one; None at the end of the list."""
     return None if page.next is None else cursors.encode(kind, asked.filters, page.next)
 
 
-def _limit(text: str) -> int:
+def limit_of(text: str) -> int:
+    """Read how many rows a page may have."""
     if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= LIMIT_MAX:
-        raise _Fault(f"must be an integer from 1 to {LIMIT_MAX}.")
+        raise ParameterFault(f"must be an integer from 1 to {LIMIT_MAX}.")
     return int(text)
 
 
@@ -144,13 +151,18 @@ def _email_key(text: str) -> str:
         return addresses.parse(text).key
     except InvalidAddress as error:
         hint = " A + in an address is written %2B." if " " in text.strip() else ""
-        raise _Fault(f"{error.sentence}{hint}") from None
+        raise ParameterFault(f"{error.sentence}{hint}") from None
 
 
-def _batch_id(text: str) -> int:
-    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
-        raise _Fault("must be the id of a batch, an integer of at least 1.")
-    return int(text)
+def _id_of(noun: str) -> Callable[[str], int]:
+    """Return the reading of a parameter that is the id of a batch or of a user."""
+
+    def read(text: str) -> int:
+        if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
+            raise ParameterFault(f"must be the id of a {noun}, an integer of at least 1.")
+        return int(text)
+
+    return read
 
 
 def _first_moment(text: str) -> datetime:
@@ -170,26 +182,26 @@ def _moment(text: str, *, round_up: bool) -> datetime:
             is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
             return moment + timedelta(microseconds=1) if is_cut and round_up else moment
     except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
-        raise _Fault("must be a date, a time and a zone that exist.") from None
+        raise ParameterFault("must be a date, a time and a zone that exist.") from None
     hint = " A + before a zone is written %2B." if " " in text else ""
-    raise _Fault(f"must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z.{hint}")
+    raise ParameterFault(f"must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z.{hint}")
 
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):  # Python's own spelling is True.
-        raise _Fault("must be true or false.")
+        raise ParameterFault("must be true or false.")
     return text.lower() == "true"
 
 
 def _idempotency_key(text: str) -> str:
     if not IDEMPOTENCY_KEY.fullmatch(text):
-        raise _Fault("must be 1 to 255 visible ASCII characters.")
+        raise ParameterFault("must be 1 to 255 visible ASCII characters.")
     return text
 
 
 def _label(text: str) -> str:
     if not 1 <= len(text) <= LABEL_LENGTH_MAX or "\0" in text:
-        raise _Fault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL.")
+        raise ParameterFault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL.")
     return text
 
 
@@ -198,7 +210,7 @@ def _one_of(known: Sequence[str]) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text not in known:
-            raise _Fault(f"must be one of {', '.join(known)}.")
+            raise ParameterFault(f"must be one of {', '.join(known)}.")
         return text
 
     return read
@@ -206,13 +218,13 @@ def _one_of(known: Sequence[str]) -> Callable[[str], str]:
 
 def _reference(text: str) -> str:
     if not REFERENCE.fullmatch(text):
-        raise _Fault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters.")
+        raise ParameterFault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters.")
     return text
 
 
 def _cursor(text: str) -> str:
     if not text:  # A program that has lost its place would read the list from the start, again and again.
-        raise _Fault(f"{_NO_CURSOR}, and is left out for the first page.")
+        raise ParameterFault(f"{_NO_CURSOR}, and is left out for the first page.")
     if not cursors.has_the_form(text):
-        raise _Fault(f"{_NO_CURSOR}.")
+        raise ParameterFault(f"{_NO_CURSOR}.")
     return text

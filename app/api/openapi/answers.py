@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from app.events.log import TYPES
+
 
 def says(description: str, *example: Any, **more: Any) -> Any:
     """Return a field with its description and its example. A part that is a model has an example by its own fields."""
@@ -145,6 +147,27 @@ class Batch(_BatchHead):
 _Cursor = Annotated[str | None, says("Leads to the next page; null at the end of the list.", None)]
 
 
+_BATCH_IN_EVENT = {
+    "batch": {
+        "batch_id": 1,
+        "status": "issued",
+        "final": True,
+        "refusal": None,
+        "label": None,
+        "metadata": None,
+        "idempotency_key": None,
+        "api_key_id": 1,
+        "sender": None,
+        "counts": {"recipients": 2, "debited": 2, "credited": 1, "held": 1, "unpaid": 0, "reversed": 0},
+        "created_at": "2026-01-31T09:30:00.471006Z",
+        "send_at": None,
+        "issued_at": "2026-01-31T09:30:00.482913Z",
+        "amount": 100,
+        "current_balance": 900,
+    }
+}
+
+
 class BatchList(BaseModel):
     """A page of batches, newest first."""
 
@@ -230,6 +253,42 @@ class ReversalList(BaseModel):
 
     reversals: list[ListedReversal] = says("The reversals of this page.")
     next_cursor: _Cursor
+
+
+class EventOrganization(BaseModel):
+    """Whose event it is."""
+
+    id: Id = says("The id of the organization.", 1)
+
+
+class Event(BaseModel):
+    """One thing that happened. An event that has been told never changes."""
+
+    type: Literal[TYPES] = says("What happened. Another type may come.", "batch.issued")  # type: ignore[valid-type]
+    timestamp: Time = says("When. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
+    id: Annotated[str, Field(pattern=r"^evt_[1-9]\d*$")] = says("Its name: the same wherever it is told.", "evt_7")
+    sequence: Id = says("Its place in the log: 1, 2, 3 … without a gap, for each organization and mode.", 4)
+    sandbox: bool = says("It stands in the log of the sandbox.", False)
+    version: str = says("The version of this form.", "1.0")
+    organization: EventOrganization = says("Whose event it is.")
+    data: dict[str, Any] = says(
+        "What it tells of, as it was then: `batch` (as in the list of batches), `reversal` (as in theirs),"
+        " `organization`, `key` or `webhook`; of a claim `user`, `transactions` (up to 100 ids), `count`, `amount`, and"
+        " `more`, a path that lists the others among all that the user was credited. No address.",
+        _BATCH_IN_EVENT,
+    )
+
+
+class EventList(BaseModel):
+    """The next events, oldest first."""
+
+    events: list[Event] = says("The events after `after`.")
+    last_sequence: int = says(
+        "The log was looked through up to this sequence: the next call's `after`. Without `types` it is that of the"
+        " last event here; in a log without events it is 0.",
+        4,
+        ge=0,
+    )
 
 
 class ReverseVerdict(BaseModel):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 
+from app.api.call.events_query import TYPES_LENGTH_MAX, WAIT_MAX_S
 from app.api.call.fields import (
     LABEL_LENGTH_MAX,
     METADATA_KEY_LENGTH_MAX,
@@ -83,6 +84,7 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
         "That have this `{}`.",
         ("reference", "Of an item with just this reference, in any batch.", _TEXT | _REFERENCE_FORM),
         ("state", "In this state.", _TEXT | {"enum": list(STATES)}),
+        ("user", "Whose `recipient` is the user of this id.", _ID | {"maximum": INT64_MAX}),
     ),
 }
 PARAMETERS["page of reversals"] = [
@@ -92,6 +94,35 @@ PARAMETERS["page of reversals"] = [
         if parameter["name"] in set(PARAMETERS_OF_LISTS["reversals"]) - {"status"}
     ),
     _parameter("query", "status", "In this state.", _TEXT | {"enum": list(REVERSAL_STATUSES)}),
+]
+_TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
+PARAMETERS["events"] = [
+    _parameter(
+        "query",
+        "after",
+        "Those after this sequence; 0: from the first. By default from the oldest that is kept.",
+        {"type": "integer", "format": "int64", "minimum": 0, "maximum": INT64_MAX},
+    ),
+    _parameter(
+        "query",
+        "types",
+        "Only these types, with commas between them; `*` stands for any part of one.",
+        _TEXT | _TYPES_FORM,
+        example="batch.*,transaction.claimed",
+    ),
+    _parameter(
+        "query",
+        "limit",
+        "At most this many events.",
+        {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
+    ),
+    _parameter(
+        "query",
+        "wait",
+        "While there is no event, wait this many seconds for one. Of a key, two calls wait at once; any other is"
+        " answered without waiting.",
+        {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
+    ),
 ]
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
@@ -116,8 +147,8 @@ _Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern=_NO_NUL)]
 _Moment = Annotated[str, WithJsonSchema(_MOMENT)]
 _SEND_AT = "When to issue it: ISO 8601 with a zone, 1 minute to 366 days ahead."
 _HOLD_DAYS = (
-    f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. By default for"
-    " as many as the organization has."
+    f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. By default"
+    " for as many as the organization has."
 )
 _Reference = Annotated[str, WithJsonSchema(_TEXT | _REFERENCE_FORM)]
 _MetadataKey = Annotated[str, Field(min_length=1, max_length=METADATA_KEY_LENGTH_MAX, pattern=_NO_NUL)]

@@ -10,7 +10,7 @@ from app.acceptance import Acceptance, Send
 from app.api.sending.accepting import Accepting
 from app.api.sending.drains import Drains, Job
 from app.api.sending.threads import Threads
-from app.api.sending.wait_slots import WaitSlots
+from app.api.sending.wait_slots import WAITING_SENDS_MAX, WAITING_SENDS_OF_AN_ORGANIZATION_MAX, WaitSlots
 from app.api.sending.waiting import READ_ALONE, Rows, Waiting
 from app.batches import QUEUED
 from app.postgres.database import transaction
@@ -38,7 +38,7 @@ class SendPath:
         self._accepting = Accepting(self._drains.ask)
         self._waiting = Waiting()
         self._threads = Threads(self._waiting.poll, self._waiting.listen)
-        self._slots = WaitSlots()
+        self._slots = WaitSlots(at_most=WAITING_SENDS_MAX, of_one_at_most=WAITING_SENDS_OF_AN_ORGANIZATION_MAX)
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
         """Accept a send, then wait for its final batch: at most `wait_s` seconds, and not at all if too many wait.

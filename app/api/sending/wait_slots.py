@@ -1,4 +1,4 @@
-"""Wait slots: the limit of sends that wait for their batch at once in one process.
+"""Wait slots: the limit of requests that wait for something at once in one process.
 
 Each waiting send holds a thread. Without a limit, one organization whose batches are stuck (its row is locked, or no
 worker runs) would hold every thread, and no other request would be answered, not even `/healthz`.
@@ -16,25 +16,23 @@ WAITING_SENDS_OF_AN_ORGANIZATION_MAX = 256
 
 
 class WaitSlots:
-    """The slots of one process."""
+    """The slots of one process for one kind of request: so many at the most, and so many of one owner."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_most: int, of_one_at_most: int) -> None:
+        self._at_most, self._of_one_at_most = at_most, of_one_at_most
         self._lock = threading.Lock()
         self._taken: Counter[int] = Counter()
 
     @contextmanager
-    def slot(self, organization_id: int) -> Iterator[bool]:
-        """Hold a slot for the block; yield False if none is free."""
+    def slot(self, owner: int) -> Iterator[bool]:
+        """Hold a slot of an owner for the block; yield False if none is free."""
         with self._lock:
-            is_free = (
-                self._taken.total() < WAITING_SENDS_MAX
-                and self._taken[organization_id] < WAITING_SENDS_OF_AN_ORGANIZATION_MAX
-            )
-            self._taken[organization_id] += is_free
+            is_free = self._taken.total() < self._at_most and self._taken[owner] < self._of_one_at_most
+            self._taken[owner] += is_free
         try:
             yield is_free
         finally:
             with self._lock:
-                self._taken[organization_id] -= is_free
-                if not self._taken[organization_id]:
-                    del self._taken[organization_id]
+                self._taken[owner] -= is_free
+                if not self._taken[owner]:
+                    del self._taken[owner]

@@ -1,7 +1,7 @@
 """The client as `points send` and `points reverse` use it: what went wrong becomes a sentence that says what to do."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -85,6 +85,16 @@ class Service:
         if found.status != "done":
             raise NoAnswer(f"Reversal {found.reversal_id} is queued, and was not done in the time of --patience.")
         return found
+
+    def last_sequence(self) -> int:
+        """Return the sequence of the last event of the log."""
+        return self._made(self._points.events.last_sequence)
+
+    def follow(self, *, after: int, types: str | None) -> Iterator[points_client.Event]:
+        """Yield the events after a sequence as they happen, without end; `types` are separated by commas."""
+        followed = self._points.events.follow(after=after, types=None if types is None else [types])
+        while True:
+            yield self._made(lambda: next(followed))
 
     def _made(self, call: Callable[[], T]) -> T:
         """Make a call.

@@ -108,6 +108,7 @@ _METHODS_OF = {
     b"/v1/points/reverse/verify": "POST",
     b"/v1/reversals": "GET",
     b"/v1/reversals/1": "GET",
+    b"/v1/events": "GET",
     b"/v1/sandbox/reset": "POST",
     b"/healthz": "GET",
     b"/readyz": "GET",

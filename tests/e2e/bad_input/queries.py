@@ -36,6 +36,20 @@ _FAULTS = [
     for value in values
 ]
 
+_BAD_OF_EVENTS = {
+    "after": ("", "-1", "1.0", "abc", "9223372036854775808", "9223372036854775807", "9" * 400, "%D9%A3", "1%00"),
+    "types": ("", CANARY, "batch", "batch.*,", ",", "batch.issued;x", "[b]*", "%00", "*" * 1_001, "BATCH.*"),
+    "limit": ("", "0", "-1", "1001", "abc"),
+    "wait": ("", "-1", "26", "0.5", "abc", "9" * 400),
+    "cursor": ("1",),
+}
+
+_FAULTS_OF_EVENTS = [
+    raw(f"events {name}={value}"[:61], get(b"/v1/events?%b=%b" % (name.encode(), value.encode())), 400, name)
+    for name, values in _BAD_OF_EVENTS.items()
+    for value in values
+]
+
 _TWICE = [
     raw(f"twice {name}", get(b"%b?%b=1&%b=1" % (TRANSACTIONS, name.encode(), name.encode())), 400, name)
     for name in _BAD
@@ -74,6 +88,7 @@ _STRANGE_AND_RIGHT = [
 
 CASES: list[RawCase] = [
     *_FAULTS,
+    *_FAULTS_OF_EVENTS,
     *_TWICE,
     raw("everything at once", get(b"%b?%b" % (BATCHES, _ALL)), 400, *_BAD),
     *_UNKNOWN,

@@ -20,9 +20,11 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
         return
     if isinstance(case.body, dict):
         _mend_body(case.body)
-    # A cursor is the answer of an earlier call, and not any text of its form.
-    if case.query:
-        case.query.pop("cursor", None)
+    # A cursor is the answer of an earlier call, and not any text of its form; so is the end of a log. A text in the
+    # form of `types` may name none. And to wait takes long.
+    for name in ("cursor", "after", "types", "wait"):
+        if case.query:
+            case.query.pop(name, None)
 
 
 def _mend_body(body: dict[str, Any]) -> None:

@@ -150,6 +150,24 @@ def _reversals(scene: Scene) -> httpx.Response:
     return scene.get("/v1/reversals", key)
 
 
+def _events(scene: Scene) -> httpx.Response:
+    """Read the event of a batch to two, as soon as it has its number: it comes after the refill and the two keys."""
+    key = scene.acme().live
+    assert scene.send(key, scene.body("to_two")).status_code == 201
+    _until_numbered(scene, key, 4)
+    return scene.get("/v1/events?after=3", key)
+
+
+def _beyond_the_log(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    _until_numbered(scene, key, 3)
+    return scene.get("/v1/events?after=4", key)
+
+
+def _until_numbered(scene: Scene, key: str, sequence: int) -> None:
+    until(lambda: scene.get("/v1/events", key).json()["data"]["last_sequence"] == sequence)
+
+
 def _disabled(scene: Scene) -> httpx.Response:
     acme = scene.acme()
     batch_id = scene.send(acme.live, scene.body("to_two")).json()["additional_data"]["batch_id"]
@@ -211,6 +229,8 @@ SCENES: dict[str, Play] = {
     "no_reversal": lambda scene: scene.get("/v1/reversals/1", scene.acme().live),
     "disabled": _disabled,
     "balance_too_large": _balance_too_large,
+    "events": _events,
+    "beyond_the_log": _beyond_the_log,
     "sandbox_reset": _sandbox_reset,
     "bad_query": lambda scene: scene.get(
         "/v1/transactions?create_from=x&limit=0&email=ada&debited=yes", scene.acme().live

@@ -1,0 +1,70 @@
+"""What callers ask of the event log: the query of `GET /v1/events`, checked whole."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from werkzeug.datastructures import MultiDict
+
+from app.api.call.faults import FaultsFound
+from app.api.call.queries import LIMIT_DEFAULT, ParameterFault, limit_of, read_parameter
+from app.events.log import TYPES, types_like
+from app.settings import INT64_MAX
+
+PARAMETERS = ("after", "types", "limit", "wait")
+WAIT_MAX_S = 25
+# Each type once, and the ones with an asterisk that somebody may write beside them.
+TYPES_LENGTH_MAX = 1_000
+
+_DIGITS = re.compile(r"[0-9]{1,19}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventsRequest:
+    """A valid request for events: those after the sequence `after` (None: from the oldest kept), of these types."""
+
+    after: int | None
+    types: list[str] | None
+    limit: int
+    wait_s: int
+
+
+def parse_events_request(query: MultiDict[str, str]) -> EventsRequest:
+    """Read the query of the log.
+
+    Raises:
+        InvalidRequest: with every fault of the query, each under its parameter.
+    """
+    faults = FaultsFound()
+    faults.add_unknown("parameter", query, PARAMETERS, whole="query")
+    after = read_parameter(query, "after", _whole("must be the sequence of an event, or 0.", INT64_MAX), faults)
+    types = read_parameter(query, "types", _types, faults)
+    limit = read_parameter(query, "limit", limit_of, faults)
+    wait_s = read_parameter(
+        query, "wait", _whole(f"must be an integer of seconds from 0 to {WAIT_MAX_S}.", WAIT_MAX_S), faults
+    )
+    faults.raise_if_any()
+    return EventsRequest(after=after, types=types, limit=limit or LIMIT_DEFAULT, wait_s=wait_s or 0)
+
+
+def _whole(must_be: str, at_most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not _DIGITS.fullmatch(text) or int(text) > at_most:
+            raise ParameterFault(must_be)
+        return int(text)
+
+    return read
+
+
+def _types(text: str) -> list[str]:
+    if len(text) > TYPES_LENGTH_MAX:
+        raise ParameterFault(f"must have at most {TYPES_LENGTH_MAX} characters.")
+    found: set[str] = set()
+    for word in text.split(","):
+        meant = types_like(word)
+        if not meant:
+            raise ParameterFault(
+                f"must be types with commas between them, * for any part of one; each of {', '.join(TYPES)}."
+            )
+        found.update(meant)
+    return [kind for kind in TYPES if kind in found]

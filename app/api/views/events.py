@@ -1,0 +1,112 @@
+"""`GET /v1/events`: the event log of the organization in the key's mode, oldest first."""
+
+import time
+from typing import Any, NamedTuple
+
+import orjson
+from flask import Blueprint, Response, request
+
+from app.api.call import envelope
+from app.api.call.auth import caller
+from app.api.call.events_query import EventsRequest, parse_events_request
+from app.api.sending.wait_slots import WaitSlots
+from app.api_keys import Caller
+from app.errors import InvalidRequest
+from app.events import pages
+from app.events.bodies import Event, render
+from app.postgres.database import single_statement, transaction
+
+# A call that waits holds a thread, so few may.
+WAITING_MAX = 8
+WAITING_OF_A_KEY_MAX = 2
+POLL_EVERY_S = 0.25
+# With few types asked for, a call looks at no more than so many events.
+LOOKED_AT_MAX = 10_000
+
+blueprint = Blueprint("events", __name__)
+_slots = WaitSlots(at_most=WAITING_MAX, of_one_at_most=WAITING_OF_A_KEY_MAX)
+
+
+class _Found(NamedTuple):
+    """Some events, the sequence up to which the log was looked through, and whether that is its end."""
+
+    events: list[Event]
+    last_sequence: int
+    is_end: bool
+
+
+@blueprint.get("/v1/events")
+def list_events() -> Response:
+    """Answer 200 with the next events; with `wait`, as soon as there is one, or empty when the time is over."""
+    who = caller()
+    asked = parse_events_request(request.args)
+    found = _read(who, asked, asked.after)
+    if not found.events and found.is_end and asked.wait_s:
+        with _slots.slot(who.api_key_id) as may_wait:
+            if may_wait:
+                found = _wait(who, asked, found)
+    data: dict[str, Any] = {
+        "events": [orjson.Fragment(render(event)) for event in found.events],
+        "last_sequence": found.last_sequence,
+    }
+    return envelope.success(data)
+
+
+def _read(who: Caller, asked: EventsRequest, after: int | None) -> _Found:
+    """Read the next events. The log's end is read first: what is numbered after that is left for the next call.
+
+    Raises:
+        InvalidRequest: `after` is older than what is kept, or beyond the end of the log.
+    """
+    with transaction() as connection:
+        log = pages.state_of(connection, who.organization.id, sandbox=who.sandbox)
+        if after is None:
+            after = log.dropped_to
+        up_to = min(log.last_sequence, after + LOOKED_AT_MAX)
+        events = pages.page(
+            connection,
+            who.organization.id,
+            sandbox=who.sandbox,
+            after=after,
+            types=asked.types,
+            limit=asked.limit,
+            up_to=up_to,
+        )
+        # Looked at afterwards, too: what was dropped in the meantime may be missing from the page.
+        _refuse_outside(after, pages.state_of(connection, who.organization.id, sandbox=who.sandbox))
+    if len(events) == asked.limit:
+        up_to = events[-1].sequence
+    return _Found(events, up_to, up_to == log.last_sequence)
+
+
+def _refuse_outside(after: int, log: pages.LogState) -> None:
+    if after < log.dropped_to:
+        sentence = (
+            f"The events up to {log.dropped_to} are no longer kept; the oldest that is has the sequence"
+            f" {log.dropped_to + 1}. Go on with after={log.dropped_to}, and read what you missed from the batches."
+        )
+    elif after > log.last_sequence:
+        sentence = (
+            f"The log ends at the sequence {log.last_sequence}. Whoever has seen a higher one has the log of another"
+            " database, or of this one before it was restored."
+        )
+    else:
+        return
+    raise InvalidRequest({"after": [sentence]})
+
+
+def _wait(who: Caller, asked: EventsRequest, found: _Found) -> _Found:
+    """Look again and again until there is an event or the time is over; in between no connection is held.
+
+    Raises:
+        InvalidKey: the key was revoked in the meantime.
+    """
+    deadline = time.monotonic() + asked.wait_s
+    while not found.events and (left_s := deadline - time.monotonic()) > 0:
+        time.sleep(min(POLL_EVERY_S, left_s))
+        with single_statement() as connection:
+            log = pages.state_of(connection, who.organization.id, sandbox=who.sandbox)
+        if log.last_sequence > found.last_sequence:
+            caller()
+            found = _read(who, asked, found.last_sequence)
+    return found

@@ -1,0 +1,1 @@
+"""The event log: how events are written, numbered, read and dropped."""

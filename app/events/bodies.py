@@ -1,0 +1,112 @@
+"""What an event shows, and its JSON: the same bytes in `GET /v1/events` and in the body of a webhook.
+
+An event that has been told never changes. So a body is built from columns that are written once, as they were when the
+event was written; what is claimed, taken back or renamed later does not show in it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from app.values.timestamps import timestamp
+
+# The version of an event's form.
+VERSION = "1.0"
+
+# An event stays under 20 kB. Metadata may be larger than that, in bytes of JSON: then the batch shows where it stands.
+_METADATA_BYTES_MAX = 12_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """One event of an organization's log; `data` is its JSON object, without any e-mail address."""
+
+    id: int
+    organization_id: int
+    sandbox: bool
+    sequence: int
+    type: str
+    created_at: datetime
+    data: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return the id that callers see: always the same, also as `webhook-id`."""
+        return f"evt_{self.id}"
+
+
+def render(event: Event) -> bytes:
+    """Render an event as JSON: the same bytes each time and everywhere."""
+    return orjson.dumps(
+        {
+            "type": event.type,
+            "timestamp": timestamp(event.created_at),
+            "id": event.name,
+            "sequence": event.sequence,
+            "sandbox": event.sandbox,
+            "version": VERSION,
+            "organization": {"id": event.organization_id},
+            "data": event.data,
+        }
+    )
+
+
+def batch_data(row: Any) -> dict[str, Any]:
+    """Build the `data` of an event about a batch: the batch as the list of batches showed it then."""
+    status = row.type.removeprefix("batch.")
+    is_issued = status == "issued"
+    metadata, more = row.metadata, {}
+    if metadata is not None and len(orjson.dumps(metadata)) > _METADATA_BYTES_MAX:
+        metadata, more = None, {"more": f"/v1/batches/{row.batch_id}"}
+    send_at = row.send_at or row.batch_send_at
+    batch = {
+        "batch_id": row.batch_id,
+        "status": status,
+        "final": status != "scheduled",
+        "refusal": row.batch_refusal if status == "refused" else None,
+        "label": row.label,
+        "metadata": metadata,
+        "idempotency_key": row.idempotency_key,
+        "api_key_id": row.batch_api_key_id,
+        "sender": None,  # Null: sent through the API, the only way to send.
+        "counts": _counts(row) if is_issued else None,
+        "created_at": timestamp(row.batch_created_at),
+        "send_at": None if send_at is None else timestamp(send_at),
+        "issued_at": timestamp(row.issued_at) if is_issued else None,
+        "amount": row.debited_amount if is_issued else None,
+        "current_balance": row.batch_balance if is_issued else None,
+    }
+    return {"batch": batch | more}
+
+
+def _counts(row: Any) -> dict[str, int]:
+    return {
+        "recipients": row.recipient_count,
+        "debited": row.debited_count,
+        "credited": row.credited,
+        "held": row.debited_count - row.credited,
+        "unpaid": row.recipient_count - row.debited_count,
+        "reversed": 0,
+    }
+
+
+def reversal_data(row: Any) -> dict[str, Any]:
+    """Build the `data` of an event about a reversal: the reversal as the list of reversals showed it then."""
+    return {
+        "reversal": {
+            "reversal_id": row.reversal_id,
+            "status": "done",
+            "final": True,
+            "refusal": None,
+            "reason": row.reason,
+            "batch_id": row.reversal_batch_id,
+            "idempotency_key": row.idempotency_key,
+            "api_key_id": row.reversal_api_key_id,
+            "created_at": timestamp(row.reversal_created_at),
+            "done_at": timestamp(row.done_at),
+            "amount": row.reversed_amount,
+            "current_balance": row.reversal_balance,
+        }
+    }

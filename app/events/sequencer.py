@@ -1,0 +1,130 @@
+"""The sequencer: gives committed events their sequence, 1, 2, 3 … for each organization and mode.
+
+It runs after the commit. In the transaction that moves the points, one row to count in would make drains, claims and
+refills wait for each other.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, text
+
+from app.postgres.database import fetch_all
+
+# The most that one call numbers.
+NUMBERED_MAX = 5_000
+
+# Ours in the upper 16 bits, as in a drain's lock.
+_LOCK = 0x5045 << 48
+
+
+def number_events(connection: Connection, organization_id: int) -> int:
+    """Number the organization's committed events, in both modes, in the order of their ids; return how many.
+
+    At most `NUMBERED_MAX`: of that many there may be more. An event that happened because of another was written after
+    that one had committed: so its id is higher, and who sees it sees both.
+    """
+    # A statement of its own, so that the next one sees what the sequencer before us has committed.
+    fetch_all(connection, _OWN, {"lock": _LOCK | organization_id})
+    rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
+    return int(rows[0][0])
+
+
+_OWN = b"SELECT pg_advisory_xact_lock(%(lock)s)"
+
+# PostgreSQL keeps the plan, and may make it while the tables are small: each batch and reversal is looked up by itself.
+_NUMBER = b"""
+    WITH taken AS (
+        DELETE FROM unnumbered_events
+        WHERE organization_id = %(organization_id)s
+          AND id = ANY(ARRAY(SELECT id FROM unnumbered_events WHERE organization_id = %(organization_id)s
+                             ORDER BY organization_id, id LIMIT %(at_most)s))
+        RETURNING *
+    ), logs AS (
+        INSERT INTO event_logs AS l (organization_id, sandbox, last_sequence)
+        SELECT %(organization_id)s, sandbox, count(*) FROM taken GROUP BY sandbox
+        ON CONFLICT (organization_id, sandbox) DO UPDATE SET last_sequence = l.last_sequence + excluded.last_sequence
+        RETURNING sandbox, last_sequence
+    ), numbered AS (
+        INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type, batch_id, reversal_id, send_at,
+                            credited, idempotency_key, data)
+        SELECT %(organization_id)s, t.sandbox,
+               l.last_sequence + 1 - row_number() OVER (PARTITION BY t.sandbox ORDER BY t.id DESC),
+               t.id, t.created_at, t.type, t.batch_id, t.reversal_id, t.send_at, t.credited,
+               coalesce(b.idempotency_key, r.idempotency_key), t.data
+        FROM taken t JOIN logs l ON l.sandbox = t.sandbox
+        LEFT JOIN LATERAL (SELECT idempotency_key FROM batches WHERE batches.id = t.batch_id LIMIT 1) b ON true
+        LEFT JOIN LATERAL (SELECT idempotency_key FROM reversals WHERE reversals.id = t.reversal_id LIMIT 1) r ON true
+    )
+    SELECT count(*) FROM taken
+"""
+
+
+def organizations_to_number(connection: Connection) -> list[int]:
+    """Return the organizations with events that have no sequence yet."""
+    return list(connection.execute(_TO_NUMBER).scalars())
+
+
+_TO_NUMBER = text("SELECT DISTINCT organization_id FROM unnumbered_events ORDER BY organization_id")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unnumbered:
+    """How many committed events have no sequence yet, and for how many seconds the oldest of them has waited."""
+
+    events: int
+    oldest_s: float
+
+
+def count_unnumbered(connection: Connection) -> Unnumbered:
+    """Count the events without a sequence, for the people who watch."""
+    return Unnumbered(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
+
+
+_COUNT = text("""
+    SELECT count(*) AS events,
+           CAST(greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)) AS float) AS oldest_s
+    FROM unnumbered_events
+""")
+
+
+def drop_old_events(connection: Connection, *, older_than_days: int, at_most: int) -> int:
+    """Drop up to `at_most` of the oldest events of one log, all past their time; return how many, 0 when none is.
+
+    The log goes on from its last sequence. It keeps up to which one its events are dropped.
+    """
+    parameters = {"older_than_days": older_than_days, "at_most": at_most}
+    return int(connection.execute(_DROP, parameters).scalar_one())
+
+
+# Only from the beginning of a log: where a clock was set back, what is older but stands behind a younger one waits for
+# it. The clock is read once, in a subquery. A log that somebody else drops from is left to them.
+_DROP = text("""
+    WITH time AS (
+        SELECT clock_timestamp() - make_interval(days => :older_than_days) AS kept_from
+    ), log AS (
+        SELECT l.organization_id, l.sandbox, l.dropped_to FROM event_logs l
+        WHERE EXISTS (SELECT FROM events e
+                      WHERE (e.organization_id, e.sandbox) = (l.organization_id, l.sandbox)
+                        AND e.sequence = l.dropped_to + 1 AND e.created_at < (SELECT kept_from FROM time))
+        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    ), oldest AS (
+        SELECT e.organization_id, e.sandbox, e.sequence, e.created_at,
+               bool_and(e.created_at < (SELECT kept_from FROM time)) OVER (ORDER BY e.sequence) AS is_old
+        FROM log l
+        CROSS JOIN LATERAL (SELECT * FROM events
+                            WHERE (organization_id, sandbox) = (l.organization_id, l.sandbox)
+                              AND sequence > l.dropped_to
+                            ORDER BY organization_id, sandbox, sequence LIMIT :at_most) e
+    ), dropped AS (
+        DELETE FROM events e USING oldest o
+        WHERE o.is_old AND (e.organization_id, e.sandbox, e.sequence) = (o.organization_id, o.sandbox, o.sequence)
+        RETURNING e.organization_id, e.sandbox, e.sequence, e.created_at
+    ), noted AS (
+        UPDATE event_logs l
+        SET dropped_to = d.sequence, dropped_until = greatest(l.dropped_until, d.created_at)
+        FROM (SELECT organization_id, sandbox, max(sequence) AS sequence, max(created_at) AS created_at
+              FROM dropped GROUP BY 1, 2) d
+        WHERE (l.organization_id, l.sandbox) = (d.organization_id, d.sandbox)
+    )
+    SELECT count(*) FROM dropped
+""")

@@ -1,0 +1,250 @@
+"""The event log: each change writes its event with it, and an event that has been told never changes."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from app import api_keys, organizations
+from app.events import log, sequencer
+from app.ledger import later
+from app.ledger.refill import refill, reset_sandbox
+from app.postgres.database import transaction
+from app.values.timestamps import timestamp
+from tests.integration import books
+from tests.integration.logs_of_events import events_of, number_all, rendered, types_of
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN, BOB, CID = (f"{name}@example.com" for name in ("ann", "bob", "cid"))
+
+
+def last_event(organization_id: int, *, sandbox: bool = False) -> dict[str, Any]:
+    return events_of(organization_id, sandbox=sandbox)[-1]
+
+
+def test_every_change_writes_its_event_in_the_log_that_it_belongs_to() -> None:
+    organization_id = books.make_organization(100, sandbox_balance=50)
+    books.issue_now(organization_id, [ANN, BOB], 10)
+    books.issue_now(organization_id, [ANN], 10, sandbox=True)
+    books.make_users(ANN)
+    books.reverse_now(organization_id, batch_id=1)
+    with transaction() as connection:
+        organizations.set_flags(connection, organization_id, is_suspended=True, is_disabled=True)
+        organizations.set_flags(connection, organization_id, is_suspended=False, is_disabled=False)
+        api_keys.revoke(connection, 2)
+        reset_sandbox(connection, organization_id)
+    assert types_of(organization_id) == [
+        *("balance.refilled", "key.created", "batch.issued", "key.created", "transaction.claimed", "reversal.issued"),
+        *("organization.disabled", "organization.suspended", "organization.enabled", "organization.resumed"),
+        "key.revoked",
+    ]
+    assert types_of(organization_id, sandbox=True) == ["balance.refilled", "batch.issued", "balance.refilled"]
+    for sandbox in (False, True):
+        sequences = [event["sequence"] for event in events_of(organization_id, sandbox=sandbox)]
+        assert sequences == list(range(1, len(sequences) + 1))
+
+
+def test_what_changes_nothing_writes_no_event() -> None:
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 1)
+    with transaction() as connection:
+        api_keys.revoke(connection, 1)
+    before = types_of(organization_id)
+    with transaction() as connection:
+        organizations.set_flags(connection, organization_id, is_suspended=False)
+        api_keys.revoke(connection, 1)
+        reset_sandbox(connection, organization_id)
+    books.make_users(ANN)  # Nothing is held.
+    assert types_of(organization_id) == before
+    assert types_of(organization_id, sandbox=True) == []
+
+
+def test_a_transaction_that_is_rolled_back_writes_no_event_and_leaves_no_gap() -> None:
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 10)
+    with transaction() as connection:
+        assert books.issue(connection, organization_id) == [1]
+        connection.rollback()
+    assert "batch.issued" not in types_of(organization_id)
+    books.drain_all(organization_id)
+    events = events_of(organization_id)
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+    assert [event["type"] for event in events].count("batch.issued") == 1
+
+
+def test_an_issued_batch_is_told_as_it_was_whatever_happened_since() -> None:
+    organization_id = books.make_organization(25)
+    books.make_users(BOB)
+    books.queue_batch(organization_id, [ANN, BOB, CID], 10, label="Spring", idempotency_key="order-1")
+    books.drain_all(organization_id)
+    told = [event for event in rendered_after_numbering(organization_id) if b'"batch.issued"' in event]
+    event = last_event(organization_id)
+    assert event["data"]["batch"] | {"created_at": None, "issued_at": None} == {
+        "batch_id": 1,
+        "status": "issued",
+        "final": True,
+        "refusal": None,
+        "label": "Spring",
+        "metadata": None,
+        "idempotency_key": "order-1",
+        "api_key_id": 1,
+        "sender": None,
+        "counts": {"recipients": 3, "debited": 2, "credited": 1, "held": 1, "unpaid": 1, "reversed": 0},
+        "created_at": None,
+        "send_at": None,
+        "issued_at": None,
+        "amount": 20,
+        "current_balance": 5,
+    }
+    books.make_users(ANN)
+    books.reverse_now(organization_id, transaction_ids=[131072, 131073])
+    books.execute("UPDATE organizations SET name = 'Renamed'", "UPDATE users SET first_name = 'Renamed'")
+    books.execute("UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL")
+    assert [event for event in rendered_after_numbering(organization_id) if b'"batch.issued"' in event] == told
+
+
+def rendered_after_numbering(organization_id: int) -> list[bytes]:
+    number_all()
+    return rendered(organization_id)
+
+
+def test_an_event_has_the_form_of_the_contract_and_no_address() -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN], 10)
+    event = last_event(organization_id)
+    assert list(event) == ["type", "timestamp", "id", "sequence", "sandbox", "version", "organization", "data"]
+    with transaction() as connection:
+        row = connection.execute(text("SELECT id, created_at FROM events ORDER BY sequence DESC LIMIT 1")).one()
+    assert event["id"] == f"evt_{row.id}"
+    assert event["timestamp"] == timestamp(row.created_at)
+    assert event["sandbox"] is False
+    assert event["organization"] == {"id": organization_id}
+    books.make_users(ANN)
+    books.reverse_now(organization_id, batch_id=1)
+    assert not any(b"@" in told for told in rendered_after_numbering(organization_id))
+
+
+def test_the_largest_metadata_stands_with_the_batch_and_not_in_its_event() -> None:
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 1)
+    metadata = "{" + ",".join(f'"{place:02}{"k" * 38}": "{"語" * 500}"' for place in range(20)) + "}"
+    books.execute(*books.WITHOUT_GUARDS, f"UPDATE batches SET metadata = '{metadata}'", *books.WITH_GUARDS)
+    books.drain_all(organization_id)
+    told = rendered_after_numbering(organization_id)[-1]
+    assert len(told) < 20_000
+    batch = last_event(organization_id)["data"]["batch"]
+    assert (batch["metadata"], batch["more"]) == (None, "/v1/batches/1")
+
+
+def test_a_scheduled_batch_is_told_with_its_moment_of_then_each_time_it_is_moved_and_when_it_is_cancelled() -> None:
+    organization_id = books.make_organization(100)
+    first, second = (datetime.now(UTC).replace(microsecond=0) + timedelta(days=days) for days in (1, 2))
+    batch_id = books.queue_batch(organization_id, [ANN], 1, send_at=first)
+    with transaction() as connection:
+        later.reschedule(connection, batch_id, second, organization_id=organization_id, sandbox=False)
+        later.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)
+        later.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)
+    told = [event for event in events_of(organization_id) if event["type"].startswith("batch.")]
+    shown = [(event["type"], event["data"]["batch"]["status"], event["data"]["batch"]["send_at"]) for event in told]
+    assert shown == [
+        ("batch.scheduled", "scheduled", timestamp(first)),
+        ("batch.scheduled", "scheduled", timestamp(second)),
+        ("batch.cancelled", "cancelled", timestamp(second)),
+    ]
+    assert [event["data"]["batch"]["final"] for event in told] == [False, False, True]
+
+
+def test_a_refused_batch_is_told_with_the_reason() -> None:
+    organization_id = books.make_organization(100)
+    books.queue_batch(organization_id, [ANN], 1)
+    with transaction() as connection:
+        organizations.set_flags(connection, organization_id, is_suspended=True)
+    books.drain_all(organization_id)
+    event = last_event(organization_id)
+    assert event["type"] == "batch.refused"
+    assert event["data"]["batch"]["refusal"] == "organization_suspended"
+    assert event["data"]["batch"]["counts"] is None
+
+
+def test_a_registration_writes_one_event_for_each_organization_and_lists_a_hundred_transactions() -> None:
+    many, few = books.make_organization(10_000), books.make_organization(10)
+    for place in range(101):
+        books.queue_batch(many, [ANN], place + 1)
+    books.drain_all(many)
+    books.issue_now(few, [ANN, BOB], 2)
+    [user_id] = books.make_users(ANN)
+    event = last_event(many)
+    assert event["type"] == "transaction.claimed"
+    assert event["data"]["user"] == {"id": user_id, "first_name": "First", "last_name": "Last"}
+    assert event["data"]["transactions"] == [131072 * (place + 1) for place in range(100)]
+    assert (event["data"]["count"], event["data"]["amount"]) == (101, 5_151)
+    assert event["data"]["more"] == f"/v1/transactions?credited=true&user={user_id}"
+    data = last_event(few)["data"]
+    assert (data["transactions"], data["count"], data["amount"], data["more"]) == ([131072 * 102], 1, 2, None)
+
+
+def test_what_was_held_too_long_is_told_as_returned_once_for_each_batch() -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN, BOB], 10, hold_days=1)
+    books.let_days_pass(2)
+    books.return_unclaimed()
+    event = last_event(organization_id)
+    assert event["type"] == "transaction.returned"
+    reversal = event["data"]["reversal"]
+    assert (reversal["reason"], reversal["amount"], reversal["batch_id"]) == ("unclaimed", 20, 1)
+    assert types_of(organization_id).count("transaction.returned") == 1
+    assert books.breaches() == []
+
+
+def test_a_low_balance_is_told_once_for_each_time_that_it_is_crossed_downwards() -> None:
+    organization_id = books.make_organization(100, sandbox_balance=100)
+    books.execute("UPDATE organizations SET low_balance = 50")
+    for amount in (50, 1, 1):  # 50 is not below 50.
+        books.queue_batch(organization_id, [ANN], amount)
+    books.queue_batch(organization_id, [ANN], 100, sandbox=True)
+    books.drain_all(organization_id)
+    told = [event for event in events_of(organization_id) if event["type"].startswith("ba")]
+    assert [event["type"] for event in told] == [
+        *("balance.refilled", "batch.issued", "batch.issued", "balance.low", "batch.issued")
+    ]
+    assert told[3]["data"]["low_balance"] == 50
+    assert told[3]["data"]["organization"]["balance"] == 49
+    assert told[3]["data"]["organization"]["created_at"] == told[0]["data"]["organization"]["created_at"]
+    assert "balance.low" not in types_of(organization_id, sandbox=True)
+    with transaction() as connection:
+        refill(connection, organization_id, 10)
+    books.issue_now(organization_id, [ANN], 9)
+    assert types_of(organization_id).count("balance.low") == 2
+
+
+def test_events_past_their_time_are_dropped_in_steps_and_the_numbers_go_on() -> None:
+    organization_id = books.make_organization(100)
+    for _ in range(3):
+        books.issue_now(organization_id, [ANN], 1)
+    number_all()
+    books.execute(
+        *books.WITHOUT_GUARDS,
+        "UPDATE events SET created_at = created_at - interval '91 days' WHERE sequence <= 3 OR sequence = 5",
+        *books.WITH_GUARDS,
+    )
+    with transaction() as connection:
+        assert sequencer.drop_old_events(connection, older_than_days=90, at_most=2) == 2
+        assert sequencer.drop_old_events(connection, older_than_days=90, at_most=2) == 1
+        assert sequencer.drop_old_events(connection, older_than_days=90, at_most=2) == 0
+    assert [event["sequence"] for event in events_of(organization_id)] == [4, 5]
+    books.execute(*books.WITHOUT_GUARDS, "UPDATE events SET created_at = '2020-01-01Z'", *books.WITH_GUARDS)
+    with transaction() as connection:
+        assert sequencer.drop_old_events(connection, older_than_days=90, at_most=100) == 2
+    assert events_of(organization_id) == []
+    books.issue_now(organization_id, [ANN], 1)
+    assert [event["sequence"] for event in events_of(organization_id)] == [6]
+
+
+def test_an_event_of_another_kind_is_written_with_its_data() -> None:
+    organization_id = books.make_organization()
+    with transaction() as connection:
+        log.write(connection, log.PING, organization_id, sandbox=True, data={"webhook": {"id": 7}})
+    event = last_event(organization_id, sandbox=True)
+    assert (event["type"], event["sandbox"], event["data"]) == ("ping", True, {"webhook": {"id": 7}})
