@@ -51,6 +51,12 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "How long the scheduled batch that is longest due has waited to be queued; 0 when none is due.",
         value=scheduled.oldest_overdue_s,
     )
+    yield GaugeMetricFamily("points_unnumbered_events", "Events without a sequence yet.", value=unnumbered.events)
+    yield GaugeMetricFamily(
+        "points_oldest_unnumbered_seconds",
+        "How long the oldest event without a sequence has waited for it; 0 when there is none.",
+        value=unnumbered.oldest_s,
+    )
     yield from _webhooks(behind)
 
 
@@ -67,13 +73,6 @@ def _webhooks(behind: Mapping[str, LagOfStatus]) -> Iterator[GaugeMetricFamily]:
         for family, value in ((counts, lag.webhooks), (events, lag.events), (seconds, lag.seconds)):
             family.add_metric((status,), value)
     yield from (counts, events, seconds)
-
-    yield GaugeMetricFamily("points_unnumbered_events", "Events without a sequence yet.", value=unnumbered.events)
-    yield GaugeMetricFamily(
-        "points_oldest_unnumbered_seconds",
-        "How long the oldest event without a sequence has waited for it; 0 when there is none.",
-        value=unnumbered.oldest_s,
-    )
 
 
 def broker() -> Iterator[GaugeMetricFamily]:
