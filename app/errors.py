@@ -233,6 +233,15 @@ class NotFound(PointsError):
         return {self.noun: [self.sentence]}
 
 
+class FormTooOld(PointsError):
+    """A form of the console does not come from a page that this browser was given, or was given too long ago."""
+
+    code = "form_too_old"
+
+    def __init__(self) -> None:
+        super().__init__("This form is too old, or came from another place. Nothing was changed. Go back, and reload.")
+
+
 class Refused(PointsError):
     """The request cannot be done; the sentence says why, and what to do about it."""
 

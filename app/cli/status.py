@@ -73,7 +73,7 @@ def status(as_json: bool, data_dir: str) -> None:
 
 
 def _look_at_database() -> dict[str, Any]:
-    """Return whether PostgreSQL answers and what waits in the queue, which is the `batches` table."""
+    """Return whether PostgreSQL answers and what waits in the queue, which its tables are."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
@@ -83,7 +83,7 @@ def _look_at_database() -> dict[str, Any]:
             behind = lag_by_status(lags(connection)) if has_tables else {}
     except SQLAlchemyError as error:
         reason = _reason(error)
-        unknown = dict.fromkeys(("queued_batches", "oldest_queued_s", "webhooks"))
+        unknown = dict.fromkeys(("queued_batches", "queued_reversals", "oldest_queued_s", "webhooks"))
         return {"database": None, "database_error": reason, **unknown}
     finally:
         engine.dispose()
@@ -91,6 +91,7 @@ def _look_at_database() -> dict[str, Any]:
         "database": f"PostgreSQL {release.split()[0]}",
         "database_error": None,
         "queued_batches": row and row.batches,
+        "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
         "webhooks": {name: asdict(lag) for name, lag in behind.items()} or None,
     }
@@ -203,6 +204,7 @@ def _describe(found: dict[str, Any]) -> str:
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else points(found["queued_messages"]),
         "Queued batches": "unknown" if found["queued_batches"] is None else points(found["queued_batches"]),
+        "Queued reversals": "unknown" if found["queued_reversals"] is None else points(found["queued_reversals"]),
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
     }
-    return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())
+    return "\n".join(f"{name + ':':<18}{value}".rstrip() for name, value in lines.items())

@@ -40,7 +40,7 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
 
     Starts an embedded PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set, brings the
     database up to date, and runs web, workers, beat and Flower. What dies is started again. On the
-    first start a demo organization is made, and a first batch is issued for it.
+    first start a demo organization is made with a member, and a first batch is issued for it.
     """
     if port == flower_port:
         raise click.UsageError(f"--port and --flower-port are both {port}: web and Flower need one each.")
@@ -190,6 +190,7 @@ def _introduction(datadir: DataDir, *, web_url: str, flower_url: str) -> str:
         click.style("The Points Issuing Service is running.", bold=True),
         f"  HTTP      {web_url}",
         f"  Docs      {web_url}/docs",
+        f"  Console   {web_url}/console",
         f"  Flower    {flower_url}   user {parts.FLOWER_USER}, password {datadir.password('flower')}",
         f"  Database  {without_password(settings().database_url)}",
         f"  Redis     {without_password(settings().redis_url)}",

@@ -19,7 +19,7 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how many batches are queued and scheduled and events unnumbered, and for how long the oldest has waited.
+    """Yield how much is queued, scheduled and unnumbered, and for how long the oldest of each has waited.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -40,9 +40,10 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "Batches accepted and not yet final.",
         value=queued.batches,
     )
+    yield GaugeMetricFamily("points_queued_reversals", "Reversals accepted and not yet final.", value=queued.reversals)
     yield GaugeMetricFamily(
         "points_oldest_queued_seconds",
-        "Age of the oldest queued batch; 0 when none is queued.",
+        "Age of the oldest queued batch or reversal; 0 when none is queued.",
         value=queued.oldest_s or 0,
     )
     yield GaugeMetricFamily("points_scheduled_batches", "Batches that wait for their moment.", value=scheduled.batches)

@@ -46,6 +46,7 @@ class Run:
         self.service = Service(folder, **environment)
         self._seen: set[str] = set()
         self._web_log_read = 0
+        self.returned = 0
         self._callers: list[Caller] = []
         self._operator: Operator | None = None
         self._follower: Follower | None = None
@@ -70,6 +71,11 @@ class Run:
         """Let the callers send less while `is_ahead()` holds."""
         for caller in self._callers:
             caller.is_ahead = is_ahead
+
+    def undo(self, share: float) -> None:
+        """Let the callers take back that share of what they were answered."""
+        for caller in self._callers:
+            caller.undone = share
 
     def inject(self, planned: Planned) -> None:
         """Bring one fault about, to its end, and look at the books at once."""
@@ -162,6 +168,8 @@ class Run:
                 thread.join()
         self._recover()
         self._read_the_logs_to_their_ends()
+        with self.service.connection() as connection:
+            self.returned = connection.execute(_RETURNED).scalar_one()
         return self.look("the end", everything=True)
 
     def _read_the_logs_to_their_ends(self) -> None:
@@ -191,5 +199,11 @@ class Run:
         self.service.stop()
 
 
-_QUEUED = text("SELECT FROM batches WHERE status = 'queued' AND created_at <= :moment")
+_QUEUED = text(
+    " UNION ALL ".join(
+        f"(SELECT FROM {table} WHERE status = 'queued' AND created_at <= :moment LIMIT 1)"
+        for table in ("batches", "reversals")
+    )
+)
+_RETURNED = text("SELECT count(*) FROM reversals WHERE is_return")
 _DEADLOCKS = text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")

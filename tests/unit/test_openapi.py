@@ -53,7 +53,7 @@ def test_every_path_that_is_served_is_described_and_no_other(described: dict[str
         (re.sub(r"<[^>]+>", "{id}", rule.rule), method)  # As the contract names what follows a noun.
         for rule in create_app().url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-        if not rule.rule.startswith("/docs/")  # Parts of the page, for a browser.
+        if not rule.rule.startswith(("/docs/", "/console"))  # For a browser, and not for a program.
     }
     assert {(path, method) for path, method, _ in _operations(described)} == served
 

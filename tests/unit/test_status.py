@@ -15,6 +15,7 @@ _DATABASE = {
     "database": "PostgreSQL 18",
     "database_error": None,
     "queued_batches": 0,
+    "queued_reversals": 0,
     "oldest_queued_s": None,
     "webhooks": None,
 }

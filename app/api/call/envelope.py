@@ -13,6 +13,7 @@ from app.errors import (
     CannotExtend,
     DevelopmentKeyRequired,
     Faults,
+    FormTooOld,
     IdempotencyKeyReused,
     InvalidKey,
     InvalidRequest,
@@ -20,6 +21,7 @@ from app.errors import (
     NotFound,
     OutOfReach,
     PointsError,
+    Refused,
     ReversalLost,
     ScheduledLimit,
     SecretsKeyMissing,
@@ -39,6 +41,7 @@ HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization"
 
 _STATUS_OF: dict[type[PointsError], int] = {
     InvalidRequest: 400,
+    FormTooOld: 400,
     InvalidKey: 401,
     DevelopmentKeyRequired: 403,
     MayNotIssue: 403,
@@ -49,6 +52,7 @@ _STATUS_OF: dict[type[PointsError], int] = {
     WebhookConflict: 409,
     BalanceTooLarge: 409,
     CannotExtend: 409,
+    Refused: 409,
     IdempotencyKeyReused: 422,
     OutOfReach: 503,
     SecretsKeyMissing: 503,

@@ -57,7 +57,7 @@ class Transaction(BaseModel):
     debited: bool = says("The points were taken from the organization. False: the balance was too low.", True)
     credited: bool = says("The points were given to the account.", True)
     allocated: bool = says("The same as `credited`. Debited but not allocated: the points are held.", True)
-    sender: User | None = says("Null: sent through this interface.", None)
+    sender: User | None = says("The member who sent it from the console. Null: sent through this interface.", None)
     label: str | None = says("The label of its item, or of the batch; null if they have none.", None)
     reference: str | None = says("The caller's own id of its item; null if it has none.", None)
     reversed: Points = says("Points taken back so far.", 0)
@@ -119,8 +119,8 @@ class _BatchHead(BaseModel):
     idempotency_key: str | None = says(
         "The `Idempotency-Key` that it was sent with; null if none, and once it is no longer kept.", None
     )
-    api_key_id: Id | None = says("The id of the key that sent it.", 1)
-    sender: User | None = says("Null: sent through this interface.", None)
+    api_key_id: Id | None = says("The id of the key that sent it; null for a member's.", 1)
+    sender: User | None = says("The member who sent it from the console. Null: sent through this interface.", None)
     counts: Counts | None = says("How many transactions are in each state now; null until issued.")
     created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
     send_at: Time | None = says("When it is to be issued; null: at once.", None)
