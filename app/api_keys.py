@@ -15,11 +15,12 @@ from app.values.keys import new_key
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """Who makes a request: the key, its mode, and its organization in that mode."""
+    """Who makes a request: a key or a member of the console, the mode, and the organization in that mode."""
 
-    api_key_id: int
+    api_key_id: int | None
     sandbox: bool
     organization: OrganizationInMode
+    member_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,13 +102,15 @@ def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
     return [StoredKey(**row._mapping) for row in rows]  # noqa: SLF001
 
 
-def revoke(connection: Connection, api_key_id: int) -> tuple[datetime, bool]:
+def revoke(connection: Connection, api_key_id: int, *, organization_id: int | None = None) -> tuple[datetime, bool]:
     """Revoke a key at once; revoking it again changes nothing. Return when it was revoked, and whether it was just now.
 
     Raises:
-        NotFound: there is no such key.
+        NotFound: there is no such key, or it is not one of the organization, where one is given.
     """
     is_of_key = ApiKey.id == api_key_id
+    if organization_id is not None:
+        is_of_key &= ApiKey.organization_id == organization_id
     revoke_now = update(ApiKey).where(is_of_key, ApiKey.revoked_at.is_(None)).values(revoked_at=func.clock_timestamp())
     revoked = connection.execute(
         revoke_now.returning(ApiKey.revoked_at, ApiKey.organization_id, ApiKey.sandbox)

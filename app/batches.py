@@ -1,11 +1,12 @@
 """Batches: reading them back, and deleting idempotency keys after their time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.models.member import sender_of
 from app.postgres.database import fetch_all
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
@@ -17,13 +18,17 @@ IDEMPOTENCY_KEY_KEPT_DAYS = 31
 
 
 class BatchRow(NamedTuple):
-    """A batch without its recipients and metadata; the fields are those of `app.models.Batch`."""
+    """A batch without its recipients and metadata; the fields are those of `app.models.Batch`.
+
+    `sender` is the member who sent it, as a User: `{"id", "first_name", "last_name"}`; None for a key's.
+    """
 
     id: int
     organization_id: int
     sandbox: bool
     status: str
     api_key_id: int | None
+    member_id: int | None
     amount: int | None
     label: str | None
     idempotency_key: str | None
@@ -39,6 +44,7 @@ class BatchRow(NamedTuple):
     last_refill: int | None
     held_until: datetime | None
     organization_created_at: datetime
+    sender: Mapping[str, Any] | None
 
     @property
     def is_final(self) -> bool:
@@ -84,8 +90,10 @@ def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
     return None if row is None else BatchRow(*row)
 
 
+# The columns of a batch among the fields of `BatchRow`: all but the last two.
+COLUMNS = BatchRow._fields[:-2]
 # The fields of `BatchRow` and `TransactionRow`, in order.
-_BATCH = ", ".join([*(f"b.{field}" for field in BatchRow._fields[:-1]), "o.created_at"])
+_BATCH = ", ".join([*(f"b.{column}" for column in COLUMNS), "o.created_at", sender_of("b.member_id")])
 _TRANSACTION = """
     transaction_id(t.batch_id, t.position), t.email, t.balance, t.debited, t.credited, t.claimed_at IS NOT NULL,
     t.amount, t.label, t.reference, t.points_left, t.held_until, t.returned_at IS NOT NULL, u.id, u.first_name,
@@ -106,6 +114,20 @@ _TRANSACTIONS = f"""
     SELECT {_TRANSACTION}
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
     WHERE t.batch_id = %(batch_id)s
+    ORDER BY t.position
+""".encode()
+
+
+def transactions_between(connection: Connection, batch_id: int, first: int, *, at_most: int) -> list[TransactionRow]:
+    """Return up to `at_most` transactions of a batch in request order, from the place `first` on (from 0)."""
+    parameters = {"batch_id": batch_id, "first": first, "last": first + at_most - 1}
+    return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS_BETWEEN, parameters)))
+
+
+_TRANSACTIONS_BETWEEN = f"""
+    SELECT {_TRANSACTION}
+    FROM transactions t LEFT JOIN users u ON u.id = t.user_id
+    WHERE t.batch_id = %(batch_id)s AND t.position BETWEEN %(first)s AND %(last)s
     ORDER BY t.position
 """.encode()
 
@@ -132,7 +154,7 @@ _COUNT_STATES = text("""
 def find_metadata(connection: Connection, batch_ids: Sequence[int]) -> dict[int, dict[str, str]]:
     """Return the metadata of those of these batches that have some."""
     rows = connection.execute(_FIND_METADATA, {"batch_ids": list(batch_ids)})
-    return dict(rows.tuples().all())
+    return {batch_id: metadata for batch_id, metadata in rows}  # noqa: C416  # The rows have no type to be a dict of.
 
 
 _FIND_METADATA = text("SELECT id, metadata FROM batches WHERE id = ANY(:batch_ids) AND metadata IS NOT NULL")

@@ -11,6 +11,7 @@ from app.api import docs, openapi
 from app.api.call import envelope
 from app.api.call.limits import limit_rate, retry_after_s
 from app.api.call.record import current_record, record_requests
+from app.api.console import add_console, as_page
 from app.api.views import (
     batches,
     cancel,
@@ -26,6 +27,9 @@ from app.api.views import (
     send,
     transactions,
     verify,
+    webhook_actions,
+    webhook_deliveries,
+    webhooks,
 )
 from app.errors import OutOfReach, PointsError
 from app.postgres.database import is_away
@@ -55,18 +59,20 @@ def create_app() -> Flask:
     app.url_map.redirect_defaults = False
     with_key = (
         *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(webhooks, webhook_actions, webhook_deliveries),
         *(organization, sandbox),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)
+    add_console(app)
     record_requests(app)
     limiter = limit_rate(app)
     app.after_request(_add_headers)
-    app.register_error_handler(PointsError, envelope.failure_of)
-    app.register_error_handler(HTTPException, _http_failure)
+    app.register_error_handler(PointsError, as_page(envelope.failure_of))
+    app.register_error_handler(HTTPException, as_page(_http_failure))
     app.register_error_handler(RateLimitExceeded, lambda _: _too_many(limiter))
-    app.register_error_handler(SQLAlchemyError, _database_failure)
-    app.register_error_handler(Exception, _unexpected_failure)
+    app.register_error_handler(SQLAlchemyError, as_page(_database_failure))
+    app.register_error_handler(Exception, as_page(_unexpected_failure))
     return app
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from app import api_keys, organizations, users
+from app import api_keys, members, organizations, users
+from app.cli.members import link_to
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local.datadir import DataDir
@@ -16,23 +17,30 @@ from app.values.numbers import points
 _FILE = "demo.json"
 _BALANCE = 100_000
 _AMOUNT = 50
+_MEMBER = "admin@example.com"
 _RECIPIENTS = ("ada@example.com", "grace@example.com", "linus@example.com")
 
 Keys = dict[str, str]
 
 
 def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
-    """On the first start, make the demo organization and issue its first batch.
+    """On the first start, make the demo organization with a member, and issue its first batch.
 
     Returns its keys (None when the database has other organizations and no demo of ours) and lines
-    about the batch. The keys are kept in the data directory, because the database has only hashes.
+    about the batch and the member's link, which is shown once. The keys are kept in the data directory, because the
+    database has only hashes.
     """
     with transaction() as connection:
         is_first_start = not organizations.find_all(connection, sandbox=False)
     if is_first_start:
-        keys = _make_organization()
+        keys, token = _make_organization()
         datadir.write(_FILE, keys)
-        return keys, _first_batch(web_url, keys["live"])
+        link = [
+            f"The console: choose a password for {_MEMBER} with this link, good once and for 24 hours:",
+            f"  {link_to(web_url, token)}",
+            "",
+        ]
+        return keys, _first_batch(web_url, keys["live"]) + link
     return datadir.read(_FILE) or None, []
 
 
@@ -56,7 +64,8 @@ def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:
     return lines
 
 
-def _make_organization() -> Keys:
+def _make_organization() -> tuple[Keys, str]:
+    """Make the demo organization; return its keys, and the token of its member's link."""
     with transaction() as connection:
         start = settings().sandbox_balance
         organization_id = organizations.create(connection, "Demo", sandbox_start_balance=start)
@@ -64,9 +73,10 @@ def _make_organization() -> Keys:
         if start:
             refill(connection, organization_id, start, sandbox=True)
         register(connection, [users.new_user(_RECIPIENTS[0], "Ada", "Lovelace")])
+        _, token = members.create(connection, organization_id, _MEMBER, "Mary", "Jackson", role=members.ADMIN, by=None)
         _, live = api_keys.create(connection, organization_id, sandbox=False)
         _, development = api_keys.create(connection, organization_id, sandbox=True)
-    return {"organization_id": str(organization_id), "live": live, "development": development}
+    return {"organization_id": str(organization_id), "live": live, "development": development}, token
 
 
 def _body(recipients: int) -> dict[str, Any]:

@@ -39,8 +39,8 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
     """Run the whole service in this terminal until Ctrl-C.
 
     Starts an embedded PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set, brings the
-    database up to date, and runs web, worker, beat and Flower. What dies is started again. On the
-    first start a demo organization is made, and a first batch is issued for it.
+    database up to date, and runs web, workers, beat and Flower. What dies is started again. On the
+    first start a demo organization is made with a member, and a first batch is issued for it.
     """
     if port == flower_port:
         raise click.UsageError(f"--port and --flower-port are both {port}: web and Flower need one each.")
@@ -94,6 +94,7 @@ def _start(
     # Stopped in the other order: Flower and web first, so that no call waits for a worker that is gone.
     for number in range(1, workers + 1):
         supervisor.start(parts.worker(number))
+    supervisor.start(parts.deliveries())
     supervisor.start(parts.beat())
     supervisor.start(parts.web(port))
     supervisor.start(parts.flower(flower_port, datadir.password("flower"), datadir.path / "flower"))
@@ -153,7 +154,7 @@ def _start_servers(datadir: DataDir, supervisor: Supervisor) -> None:
         server.prepare()
     if cache is not None:
         cache.prepare()
-    servers.name_servers(datadir)
+    servers.name_servers(datadir, makes_key=True)
     settings()
     if server is not None:
         supervisor.start(parts.postgresql(server))
@@ -189,6 +190,7 @@ def _introduction(datadir: DataDir, *, web_url: str, flower_url: str) -> str:
         click.style("The Points Issuing Service is running.", bold=True),
         f"  HTTP      {web_url}",
         f"  Docs      {web_url}/docs",
+        f"  Console   {web_url}/console",
         f"  Flower    {flower_url}   user {parts.FLOWER_USER}, password {datadir.password('flower')}",
         f"  Database  {without_password(settings().database_url)}",
         f"  Redis     {without_password(settings().redis_url)}",

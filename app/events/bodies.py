@@ -70,7 +70,7 @@ def batch_data(row: Any) -> dict[str, Any]:
         "metadata": metadata,
         "idempotency_key": row.idempotency_key,
         "api_key_id": row.batch_api_key_id,
-        "sender": None,  # Null: sent through the API, the only way to send.
+        "sender": row.sender,
         "counts": _counts(row) if is_issued else None,
         "created_at": timestamp(row.batch_created_at),
         "send_at": None if send_at is None else timestamp(send_at),

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.events.bodies import Event, batch_data, reversal_data
+from app.models.member import sender_of
 from app.settings import INT64_MAX
 
 
@@ -60,9 +61,10 @@ def page(
 
 
 # Each batch and reversal is looked up by itself: PostgreSQL may make the plan while the tables are small, and keeps it.
-_PAGE = text("""
+_PAGE = text(f"""
     SELECT e.id, e.organization_id, e.sandbox, e.sequence, e.type, e.created_at, e.batch_id, e.reversal_id, e.send_at,
            e.credited, e.idempotency_key, e.data,
+           {sender_of("b.member_id")},
            b.label, b.metadata, b.api_key_id AS batch_api_key_id, b.created_at AS batch_created_at,
            b.send_at AS batch_send_at, b.refusal AS batch_refusal, b.issued_at, b.recipient_count, b.debited_count,
            b.debited_amount, b.current_balance AS batch_balance,

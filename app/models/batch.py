@@ -36,6 +36,7 @@ class Batch(Base):
     __tablename__ = "batches"
     __table_args__ = (
         CheckConstraint("status IN ('scheduled', 'queued', 'issued', 'refused', 'cancelled')", name="status_known"),
+        CheckConstraint("num_nonnulls(api_key_id, member_id) <= 1", name="sent_by_one"),
         CheckConstraint("amount > 0", name="amount_positive"),
         CheckConstraint(
             "recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count"
@@ -110,6 +111,7 @@ class Batch(Base):
     sandbox: Mapped[bool]
     status: Mapped[str] = mapped_column(TEXT, server_default="queued")
     api_key_id: Mapped[int | None] = mapped_column(BigInteger)
+    member_id: Mapped[int | None] = mapped_column(BigInteger)
     amount: Mapped[int | None] = mapped_column(BigInteger)
     running_totals: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
     atomic: Mapped[bool]

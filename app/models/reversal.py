@@ -25,6 +25,7 @@ class Reversal(Base):
     __tablename__ = "reversals"
     __table_args__ = (
         CheckConstraint("status IN ('queued', 'done', 'refused')", name="status_known"),
+        CheckConstraint("num_nonnulls(api_key_id, member_id) <= 1", name="asked_by_one"),
         CheckConstraint("amount > 0", name="amount_positive"),
         CheckConstraint("char_length(reason) BETWEEN 1 AND 255", name="reason_length"),
         CheckConstraint("char_length(idempotency_key) BETWEEN 1 AND 255", name="idempotency_key_length"),
@@ -67,6 +68,7 @@ class Reversal(Base):
     sandbox: Mapped[bool]
     status: Mapped[str] = mapped_column(TEXT, server_default="queued")
     api_key_id: Mapped[int | None] = mapped_column(BigInteger)
+    member_id: Mapped[int | None] = mapped_column(BigInteger)
     batch_id: Mapped[int | None] = mapped_column(BigInteger)
     transaction_ids: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
     amount: Mapped[int | None] = mapped_column(BigInteger)

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from app.batches import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
-from app.pages.statements import BATCH, ORGANIZATION_CREATED_AT, order_and_limit, read_page
+from app.pages.statements import BATCH, BESIDE_BATCH, order_and_limit, read_page
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
@@ -50,7 +50,7 @@ def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
     conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
     weight = "1" if filters.credit is None else "recipient_count"
     lines = [
-        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, rows_read FROM (",
+        f"SELECT {BATCH}, {BESIDE_BATCH}, rows_read FROM (",
         f"SELECT *, 1 + sum({weight}) OVER (ORDER BY {_NEWEST_FIRST} ROWS UNBOUNDED PRECEDING) - {weight} AS rows_read",
         f"FROM (SELECT {BATCH} FROM batches WHERE {' AND '.join(batches)}",
         f"      {order_and_limit(filters, _NEWEST_FIRST)}) b ORDER BY {_NEWEST_FIRST}",
@@ -89,7 +89,7 @@ def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str
     if filters.idempotency_key is not None:
         conditions.append("idempotency_key = :idempotency_key")
     lines = [
-        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT}, transaction_id, rows_read, above FROM (",
+        f"SELECT {BATCH}, {BESIDE_BATCH}, transaction_id, rows_read, above FROM (",
         f"SELECT *, lag(id) OVER (ORDER BY {NEWEST_FIRST}) AS above FROM (",
         rows_of_address(filters, start),
         f") looked_at WHERE rows_read = :looked_at_max OR ({' AND '.join(conditions)})",

@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.batches import BatchRow
+from app.batches import COLUMNS
+from app.models.member import sender_of
 from app.pages.filters import CursorPosition, Filters, Page, Row
 
 # Where PostgreSQL expects few rows, it collects and sorts them all. A page must not depend on such guesses: with
@@ -44,10 +45,11 @@ def read_page(
     return Page(rows, None)
 
 
-# Without the last field, the organization's `created_at`, which is no column of a batch.
-BATCH = ", ".join(BatchRow._fields[:-1])
-ORGANIZATION_CREATED_AT = (
-    "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at"
+# The columns of a batch, and the fields of `BatchRow` that are none.
+BATCH = ", ".join(COLUMNS)
+BESIDE_BATCH = (
+    "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at, "
+    + sender_of("member_id")
 )
 
 # The columns that filter and fill a transaction, and how they are read. A batch has an amount, a label and an end too.

@@ -10,8 +10,8 @@ from app.pages import addresses, references
 from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
 from app.pages.statements import (
     BATCH,
+    BESIDE_BATCH,
     COLUMNS_OF_TRANSACTION,
-    ORGANIZATION_CREATED_AT,
     TRANSACTION,
     order_and_limit,
     read_page,
@@ -121,7 +121,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
 
 _SHOWN = "\n".join(
     [
-        f"SELECT {BATCH}, {ORGANIZATION_CREATED_AT},",
+        f"SELECT {BATCH}, {BESIDE_BATCH},",
         f"transaction_id(id, coalesce(position, {POSITIONS - 1})) AS transaction_id,",
         "email, balance, debited, credited, claimed_at IS NOT NULL,",
         "own_amount, own_label, reference, points_left, own_held_until, returned_at IS NOT NULL,",

@@ -43,6 +43,114 @@ _API_KEYS = """
     CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
 """
 
+_MEMBERS = """
+    CREATE TABLE members (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_members PRIMARY KEY,
+        organization_id bigint NOT NULL CONSTRAINT fk_members_organization_id REFERENCES organizations (id),
+        email text COLLATE "C" NOT NULL,
+        email_key text COLLATE "C" NOT NULL,
+        first_name text COLLATE "C" NOT NULL,
+        last_name text COLLATE "C" NOT NULL,
+        role text COLLATE "C" NOT NULL
+            CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'admin')),
+        password_hash text COLLATE "C",
+        link_hash bytea
+            CONSTRAINT uq_members_link_hash UNIQUE
+            CONSTRAINT ck_members_link_hash_is_sha256 CHECK (octet_length(link_hash) = 32),
+        link_expires_at timestamptz,
+        wrong_passwords int NOT NULL DEFAULT 0,
+        wrong_since timestamptz,
+        locked_until timestamptz,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        removed_at timestamptz,
+        CONSTRAINT ck_members_link_with_an_end CHECK ((link_hash IS NULL) = (link_expires_at IS NULL)),
+        CONSTRAINT ck_members_removed_has_no_way CHECK (
+            removed_at IS NULL OR password_hash IS NULL AND link_hash IS NULL)
+    );
+    CREATE UNIQUE INDEX uq_members_email_key ON members (email_key) WHERE removed_at IS NULL;
+    CREATE INDEX ix_members_organization_id ON members (organization_id);
+
+    CREATE TABLE member_sessions (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_sessions PRIMARY KEY,
+        member_id bigint NOT NULL CONSTRAINT fk_member_sessions_member_id REFERENCES members (id),
+        hash bytea NOT NULL
+            CONSTRAINT uq_member_sessions_hash UNIQUE
+            CONSTRAINT ck_member_sessions_hash_is_sha256 CHECK (octet_length(hash) = 32),
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        expires_at timestamptz NOT NULL,
+        revoked_at timestamptz
+    );
+    CREATE INDEX ix_member_sessions_member_id ON member_sessions (member_id);
+    CREATE INDEX ix_member_sessions_expires_at ON member_sessions (expires_at);
+
+    CREATE TABLE member_actions (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_actions PRIMARY KEY,
+        organization_id bigint NOT NULL CONSTRAINT fk_member_actions_organization_id REFERENCES organizations (id),
+        member_id bigint CONSTRAINT fk_member_actions_member_id REFERENCES members (id),
+        action text COLLATE "C" NOT NULL,
+        subject_id bigint,
+        sandbox boolean,
+        detail text COLLATE "C" CONSTRAINT ck_member_actions_detail_length CHECK (char_length(detail) <= 255),
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    );
+    CREATE INDEX ix_member_actions_organization_id_id ON member_actions (organization_id, id);
+
+    CREATE TABLE service_secrets (
+        name text COLLATE "C" CONSTRAINT pk_service_secrets PRIMARY KEY,
+        secret bytea NOT NULL CONSTRAINT ck_service_secrets_secret_of_256_bits CHECK (octet_length(secret) = 32),
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    );
+"""
+
+_UPLOADS = """
+    CREATE TABLE uploads (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
+        organization_id bigint NOT NULL CONSTRAINT fk_uploads_organization_id REFERENCES organizations (id),
+        member_id bigint NOT NULL CONSTRAINT fk_uploads_member_id REFERENCES members (id),
+        sandbox boolean NOT NULL,
+        token text COLLATE "C" NOT NULL CONSTRAINT uq_uploads_token UNIQUE,
+        name text COLLATE "C" NOT NULL,
+        content bytea,
+        "column" int,
+        amount bigint CONSTRAINT ck_uploads_amount_positive CHECK (amount > 0),
+        label text COLLATE "C" CONSTRAINT ck_uploads_label_length CHECK (char_length(label) <= 255),
+        question text COLLATE "C" CONSTRAINT ck_uploads_question_known CHECK (question IN ('column', 'amount')),
+        recipients int,
+        points bigint,
+        digest text COLLATE "C",
+        findings json,
+        bad_lines json,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        sent_at timestamptz,
+        CONSTRAINT ck_uploads_checked_unless_a_question CHECK (
+            (question IS NULL) = (recipients IS NOT NULL) AND (question IS NULL) = (points IS NOT NULL)
+            AND (question IS NULL) = (digest IS NOT NULL)),
+        CONSTRAINT ck_uploads_sent_once_checked CHECK (
+            sent_at IS NULL OR (question IS NULL AND content IS NULL))
+    );
+    CREATE INDEX ix_uploads_sent ON uploads (organization_id, sandbox, digest, sent_at) WHERE sent_at IS NOT NULL;
+    CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
+    CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
+
+    CREATE TABLE upload_parts (
+        upload_id bigint NOT NULL
+            CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
+        number int NOT NULL,
+        lines int[] NOT NULL,
+        emails text[] COLLATE "C" NOT NULL,
+        amounts bigint[],
+        item_references text[] COLLATE "C",
+        labels text[] COLLATE "C",
+        batch_id bigint,
+        CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
+        CONSTRAINT ck_upload_parts_recipients_counted CHECK (
+            cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
+            AND (amounts IS NULL OR cardinality(amounts) = cardinality(emails))
+            AND (item_references IS NULL OR cardinality(item_references) = cardinality(emails))
+            AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))
+    );
+"""
+
 _USERS = """
     CREATE TABLE users (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
@@ -66,6 +174,7 @@ _BATCHES = """
             CONSTRAINT ck_batches_status_known CHECK (
                 status IN ('scheduled', 'queued', 'issued', 'refused', 'cancelled')),
         api_key_id bigint,
+        member_id bigint,
         amount bigint CONSTRAINT ck_batches_amount_positive CHECK (amount > 0),
         running_totals bigint[],
         atomic boolean NOT NULL,
@@ -94,6 +203,7 @@ _BATCHES = """
         last_refill bigint,
         held_until timestamptz,
         return_at timestamptz,
+        CONSTRAINT ck_batches_sent_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
         CONSTRAINT ck_batches_recipients_counted CHECK (
             recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count
             AND (email_keys IS NULL OR cardinality(email_keys) = recipient_count)
@@ -219,6 +329,7 @@ _REVERSALS = """
         status text COLLATE "C" NOT NULL DEFAULT 'queued'
             CONSTRAINT ck_reversals_status_known CHECK (status IN ('queued', 'done', 'refused')),
         api_key_id bigint,
+        member_id bigint,
         batch_id bigint,
         transaction_ids bigint[],
         amount bigint CONSTRAINT ck_reversals_amount_positive CHECK (amount > 0),
@@ -236,6 +347,7 @@ _REVERSALS = """
         done_at timestamptz,
         reversed_amount bigint CONSTRAINT ck_reversals_reversed_amount_not_negative CHECK (reversed_amount >= 0),
         current_balance bigint CONSTRAINT ck_reversals_current_balance_not_negative CHECK (current_balance >= 0),
+        CONSTRAINT ck_reversals_asked_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
         CONSTRAINT ck_reversals_of_a_batch_or_of_transactions CHECK (
             (batch_id IS NULL) = (transaction_ids IS NOT NULL) AND cardinality(transaction_ids) BETWEEN 1 AND 131072),
         CONSTRAINT ck_reversals_idempotency_key_with_hash CHECK (
@@ -318,6 +430,51 @@ _EVENTS = """
     ) WITH (fillfactor = 50);
 """
 
+_WEBHOOKS = """
+    CREATE TABLE webhooks (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhooks PRIMARY KEY,
+        organization_id bigint NOT NULL CONSTRAINT fk_webhooks_organization_id REFERENCES organizations (id),
+        sandbox boolean NOT NULL,
+        url text COLLATE "C" NOT NULL
+            CONSTRAINT ck_webhooks_url_length CHECK (char_length(url) BETWEEN 1 AND 2000),
+        types text[] COLLATE "C" NOT NULL
+            CONSTRAINT ck_webhooks_types_counted CHECK (cardinality(types) BETWEEN 1 AND 50),
+        description text COLLATE "C"
+            CONSTRAINT ck_webhooks_description_length CHECK (char_length(description) BETWEEN 1 AND 255),
+        secret text COLLATE "C" NOT NULL,
+        previous_secret text COLLATE "C",
+        previous_secret_until timestamptz,
+        position bigint NOT NULL
+            CONSTRAINT ck_webhooks_position_not_negative CHECK (position >= 0),
+        disabled_reason text COLLATE "C"
+            CONSTRAINT ck_webhooks_disabled_reason_known CHECK (disabled_reason IN ('caller', 'gone', 'failing')),
+        failures int NOT NULL DEFAULT 0
+            CONSTRAINT ck_webhooks_failures_not_negative CHECK (failures >= 0),
+        failing_since timestamptz,
+        retry_at timestamptz,
+        owned_until timestamptz,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        CONSTRAINT ck_webhooks_previous_secret_until_a_moment CHECK (
+            (previous_secret IS NULL) = (previous_secret_until IS NULL))
+    ) WITH (fillfactor = 50);
+    CREATE INDEX ix_webhooks_organization ON webhooks (organization_id, sandbox);
+
+    CREATE TABLE webhook_deliveries (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhook_deliveries PRIMARY KEY,
+        webhook_id bigint NOT NULL,
+        sequence bigint NOT NULL,
+        event_id text COLLATE "C" NOT NULL,
+        type text COLLATE "C" NOT NULL,
+        attempt int NOT NULL CONSTRAINT ck_webhook_deliveries_attempt_counted CHECK (attempt >= 1),
+        status int,
+        ms int NOT NULL,
+        error text COLLATE "C",
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    );
+    CREATE INDEX ix_webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+    CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at);
+"""
+
 # What moves points is written once (docs/decisions/0005). `UPDATE OF` fires only where those columns are set, so
 # inserts, and the claim of a held transaction, pay nothing for it.
 _WRITTEN_ONCE = """
@@ -327,8 +484,8 @@ _WRITTEN_ONCE = """
                 USING ERRCODE = 'restrict_violation', CONSTRAINT = TG_NAME;
         END $$;
     CREATE TRIGGER batches_accepted_once
-        BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
-                                   recipient_count, emails, email_keys, labels, item_references, metadata,
+        BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic,
+                                   label, recipient_count, emails, email_keys, labels, item_references, metadata,
                                    hold_days ON batches
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER batches_final_once
@@ -356,8 +513,8 @@ _WRITTEN_ONCE = """
         FOR EACH ROW WHEN (OLD.returned_at IS NOT NULL OR OLD.credited OR NOT OLD.debited OR OLD.points_left = 0)
         EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER reversals_accepted_once
-        BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, batch_id, transaction_ids, amount, atomic,
-                                   reason, is_return ON reversals
+        BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids,
+                                   amount, atomic, reason, is_return ON reversals
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER reversals_final_once
         BEFORE UPDATE OF status, refusal, done_at, reversed_amount, current_balance ON reversals
@@ -379,6 +536,13 @@ _WRITTEN_ONCE = """
     CREATE TRIGGER api_keys_revoked_once BEFORE UPDATE OF revoked_at ON api_keys
         FOR EACH ROW WHEN (OLD.revoked_at <> NEW.revoked_at OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS NULL)
         EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER members_made_once
+        BEFORE DELETE OR UPDATE OF id, organization_id, email, email_key, first_name, last_name ON members
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
+        FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER member_actions_written_once BEFORE DELETE OR UPDATE ON member_actions
+        FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key ON users
         FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -394,8 +558,9 @@ _WRITTEN_ONCE = """
 
 def upgrade() -> None:
     for made in (
-        *(_ORGANIZATIONS, _API_KEYS, _USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS, _REVERSALS),
-        _EVENTS,
+        *(_ORGANIZATIONS, _API_KEYS, _MEMBERS, _UPLOADS),
+        *(_USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS),
+        *(_REVERSALS, _EVENTS, _WEBHOOKS),
     ):
         op.execute(made)
     op.execute(_WRITTEN_ONCE)
@@ -403,7 +568,8 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute(
-        "DROP TABLE organizations, api_keys, users, reversals, reversal_entries, batches, transactions,"
-        " unfolded_batches, refills, unnumbered_events, events, event_logs"
+        "DROP TABLE organizations, api_keys, members, member_sessions, member_actions, service_secrets, uploads,"
+        " upload_parts, users, reversals, reversal_entries, batches, transactions, unfolded_batches, refills,"
+        " unnumbered_events, events, event_logs, webhooks, webhook_deliveries"
     )
     op.execute("DROP FUNCTION transaction_id, refuse_change")

@@ -1,5 +1,6 @@
 """A browser for the tests of pages: Debian's Chromium, headless; without one these tests are skipped."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -52,7 +53,7 @@ class Look:
 
     def _on_console(self, message: ConsoleMessage) -> None:
         # Chromium notes each answer of 400 or above as an error, also one that the page asked for and shows.
-        if message.type in ("error", "warning") and "/v1/" not in message.location["url"]:
+        if message.type in ("error", "warning") and not re.search("/v1/|/console", message.location["url"]):
             self.complaints.append(message.text)
 
     def _on_request(self, request: Request) -> None:

@@ -38,6 +38,7 @@ _CUT_OFF = """() => [...document.querySelectorAll("body *:not(#key)")]
   .map((element) => `${element.id || element.className}: ${(element.value || element.textContent).slice(0, 40)}`)"""
 
 _NAMELESS = """() => [...document.querySelectorAll("input, select, textarea, button, summary, a, nav, form")]
+  .filter((element) => element.type !== "hidden")
   .filter((element) => !(element.labels?.length || element.textContent.trim() || element.ariaLabel))
   .map((element) => element.outerHTML.slice(0, 120))"""
 

@@ -5,6 +5,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
+from app import members
 from app.postgres.database import transaction
 from tests.integration import books
 
@@ -12,14 +13,21 @@ pytestmark = pytest.mark.usefixtures("database")
 
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
+_MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
+_ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
+_SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
+_UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
+_PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
+_WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
+_DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
 _LOG = "INSERT INTO event_logs (organization_id, sandbox, last_sequence, dropped_to, dropped_until)"
 
-# There are an organization 1, a user 1, and two issued batches of two recipients each: batch 1 credited
-# the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4). Reversal 3 has taken
-# batch 1 back, and reversal 4 of it waits.
+# There are an organization 1 with two members, who have a link each, a user 1, and two issued batches of two recipients
+# each: batch 1 credited the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4).
+# Reversal 3 has taken batch 1 back, and reversal 4 of it waits. Upload 1 is a list of two that is not sent.
 REFUSED = [
     ("ck_organizations_balance_not_negative", "UPDATE organizations SET balance = -1"),
     ("ck_organizations_sandbox_balance_not_negative", "UPDATE organizations SET sandbox_balance = -1"),
@@ -48,12 +56,27 @@ REFUSED = [
     ("fk_api_keys_organization_id", f"{_KEY} VALUES (9, false, sha256('x'), 'pts')"),
     ("ck_api_keys_hash_is_sha256", f"{_KEY} VALUES (1, false, 'the key itself', 'pts')"),
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
+    ("fk_members_organization_id", f"{_MEMBER} VALUES (9, 'b@x.org', 'b@x.org', 'B', 'C', 'viewer')"),
+    ("uq_members_email_key", f"{_MEMBER} VALUES (1, 'M@x.org', 'm@x.org', 'B', 'C', 'viewer')"),
+    ("ck_members_role_known", "UPDATE members SET role = 'owner'"),
+    ("ck_members_link_hash_is_sha256", "UPDATE members SET link_hash = 'the token itself'"),
+    ("uq_members_link_hash", "UPDATE members SET link_hash = sha256('x'), link_expires_at = now()"),
+    ("ck_members_link_with_an_end", "UPDATE members SET link_expires_at = NULL WHERE id = 1"),
+    ("ck_members_removed_has_no_way", "UPDATE members SET removed_at = now() WHERE id = 1"),
+    ("fk_member_sessions_member_id", f"{_SESSION} VALUES (9, sha256('x'), now())"),
+    ("ck_member_sessions_hash_is_sha256", f"{_SESSION} VALUES (1, 'the token itself', now())"),
+    ("uq_member_sessions_hash", f"{_SESSION} VALUES (1, sha256('x'), now()), (2, sha256('x'), now())"),
+    ("fk_member_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
+    ("fk_member_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),
+    ("ck_member_actions_detail_length", f"{_ACTION[:-1]}, detail) VALUES (1, 1, 'x', repeat('x', 256))"),
+    ("ck_service_secrets_secret_of_256_bits", "INSERT INTO service_secrets (name, secret) VALUES ('x', 'short')"),
     ("ck_users_folded_balance_not_negative", "UPDATE users SET folded_balance = -1"),
     (
         "uq_users_email_key",
         "INSERT INTO users (email, email_key, first_name, last_name) VALUES ('A@x.org', 'a@x.org', 'A', 'B')",
     ),
     ("ck_batches_amount_positive", "UPDATE batches SET amount = 0"),
+    ("ck_batches_sent_by_one", "UPDATE batches SET api_key_id = 1, member_id = 1"),
     ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 0, '{}', '{}')"),
     ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 1, '{a,b}', '{a}')"),
     ("ck_batches_recipients_counted", _BATCH + ") VALUES (1, false, 1, false, 1, '{a}', '{a,b}')"),
@@ -184,6 +207,7 @@ REFUSED = [
         "UPDATE reversals SET is_return = true, batch_id = NULL, transaction_ids = '{1}' WHERE id = 3",
     ),
     ("ck_reversals_status_known", "UPDATE reversals SET status = 'lost' WHERE id = 4"),
+    ("ck_reversals_asked_by_one", "UPDATE reversals SET api_key_id = 1, member_id = 1"),
     ("ck_reversals_amount_positive", "UPDATE reversals SET amount = 0 WHERE id = 4"),
     ("ck_reversals_reason_length", "UPDATE reversals SET reason = ''"),
     ("ck_reversals_reason_length", "UPDATE reversals SET reason = repeat('x', 256)"),
@@ -211,6 +235,22 @@ REFUSED = [
     ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET code = 'not_debited'"),
     ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET reversed = -1"),
     ("pk_reversal_entries", "UPDATE reversal_entries SET position = 0"),
+    ("fk_webhooks_organization_id", f"{_WEBHOOK}) VALUES (9, false, 'u', '{{*}}', 's', 0)"),
+    ("ck_webhooks_url_length", f"{_WEBHOOK}) VALUES (1, false, '', '{{*}}', 's', 0)"),
+    ("ck_webhooks_url_length", f"{_WEBHOOK}) VALUES (1, false, repeat('u', 2001), '{{*}}', 's', 0)"),
+    ("ck_webhooks_types_counted", f"{_WEBHOOK}) VALUES (1, false, 'u', '{{}}', 's', 0)"),
+    ("ck_webhooks_position_not_negative", f"{_WEBHOOK}) VALUES (1, false, 'u', '{{*}}', 's', -1)"),
+    ("ck_webhooks_description_length", f"{_WEBHOOK}, description) VALUES (1, false, 'u', '{{*}}', 's', 0, '')"),
+    ("ck_webhooks_failures_not_negative", f"{_WEBHOOK}, failures) VALUES (1, false, 'u', '{{*}}', 's', 0, -1)"),
+    (
+        "ck_webhooks_disabled_reason_known",
+        f"{_WEBHOOK}, disabled_reason) VALUES (1, false, 'u', '{{*}}', 's', 0, 'lost')",
+    ),
+    (
+        "ck_webhooks_previous_secret_until_a_moment",
+        f"{_WEBHOOK}, previous_secret) VALUES (1, false, 'u', '{{*}}', 's', 0, 's')",
+    ),
+    ("ck_webhook_deliveries_attempt_counted", f"{_DELIVERY} VALUES (1, 1, 'evt_1', 'ping', 0, 1)"),
     ("fk_refills_organization_id", f"{_REFILL} VALUES (9, false, 1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, 0, 1)"),
@@ -221,17 +261,42 @@ REFUSED = [
     ),
     ("ck_refills_reference_length", f"{_REFILL[:-1]}, reference) VALUES (1, false, 1, 1, '')"),
     ("ck_refills_balance_not_negative", f"{_REFILL} VALUES (1, true, -1, -1)"),
+    ("fk_uploads_organization_id", f"{_UPLOAD} VALUES (9, 1, false, 'x', 'x', 'column')"),
+    ("fk_uploads_member_id", f"{_UPLOAD} VALUES (1, 9, false, 'x', 'x', 'column')"),
+    ("uq_uploads_token", f"{_UPLOAD} VALUES (1, 1, false, 'token', 'x', 'column')"),
+    ("ck_uploads_question_known", f"{_UPLOAD} VALUES (1, 1, false, 'x', 'x', 'what')"),
+    ("ck_uploads_checked_unless_a_question", f"{_UPLOAD} VALUES (1, 1, false, 'x', 'x', NULL)"),
+    ("ck_uploads_checked_unless_a_question", "UPDATE uploads SET points = NULL"),
+    ("ck_uploads_checked_unless_a_question", "UPDATE uploads SET digest = NULL"),
+    ("ck_uploads_amount_positive", "UPDATE uploads SET amount = 0"),
+    ("ck_uploads_label_length", "UPDATE uploads SET label = repeat('x', 256)"),
+    ("ck_uploads_sent_once_checked", "UPDATE uploads SET sent_at = now()"),
+    ("fk_upload_parts_upload_id", f"{_PART} VALUES (9, 1, '{{1}}', '{{a}}')"),
+    ("pk_upload_parts", f"{_PART} VALUES (1, 1, '{{1}}', '{{a}}')"),
+    ("ck_upload_parts_recipients_counted", f"{_PART} VALUES (1, 2, '{{}}', '{{}}')"),
+    ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET lines = '{1}'"),
+    ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET amounts = '{1}'"),
+    ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET item_references = '{r}'"),
+    ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET labels = '{l}'"),
 ]
 
 
 def _write_the_rows() -> None:
     organization_id = books.make_organization(100)
+    with transaction() as connection:
+        for email in ("m@x.org", "n@x.org"):
+            members.create(connection, organization_id, email, "M", "N", role="viewer", by=None)
     books.make_users("a@x.org")
     books.issue_now(organization_id, ["a@x.org", "b@x.org"], 10)
     books.queue_batch(organization_id, ["a@x.org", "b@x.org"], 1_000, atomic=True)
     books.drain_all(organization_id)
     books.reverse_now(organization_id, batch_id=1)
     books.queue_reversal(organization_id, batch_id=1)
+    books.execute(
+        "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, content, recipients, points, digest)"
+        f" VALUES ({organization_id}, 1, false, 'token', 'list', 'a', 2, 2, 'digest')",
+        f"{_PART} VALUES (1, 1, '{{2,3}}', '{{a@x.org,b@x.org}}')",
+    )
 
 
 @pytest.mark.parametrize(("constraint", "statement"), REFUSED, ids=[name for name, _ in REFUSED])

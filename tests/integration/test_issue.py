@@ -94,8 +94,8 @@ def test_a_batch_keeps_its_label_and_its_amount() -> None:
     labelled = books.queue_batch(organization_id, ["a@example.com"], 10, label="Spring")
     plain = books.queue_batch(organization_id, ["a@example.com"], 20)
     books.drain_all(organization_id)
-    assert books.read_batch(organization_id, labelled)[0][5:7] == (10, "Spring")
-    assert books.read_batch(organization_id, plain)[0][5:7] == (20, None)
+    kept = [books.read_batch(organization_id, batch_id)[0] for batch_id in (labelled, plain)]
+    assert [(batch.amount, batch.label) for batch in kept] == [(10, "Spring"), (20, None)]
 
 
 def test_a_repeated_address_gets_a_transaction_and_a_credit_each_time() -> None:

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from sqlalchemy.exc import IntegrityError
 
+from app import members
 from app.ledger import later
 from app.ledger.extend import extend
 from app.pages.filters import POSITIONS
@@ -60,6 +61,14 @@ REFUSED = [
     *(("batches_moved_while_scheduled", f"UPDATE batches SET send_at = now() WHERE id = {id_}") for id_ in (1, 3, 5)),
     ("refills_written_once", "UPDATE refills SET amount = amount + 1"),
     ("refills_written_once", "DELETE FROM refills"),
+    ("batches_accepted_once", "UPDATE batches SET member_id = 1 WHERE id = 3"),
+    *(("members_made_once", f"UPDATE members SET {change}") for change in (
+        "organization_id = 2", "email = 'x'", "first_name = 'x'",
+    )),
+    ("members_made_once", "DELETE FROM members"),
+    ("members_removed_once", "UPDATE members SET removed_at = NULL"),
+    ("member_actions_written_once", "UPDATE member_actions SET member_id = 1"),
+    ("member_actions_written_once", "DELETE FROM member_actions"),
     ("unnumbered_events_written_once", "UPDATE unnumbered_events SET send_at = NULL WHERE send_at IS NOT NULL"),
     ("events_written_once", "UPDATE events SET batch_id = 2 WHERE batch_id = 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET last_sequence = last_sequence - 1"),
@@ -84,6 +93,8 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     for _ in range(2):
         cancelled = books.queue_batch(organization_id, ["a@example.com"], 10, send_at=tomorrow)
     with transaction() as connection:
+        member_id, _ = members.create(connection, organization_id, "m@example.com", "M", "N", role="viewer", by=None)
+        members.remove(connection, members.lock(connection, member_id), by=None)
         later.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
     held = books.make_organization(25)
     assert books.issue_now(held, ["y@example.com", "x@example.com"], 5, hold_days=1) == 6

@@ -25,6 +25,7 @@ def queued_batch(**changes: Any) -> BatchRow:
         sandbox=False,
         status=QUEUED,
         api_key_id=1,
+        member_id=None,
         amount=30,
         label=None,
         idempotency_key=None,
@@ -40,6 +41,7 @@ def queued_batch(**changes: Any) -> BatchRow:
         last_refill=None,
         held_until=None,
         organization_created_at=MOMENT,
+        sender=None,
     )
     return batch._replace(**changes)
 

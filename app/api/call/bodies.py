@@ -48,7 +48,7 @@ def listed_batch_body(
         "metadata": metadata,
         "idempotency_key": batch.idempotency_key,
         "api_key_id": batch.api_key_id,
-        "sender": None,  # Null: sent through the API, the only way to send.
+        "sender": batch.sender,
         "counts": _counts(batch, states),
         "created_at": timestamp(batch.created_at),
         "send_at": None if batch.send_at is None else timestamp(batch.send_at),
@@ -106,7 +106,7 @@ def _transaction_bodies(
                 "debited": row.debited,
                 "credited": credited,
                 "allocated": credited,  # By the contract's table the two are equal in every case.
-                "sender": None,  # Null: sent through the API, the only way to send.
+                "sender": batch.sender,
                 "label": batch.label if row.label is None else row.label,
                 "reference": row.reference,
                 "reversed": 0 if row.points_left is None or as_issued else (amount or 0) - row.points_left,

@@ -13,6 +13,7 @@ from app.errors import (
     CannotExtend,
     DevelopmentKeyRequired,
     Faults,
+    FormTooOld,
     IdempotencyKeyReused,
     InvalidKey,
     InvalidRequest,
@@ -20,8 +21,12 @@ from app.errors import (
     NotFound,
     OutOfReach,
     PointsError,
+    Refused,
     ReversalLost,
     ScheduledLimit,
+    SecretsKeyMissing,
+    WebhookConflict,
+    WebhookLimit,
 )
 from app.ledger.later import Scheduled
 from app.ledger.recoverable import Recoverable
@@ -36,16 +41,21 @@ HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization"
 
 _STATUS_OF: dict[type[PointsError], int] = {
     InvalidRequest: 400,
+    FormTooOld: 400,
     InvalidKey: 401,
     DevelopmentKeyRequired: 403,
     MayNotIssue: 403,
     ScheduledLimit: 403,
+    WebhookLimit: 403,
     NotFound: 404,
     BatchConflict: 409,
+    WebhookConflict: 409,
     BalanceTooLarge: 409,
     CannotExtend: 409,
+    Refused: 409,
     IdempotencyKeyReused: 422,
     OutOfReach: 503,
+    SecretsKeyMissing: 503,
     BatchLost: 503,
     ReversalLost: 503,
 }

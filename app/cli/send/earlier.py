@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from app.cli.send.columns import Item
-from app.cli.send.recipients import digest
 from app.cli.send.result_rows import address_of, reference_of, text_of, word
 from app.cli.send.run import Run
 from app.errors import Refused
+from app.lists.columns import Item
+from app.lists.recipients import digest
 from app.values.addresses import parse
 from app.values.numbers import points
 

@@ -6,11 +6,11 @@ from typing import Any
 from rich.text import Text
 
 from app.cli.answer import Answer
-from app.cli.send.columns import OWN
-from app.cli.send.recipients import Recipients
 from app.cli.send.run import Choices, Run
 from app.cli.sentence import write_error
 from app.cli.tables import console, print_pairs
+from app.lists.columns import unused_columns
+from app.lists.recipients import Recipients
 from app.values.numbers import counted, points
 
 _BAD_LINES_SHOWN_MAX = 20
@@ -41,7 +41,7 @@ def plan(run: Run) -> None:
         "Organization": f"{run.organization.name} ({run.organization.id}{mode})",
         "Column": run.list.title(run.columns.address),
         **{f"{name.capitalize()}s": run.list.title(place) for name, place in run.columns.own.items()},
-        "Not used": _not_used(run),
+        "Not used": ", ".join(unused_columns(run.list, run.columns)) or None,
         "Lines": points(recipients.count + len(recipients.bad)),
         "Left out": _left_out(run),
         "Recipients": points(recipients.count),
@@ -114,14 +114,6 @@ def _too_low(run: Run) -> str:
     # With amounts of its own, a list of several batches may be paid in parts.
     first = "" if run.choices.amount is None and run.recipients.count > run.size else "the first "
     return f"The balance pays only {first}{points(paid)}; the others are not debited."
-
-
-def _not_used(run: Run) -> str | None:
-    """Name the unused columns that a person may expect to be used."""
-    named, used = run.list.places(OWN), run.columns.own.values()
-    columns = [run.list.title(place) for place in named if place not in (*used, run.columns.address)]
-    columns += [f"the addresses in {run.list.title(place)}" for place in run.list.others(run.columns.address)]
-    return ", ".join(columns) or None
 
 
 def _left_out(run: Run) -> str | None:

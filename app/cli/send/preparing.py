@@ -14,14 +14,14 @@ from app.cli.caller import confirms
 from app.cli.progress import progress_bar
 from app.cli.send import output
 from app.cli.send.answers import FaultyBody
-from app.cli.send.columns import OWN, Columns, columns_of
 from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
-from app.cli.send.recipients import Part, Recipients
 from app.cli.send.run import Choices, Run
 from app.cli.send.service import Service
 from app.errors import Refused
-from app.lists import ListFile
+from app.lists import ColumnUnclear, ListFile
+from app.lists.columns import OWN, Columns, columns_of
+from app.lists.recipients import Part, Recipients
 from app.settings import INT64_MAX
 from points_client import Verified
 
@@ -110,7 +110,10 @@ def ask(run: Run) -> None:
 
 def _columns(choices: Choices, file: ListFile) -> Columns:
     """Find the columns that are used; without --amount, one of amounts is among them."""
-    columns = columns_of(file, with_amount=choices.amount is not None)
+    try:
+        columns = columns_of(file, with_amount=choices.amount is not None)
+    except ColumnUnclear as error:
+        raise Refused(f"{error.sentence} Choose one with --column, by heading or number.") from None
     if choices.amount is None and columns.amount is None:
         raise click.UsageError(
             f"{file.name} has no column “amount” or “points”: give the points of each recipient with --amount."

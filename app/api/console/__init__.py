@@ -1,0 +1,64 @@
+"""`/console`: pages for the members of an organization, in the same web process, usable without JavaScript.
+
+A page calls the same functions as the views of the API. `paths.py` says what every page goes through.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask, Response, request
+from jinja2 import StrictUndefined
+
+from app.api.console import error_pages, paths, words
+from app.api.console.cookie import ConsoleCookie
+from app.api.console.views import (
+    account,
+    activity,
+    batches,
+    cancel,
+    keys,
+    link,
+    members,
+    outcome,
+    overview,
+    parts,
+    send,
+    send_cost,
+    sign_in,
+    sign_out,
+    take_back,
+    transactions,
+)
+
+# Each puts its pages on one of the two blueprints of `paths`.
+_VIEWS = (
+    *(account, activity, keys, link, members, overview, parts, sign_in, sign_out),
+    *(send, send_cost, outcome, batches, cancel, take_back, transactions),
+)
+
+Handler = Callable[[Any], Response]
+
+
+def add_console(app: Flask) -> None:
+    """Put the pages into the application."""
+    assert _VIEWS, "the views are imported for their routes"
+    app.session_interface = ConsoleCookie()
+    app.config.update(ConsoleCookie.SETTINGS)
+    app.jinja_options = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    words.add_to(app)
+    app.register_blueprint(paths.door)
+    app.register_blueprint(paths.pages)
+
+
+def as_page(handler: Handler) -> Handler:
+    """Have an error of a path of the console answered with a page, under the status that `handler` gives it."""
+
+    def answer(error: Exception) -> Response:
+        response = handler(error)
+        return error_pages.page_of(error, response.status_code) if is_console(request.path) else response
+
+    return answer
+
+
+def is_console(path: str) -> bool:
+    return path == paths.ROOT or path.startswith(f"{paths.ROOT}/")

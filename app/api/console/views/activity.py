@@ -1,0 +1,54 @@
+"""Activity: who did what, and when."""
+
+from flask import render_template, request
+
+from app import member_actions
+from app.api.console.paths import current_member, pages, row_id
+from app.member_actions import Action
+from app.postgres.database import transaction
+
+_ROWS = 100
+
+
+@pages.get("/activity")
+def activity() -> str:
+    before = request.args.get("before", type=int)
+    with transaction() as connection:
+        rows = member_actions.find_page(
+            connection,
+            current_member().organization_id,
+            before=None if before is None else row_id("action", before),
+            limit=_ROWS + 1,
+        )
+    shown = [(action, sentence_of(action)) for action in rows[:_ROWS]]
+    older = rows[_ROWS - 1].id if len(rows) > _ROWS else None
+    return render_template("console/activity.html", actions=shown, is_first=before is None, older=older)
+
+
+_SENTENCES = {
+    member_actions.SIGNED_IN: "Signed in",
+    member_actions.MEMBER_ADDED: "Added {subject} as {detail}",
+    member_actions.MEMBER_REMOVED: "Removed {subject}",
+    member_actions.ROLE_CHANGED: "Changed the role of {subject} from {detail}",
+    member_actions.LINK_MADE: "Made a new link for {subject}",
+    member_actions.PASSWORD_CHOSEN: "Chose a password",
+    member_actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
+    member_actions.KEY_MADE: "Made {key} key {id}",
+    member_actions.KEY_REVOKED: "Revoked key {id}",
+    member_actions.SENT: "Sent {mode} batch {id}{more}",
+    member_actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
+    member_actions.RESCHEDULED: "Moved {mode} batch {id}{more}",
+    member_actions.REVERSED: "Took back points by {mode} reversal {id}{more}",
+}
+
+
+def sentence_of(action: Action) -> str:
+    """Say what was done, with its numbers and names."""
+    return _SENTENCES.get(action.action, action.action).format(
+        subject=action.subject_name,
+        id=action.subject_id,
+        key="development" if action.sandbox else "live",
+        mode={None: "", True: "sandbox", False: "live"}[action.sandbox],
+        detail=action.detail,
+        more="" if action.detail is None else f": {action.detail}",
+    )

@@ -1,0 +1,50 @@
+"""The link that a new member gets: choose a password, and be signed in. To look at it does not use it up."""
+
+from flask import redirect, render_template, session, url_for
+from werkzeug.wrappers import Response
+
+from app import member_sessions, members
+from app.api.console.forms import ChoosePasswordForm, say_beside
+from app.api.console.password_work import password_work
+from app.api.console.paths import door
+from app.errors import Refused
+from app.postgres.database import transaction
+from app.values import passwords
+
+
+@door.route("/link/<token>", methods=["GET", "POST"])
+def link(token: str) -> Response | tuple[str, int] | str:
+    with transaction() as connection:
+        member = members.find_by_link(connection, token)
+    if member is None:
+        return render_template("console/link_over.html"), 404
+    form = ChoosePasswordForm()
+    password = chosen_password(form)
+    if password is None:
+        return render_template("console/link.html", form=form, of=member)
+    with password_work():
+        password_hash = passwords.hash_password(password)
+    with transaction() as connection:
+        member = members.find_by_link(connection, token)  # Of two at once, the first has used it up.
+        if member is None:
+            return render_template("console/link_over.html"), 404
+        members.choose_password(connection, member, password_hash)
+        session_token = member_sessions.begin(connection, member.id, password_hash)
+    session.clear()
+    session["token"] = session_token
+    return redirect(url_for("console.overview", mode="live"), 303)
+
+
+def chosen_password(form: ChoosePasswordForm) -> str | None:
+    """Return the password that was chosen; None if none was, with the faults beside their fields."""
+    if not form.validate_on_submit():
+        return None
+    try:
+        password = passwords.checked(form.password.data)
+    except Refused as error:
+        say_beside(form.password, error.sentence)
+        return None
+    if form.again.data != password:
+        say_beside(form.again, "This is another password than the one above.")
+        return None
+    return password

@@ -1,0 +1,47 @@
+"""Overview: the balance, what is held and scheduled, and the batches of late."""
+
+from dataclasses import replace
+
+from flask import render_template
+
+from app import batches, organizations
+from app.api.console.paths import current_member, is_sandbox, pages
+from app.ledger import later
+from app.pages import batch_pages, transaction_pages
+from app.pages.filters import Filters
+from app.postgres.database import single_statement, transaction
+
+_BATCHES_SHOWN = 10
+_HELD_LOOKED_AT = 1_000
+
+
+@pages.get("")
+def overview() -> str:
+    organization_id, sandbox = current_member().organization_id, is_sandbox()
+    with single_statement() as connection:
+        organization = organizations.find(connection, organization_id, sandbox=sandbox)
+        scheduled = later.scheduled_of(connection, organization_id, sandbox=sandbox)
+        options = organizations.find_options(connection, [organization_id])[organization_id]
+    every = Filters(organization_id=organization_id, sandbox=sandbox)
+    # Each page of a list has a transaction of its own: it sets how PostgreSQL may plan in it.
+    with transaction() as connection:
+        late = batch_pages.page(connection, every, start=None, limit=_BATCHES_SHOWN)
+    with transaction() as connection:
+        held = transaction_pages.page(connection, replace(every, state=batches.HELD), start=None, limit=_HELD_LOOKED_AT)
+    return render_template(
+        "console/overview.html",
+        organization=organization,
+        # It is a bound of the live balance alone.
+        low_balance=None if sandbox else options.low_balance,
+        scheduled=scheduled,
+        batches=late.rows,
+        held_count=len(held.rows),
+        held_points=sum(_left(batch, row) for batch, row in held.rows),
+        holds_more=held.next is not None,
+    )
+
+
+def _left(batch: batches.BatchRow, row: batches.TransactionRow) -> int:
+    """Return the points of a held transaction that were not taken back."""
+    amount = batch.amount if row.amount is None else row.amount
+    return (amount or 0) if row.points_left is None else row.points_left

@@ -1,0 +1,100 @@
+"""`points members`: the people of an organization who may use the console."""
+
+import click
+
+from app import members as rows
+from app import organizations
+from app.cli.answer import Answer
+from app.cli.operator_command import document, operator_command
+from app.cli.row_id import ORGANIZATION_ID, RowId
+from app.local.datadir import RUNNING_FILE, DataDir
+from app.postgres.database import transaction
+
+_COLUMNS = {
+    "ID": "id",
+    "E-mail": "email",
+    "First name": "first_name",
+    "Last name": "last_name",
+    "Role": "role",
+    "Password": "has_password",
+    "Locked": "is_locked",
+    "Created": "created_at",
+}
+# Where `points up` serves, unless it is told another port.
+_USUAL_URL = "http://127.0.0.1:8000"
+_MEMBER_ID = RowId("member")
+
+_url_option = click.option(
+    "--url", help="Where the members reach the service [default: where it runs from the data directory]."
+)
+
+
+@click.group()
+def members() -> None:
+    """Make, list and remove the people who may use the console."""
+
+
+@members.command()
+@click.argument("email")
+@click.argument("first_name")
+@click.argument("last_name")
+@click.option("--organization", "organization_id", type=ORGANIZATION_ID, required=True, help="Its id.")
+@click.option("--role", type=click.Choice(rows.ROLES), required=True, help="What the member may do.")
+@_url_option
+@operator_command
+def create(email: str, first_name: str, last_name: str, organization_id: int, role: str, url: str | None) -> Answer:
+    """Make a member, and print the link to choose a password with.
+
+    A viewer sees; a sender also sends, cancels and takes back; an admin also manages members, keys and
+    webhooks. The link is good once, for 24 hours, and is shown once.
+    """
+    with transaction() as connection:
+        member_id, token = rows.create(connection, organization_id, email, first_name, last_name, role=role, by=None)
+    return _link_answer(member_id, token, url)
+
+
+@members.command(name="list")
+@click.argument("organization_id", type=ORGANIZATION_ID)
+@operator_command
+def list_members(organization_id: int) -> Answer:
+    """List the members of an organization."""
+    with transaction() as connection:
+        organizations.find(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
+        found = rows.find_all(connection, organization_id)
+    return Answer([document(row) for row in found], columns=_COLUMNS)
+
+
+@members.command()
+@click.argument("member_id", type=_MEMBER_ID)
+@_url_option
+@operator_command
+def link(member_id: int, url: str | None) -> Answer:
+    """Print a new link for a member whose link is over or whose password is forgotten.
+
+    An earlier link is good no longer; the password is, until another is chosen.
+    """
+    with transaction() as connection:
+        token = rows.make_link(connection, rows.lock(connection, member_id), by=None)
+    return _link_answer(member_id, token, url)
+
+
+@members.command()
+@click.argument("member_id", type=_MEMBER_ID)
+@operator_command
+def remove(member_id: int) -> Answer:
+    """Remove a member, who is signed out at once. What the member did stays in Activity."""
+    with transaction() as connection:
+        rows.remove(connection, rows.lock(connection, member_id), by=None)
+    return Answer({"id": member_id, "removed": True}, sentence=f"Member {member_id} is removed.")
+
+
+def link_to(url: str, token: str) -> str:
+    """Return the link by which a member chooses a password."""
+    return f"{url.rstrip('/')}/console/link/{token}"
+
+
+def _link_answer(member_id: int, token: str, url: str | None) -> Answer:
+    running = DataDir(click.get_current_context().params["data_dir"]).read(RUNNING_FILE).get("web_url")
+    link = link_to(url or running or _USUAL_URL, token)
+    sentence = f"{link}\nMember {member_id} chooses a password there. The link is good once, for 24 hours."
+    return Answer({"id": member_id, "link": link}, sentence=sentence)

@@ -1,0 +1,73 @@
+"""What members did, written in the transaction of the change itself: the Activity of an organization."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, text
+
+from app.models import MemberAction
+
+# What is done to members.
+MEMBER_ADDED, MEMBER_REMOVED, ROLE_CHANGED = "member.added", "member.removed", "member.role_changed"
+LINK_MADE, PASSWORD_CHOSEN, SESSIONS_ENDED = "member.link_made", "member.password_chosen", "member.sessions_ended"
+SIGNED_IN = "member.signed_in"
+KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
+# What is done to batches.
+SENT, CANCELLED, RESCHEDULED, REVERSED = "batch.sent", "batch.cancelled", "batch.rescheduled", "batch.reversed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Action:
+    """One action as Activity shows it. `member_name` is None where somebody who runs the service did it.
+
+    `subject_id` is the id of the batch, reversal, key or member that it was done to; `subject_name` the member's name.
+    """
+
+    id: int
+    created_at: datetime
+    member_name: str | None
+    action: str
+    subject_id: int | None
+    subject_name: str | None
+    sandbox: bool | None
+    detail: str | None
+
+
+def record(
+    connection: Connection,
+    action: str,
+    *,
+    organization_id: int,
+    member_id: int | None,
+    subject_id: int | None = None,
+    sandbox: bool | None = None,
+    detail: str | None = None,
+) -> None:
+    """Write down an action, to be committed with what it did. `member_id` is None for who runs the service."""
+    connection.execute(
+        insert(MemberAction).values(
+            action=action,
+            organization_id=organization_id,
+            member_id=member_id,
+            subject_id=subject_id,
+            sandbox=sandbox,
+            detail=detail,
+        )
+    )
+
+
+def find_page(connection: Connection, organization_id: int, *, before: int | None, limit: int) -> list[Action]:
+    """Return up to `limit` actions of an organization, newest first; of those before an id, where one is given."""
+    rows = connection.execute(_PAGE, {"organization_id": organization_id, "before": before, "limit": limit})
+    return [Action(**row._mapping) for row in rows]  # noqa: SLF001  # SQLAlchemy's documented accessor.
+
+
+_PAGE = text("""
+    SELECT a.id, a.created_at, m.first_name || ' ' || m.last_name AS member_name, a.action, a.subject_id,
+           s.first_name || ' ' || s.last_name AS subject_name, a.sandbox, a.detail
+    FROM member_actions a
+    LEFT JOIN members m ON m.id = a.member_id
+    LEFT JOIN members s ON a.action LIKE 'member.%' AND s.id = a.subject_id
+    WHERE a.organization_id = :organization_id AND (CAST(:before AS bigint) IS NULL OR a.id < :before)
+    ORDER BY a.id DESC LIMIT :limit
+""")

@@ -1,0 +1,17 @@
+"""Secrets that all processes of the service share: random, in the database, made by whichever needs one first."""
+
+import secrets
+
+from sqlalchemy import Connection, text
+
+
+def find_or_make(connection: Connection, name: str) -> bytes:
+    """Return the 32 bytes of this name; all processes get the same, also those that ask at the same moment."""
+    parameters = {"name": name, "secret": secrets.token_bytes(32)}
+    connection.execute(_MAKE, parameters)
+    secret: bytes = connection.execute(_FIND, parameters).scalar_one()
+    return secret
+
+
+_MAKE = text("INSERT INTO service_secrets (name, secret) VALUES (:name, :secret) ON CONFLICT (name) DO NOTHING")
+_FIND = text("SELECT secret FROM service_secrets WHERE name = :name")

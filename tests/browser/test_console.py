@@ -1,0 +1,130 @@
+"""The console in a browser: read by axe at two widths and in two colours, and used without JavaScript."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from app import members
+from tests.browser.conftest import Look
+from tests.browser.page_checks import (
+    cut_off_texts,
+    faint_texts,
+    ids_used_twice,
+    nameless_controls,
+    open_everything,
+    width_beyond_the_window,
+)
+from tests.e2e.conftest import Service
+
+_PASSWORD = "correct horse battery"
+_PAGES = ("", "/keys", "/members", "/activity", "/account")
+_BOTH = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+_WIDTHS = pytest.mark.parametrize("width", [390, 1280])
+
+
+def _link_of_admin(service: Service, email: str) -> str:
+    organization = service.organization(1_000_000, name="Umbrella Coffee")
+    with service.connection() as connection:
+        _, token = members.create(connection, organization.id, email, "Mary", "Jackson", role="admin", by=None)
+    service.send(organization.live, {"recipients": ["ann@example.com", "bo@example.com"], "amount": 50, "label": "May"})
+    return f"/console/link/{token}"
+
+
+@pytest.fixture(scope="module")
+def email(service: Service, browser: Browser) -> str:
+    """Make an admin who has chosen a password, by the link."""
+    address = "mary@example.com"
+    page = browser.new_page()
+    page.goto(service.url + _link_of_admin(service, address))
+    _choose_password(page)
+    page.close()
+    return address
+
+
+def _choose_password(page: Page) -> None:
+    page.get_by_label("New password").fill(_PASSWORD)
+    page.get_by_label("The same again").fill(_PASSWORD)
+    page.get_by_role("button", name="Choose this password").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+
+
+def _sign_in(page: Page, email: str) -> None:
+    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Password").fill(_PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+
+
+def _require_good_page(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+    assert faint_texts(page) == []
+    assert cut_off_texts(page) == []
+    assert nameless_controls(page) == []
+    assert ids_used_twice(page) == []
+    assert width_beyond_the_window(page) <= 0
+
+
+@_WIDTHS
+@_BOTH
+def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int, *, dark: bool) -> None:
+    page = look.at("/console", width=width, dark=dark)
+    _require_good_page(page)
+    _sign_in(page, email)
+    for mode in ("live", "sandbox"):
+        for path in _PAGES if mode == "live" else _PAGES[:2]:
+            page.goto(f"{look.service.url}/console/{mode}{path}")
+            open_everything(page)
+            _require_good_page(page)
+    page.get_by_role("button", name="Make a key").click()
+    _require_good_page(page)
+    page.goto(f"{look.service.url}/console/live/members")
+    page.get_by_role("button", name="Add the member").click()
+    expect(page.get_by_text("Give an e-mail address.")).to_be_visible()
+    _require_good_page(page)
+    page.get_by_role("link", name="Mary Jackson").click()
+    open_everything(page)
+    _require_good_page(page)
+    page.goto(f"{look.service.url}/console/live/nowhere")
+    _require_good_page(page)
+
+
+@_WIDTHS
+def test_without_javascript_an_admin_adds_a_member_who_then_sees_less(
+    browser: Browser, service: Service, email: str, width: int
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": width, "height": 844})
+    page = context.new_page()
+    page.goto(f"{service.url}/console")
+    _sign_in(page, email)
+    page.get_by_role("link", name="Members").click()
+    page.get_by_label("E-mail address").fill(f"viewer-{width}@example.com")
+    page.get_by_label("First name").fill("Bo")
+    page.get_by_role("button", name="Add the member").click()
+    link = page.locator("code.secret").inner_text()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("status")).to_have_text("You are signed out.")
+    page.goto(link)
+    _choose_password(page)
+    expect(page.get_by_role("link", name="Activity")).to_be_visible()
+    expect(page.get_by_role("link", name="Keys")).to_have_count(0)
+    page.goto(f"{service.url}/console/live/keys")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not for your role")
+    context.close()
+
+
+def test_the_keyboard_alone_skips_to_the_content_and_switches_the_mode(look: Look, email: str) -> None:
+    page = look.at("/console")
+    _sign_in(page, email)
+    page.goto(f"{look.service.url}/console/live/activity")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.get_by_role("link", name="Sandbox").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/console/sandbox/activity")
+    expect(page.get_by_text("A sandbox: nothing here is real.")).to_be_visible()
+    assert re.search("Sandbox", page.title())

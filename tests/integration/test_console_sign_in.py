@@ -1,0 +1,290 @@
+"""Signing in at the console: links good once, passwords, the lock, sessions that end."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from app import member_sessions, members
+from app.api import create_app
+from app.api.console import password_work
+from app.api.console.views.sign_in import WRONG
+from app.postgres.database import transaction
+from app.values import numbers, passwords
+from tests.integration import books
+from tests.integration.visitors import PASSWORD, forgery_token, make_member, sign_in, visitor
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def app() -> Flask:
+    return create_app()
+
+
+def _link(organization_id: int, email: str = "ann@example.com") -> str:
+    with transaction() as connection:
+        _, token = members.create(connection, organization_id, email, "Ann", "Smith", role="viewer", by=None)
+    return f"/console/link/{token}"
+
+
+def _choose(client: FlaskClient, link: str, password: str = PASSWORD, again: str | None = None) -> TestResponse:
+    form = {"csrf_token": forgery_token(client.get(link)), "password": password, "again": again or password}
+    return client.post(link, data=form)
+
+
+def _is_in(client: FlaskClient) -> bool:
+    return client.get("/console/live").status_code == 200
+
+
+def test_a_member_signs_in_and_sees_the_organization(app: Flask) -> None:
+    make_member(books.make_organization(1234, name="Umbrella"), "ann@example.com", "viewer")
+    client, answer = sign_in(app, " Ann@Example.com ")
+    assert (answer.status_code, answer.location) == (303, "/console/live")
+    page = client.get("/console/live").text
+    assert "Umbrella" in page
+    assert numbers.points(1234) in page
+
+
+def test_a_link_is_good_for_one_password(app: Flask) -> None:
+    link = _link(books.make_organization())
+    first, second = app.test_client(), app.test_client()
+    token = forgery_token(second.get(link))
+    assert _choose(first, link).status_code == 303
+    assert _is_in(first)
+    late = second.post(link, data={"csrf_token": token, "password": "another password", "again": "another password"})
+    assert late.status_code == 404
+    assert second.get(link).status_code == 404
+    assert not _is_in(second)
+    assert sign_in(app, "ann@example.com")[1].status_code == 303
+
+
+def test_to_look_at_a_link_does_not_use_it_up(app: Flask) -> None:
+    link = _link(books.make_organization())
+    assert [app.test_client().get(link).status_code for _ in range(3)] == [200, 200, 200]
+
+
+def test_a_link_is_over_after_a_day_and_by_a_newer_one(app: Flask) -> None:
+    organization_id = books.make_organization()
+    old = _link(organization_id)
+    with transaction() as connection:
+        token = members.make_link(connection, members.lock(connection, 1), by=None)
+    client = app.test_client()
+    assert client.get(old).status_code == 404
+    assert client.get(f"/console/link/{token}").status_code == 200
+    books.execute("UPDATE members SET link_expires_at = link_expires_at - interval '24 h'")
+    assert client.get(f"/console/link/{token}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("password", "again", "fault"),
+    [("short", "short", "12 to 256 characters"), ("x" * 257, "x" * 257, "12 to 256"), (PASSWORD, "other", "another")],
+)
+def test_a_password_that_will_not_do_is_refused_beside_its_field(
+    app: Flask, password: str, again: str, fault: str
+) -> None:
+    client, link = app.test_client(), _link(books.make_organization())
+    page = _choose(client, link, password, again)
+    assert fault in page.text
+    assert 'aria-invalid="true"' in page.text
+    assert not _is_in(client)
+
+
+def test_wrong_unknown_removed_and_locked_are_answered_with_the_same_words(app: Flask) -> None:
+    organization_id = books.make_organization()
+    for email in ("ann@example.com", "locked@example.com", "gone@example.com"):
+        make_member(organization_id, email, "viewer")
+    books.execute("UPDATE members SET locked_until = now() + interval '1 h' WHERE id = 2")
+    with transaction() as connection:
+        members.remove(connection, members.lock(connection, 3), by=None)
+    tries = [
+        sign_in(app, "ann@example.com", "a wrong password"),
+        sign_in(app, "locked@example.com"),
+        sign_in(app, "gone@example.com"),
+        sign_in(app, "nobody@example.com"),
+        sign_in(app, "no address"),
+    ]
+    assert {answer.status_code for _, answer in tries} == {403}
+    assert all(WRONG in answer.text for _, answer in tries)
+    assert not any(_is_in(client) for client, _ in tries)
+
+
+def test_the_work_is_the_same_whether_there_is_such_a_member(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_member(books.make_organization(), "ann@example.com", "viewer")
+    looked_at: list[str] = []
+
+    class Hasher:
+        hash = passwords._HASHER.hash
+
+        def verify(self, stored: str, password: bytes) -> bool:
+            looked_at.append(stored)
+            return bool(_real.verify(stored, password))
+
+    _real = passwords._HASHER
+    monkeypatch.setattr(passwords, "_HASHER", Hasher())
+    for email in ("ann@example.com", "nobody@example.com", "no address"):
+        sign_in(app, email, "a wrong password")
+    assert len(looked_at) == 3
+    assert {stored.rpartition("$")[0].rpartition("$")[0] for stored in looked_at} == {"$argon2id$v=19$m=19456,t=2,p=1"}
+
+
+def test_ten_wrong_passwords_lock_the_account_for_a_quarter_of_an_hour(app: Flask) -> None:
+    make_member(books.make_organization(), "ann@example.com", "viewer")
+    for _ in range(10):
+        sign_in(app, "ann@example.com", "a wrong password")
+    assert sign_in(app, "ann@example.com")[1].status_code == 403
+    books.execute("UPDATE members SET locked_until = locked_until - interval '14 min 50 s'")
+    assert sign_in(app, "ann@example.com")[1].status_code == 403
+    books.execute("UPDATE members SET locked_until = locked_until - interval '10 s'")
+    assert sign_in(app, "ann@example.com")[1].status_code == 303
+
+
+def test_the_tenth_try_may_be_the_right_one_and_a_right_one_begins_the_count_anew(app: Flask) -> None:
+    make_member(books.make_organization(), "ann@example.com", "viewer")
+    for _ in range(2):
+        for _ in range(9):
+            sign_in(app, "ann@example.com", "a wrong password")
+        assert sign_in(app, "ann@example.com")[1].status_code == 303
+
+
+def test_wrong_passwords_of_an_earlier_quarter_of_an_hour_do_not_count(app: Flask) -> None:
+    make_member(books.make_organization(), "ann@example.com", "viewer")
+    for _ in range(9):
+        sign_in(app, "ann@example.com", "a wrong password")
+    books.execute("UPDATE members SET wrong_since = wrong_since - interval '15 min'")
+    sign_in(app, "ann@example.com", "a wrong password")
+    assert sign_in(app, "ann@example.com")[1].status_code == 303
+
+
+@pytest.mark.usefixtures("many_connections")
+def test_of_many_tries_at_once_ten_are_looked_at() -> None:
+    make_member(books.make_organization(), "ann@example.com", "viewer")
+
+    def count_try(_: int) -> Any:
+        with transaction() as connection:
+            return member_sessions.count_try(connection, "ann@example.com")
+
+    with ThreadPoolExecutor(16) as threads:
+        outcomes = list(threads.map(count_try, range(32)))
+    assert sum(outcome is not None for outcome in outcomes) == 10
+
+
+def test_a_flood_of_sign_ins_is_turned_away_and_takes_no_thread(app: Flask) -> None:
+    make_member(books.make_organization(), "ann@example.com", "viewer")
+    for _ in range(password_work._WAITING_MAX):
+        assert password_work._places.acquire(blocking=False)
+    try:
+        _, answer = sign_in(app, "ann@example.com")
+        assert answer.status_code == 503
+        assert answer.headers["Content-Type"].startswith("text/html")
+    finally:
+        password_work._places.release(password_work._WAITING_MAX)
+    assert sign_in(app, "ann@example.com")[1].status_code == 303
+
+
+def test_a_session_is_over_after_twelve_hours_and_then_deleted_by_the_next(app: Flask) -> None:
+    one = visitor(app, books.make_organization(), "viewer")
+    assert one.get().status_code == 200
+    books.execute("UPDATE member_sessions SET expires_at = expires_at - interval '11 h 59 min'")
+    assert one.get().status_code == 200
+    books.execute("UPDATE member_sessions SET expires_at = expires_at - interval '1 min'")
+    assert one.get().status_code == 302
+    sign_in(app, one.email)
+    with transaction() as connection:
+        assert len(member_sessions.find_all(connection, one.member_id)) == 1
+        assert connection.exec_driver_sql("SELECT count(*) FROM member_sessions").scalar() == 1
+
+
+def test_signing_out_ends_the_session_also_for_a_copy_of_the_cookie(app: Flask) -> None:
+    one = visitor(app, books.make_organization(), "viewer")
+    copied = one.client.get_cookie("points_console", path="/console")
+    assert copied is not None
+    assert one.post("/sign-out").status_code == 303
+    thief = app.test_client()
+    thief.set_cookie("points_console", copied.value, path="/console")
+    assert not _is_in(thief)
+    assert not _is_in(one.client)
+
+
+def test_another_password_ends_every_other_session(app: Flask) -> None:
+    one = visitor(app, books.make_organization(), "viewer")
+    elsewhere, _ = sign_in(app, one.email)
+    new = "quite another password"
+    changed = one.post("/account/password", of="/account", current=PASSWORD, password=new, again=new)
+    assert changed.status_code == 303
+    assert _is_in(one.client)
+    assert not _is_in(elsewhere)
+    assert sign_in(app, one.email)[1].status_code == 403
+    assert sign_in(app, one.email, new)[1].status_code == 303
+
+
+def test_the_password_is_changed_only_by_who_knows_it(app: Flask) -> None:
+    one = visitor(app, books.make_organization(), "viewer")
+    new = "quite another password"
+    page = one.post("/account/password", of="/account", current="a wrong password", password=new, again=new)
+    assert page.status_code == 400
+    assert "not your password" in page.text
+    assert sign_in(app, one.email)[1].status_code == 303
+
+
+def test_the_cookie_is_for_the_console_alone_and_for_no_script(app: Flask) -> None:
+    client = app.test_client()
+    plain = client.get("/console/sign-in").headers["Set-Cookie"]
+    assert {"HttpOnly", "Path=/console", "SameSite=Lax"} <= set(plain.split("; "))
+    assert "Secure" not in plain
+    behind_tls = app.test_client().get("/console/sign-in", headers={"X-Forwarded-Proto": "https"})
+    assert "Secure" in behind_tls.headers["Set-Cookie"].split("; ")
+
+
+def test_processes_read_each_others_cookies_and_a_made_up_one_is_nothing(app: Flask) -> None:
+    one = visitor(app, books.make_organization(), "viewer")
+    cookie = one.client.get_cookie("points_console", path="/console")
+    assert cookie is not None
+    another_process = create_app().test_client()
+    another_process.set_cookie("points_console", cookie.value, path="/console")
+    assert _is_in(another_process)
+    stranger = app.test_client()
+    stranger.set_cookie("points_console", cookie.value[:-1] + ("A" if cookie.value[-1] != "A" else "B"))
+    assert not _is_in(stranger)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "led_to"),
+    [
+        ("/console/sandbox/activity?before=7", "/console/sandbox/activity?before=7"),
+        ("https://evil.example/", "/console/live"),
+        ("//evil.example/", "/console/live"),
+        ("/console/live/..//evil", "/console/live"),
+        ("/docs", "/console/live"),
+    ],
+)
+def test_after_signing_in_a_member_gets_to_the_page_that_was_asked_for_and_to_no_other_site(
+    app: Flask, wanted: str, led_to: str
+) -> None:
+    make_member(books.make_organization(), "ann@example.com", "viewer")
+    client = app.test_client()
+    page = client.get("/console/sign-in", query_string={"next": wanted})
+    form = {"email": "ann@example.com", "password": PASSWORD, "csrf_token": forgery_token(page)}
+    answer = client.post("/console/sign-in", query_string={"next": wanted}, data=form)
+    assert answer.location == led_to
+
+
+def test_no_password_link_or_session_is_stored_as_it_is(app: Flask) -> None:
+    link = _link(books.make_organization())
+    with transaction() as connection:
+        stored = " ".join(connection.exec_driver_sql("SELECT members::text FROM members").scalars())
+    assert link.rpartition("/")[2] not in stored
+    client = app.test_client()
+    _choose(client, link)
+    with client.session_transaction(path="/console/live") as cookie:
+        token = cookie["token"]
+    with transaction() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT members::text FROM members UNION ALL SELECT member_sessions::text FROM member_sessions"
+        ).scalars()
+        stored = " ".join(rows)
+    assert token not in stored
+    assert PASSWORD not in stored
