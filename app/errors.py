@@ -146,6 +146,46 @@ class ScheduledLimit(PointsError):
         super().__init__(f"There are {limit} scheduled batches already, as many as there may be. Cancel one, or wait.")
 
 
+class WebhookLimit(PointsError):
+    """The organization has as many webhooks in this mode as it may."""
+
+    code = "webhook_limit"
+    field = "url"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"There are {limit} webhooks already, as many as there may be. Delete one first.")
+
+
+class WebhookConflict(PointsError):
+    """A webhook is not in the state that the call needs; the sentence says what can be done instead."""
+
+    field = "webhook"
+
+
+class WebhookDisabled(WebhookConflict):
+    code = "webhook_disabled"
+
+    def __init__(self) -> None:
+        super().__init__("The webhook is disabled, so nothing is sent to it. Enable it first.")
+
+
+class WebhookNotStuck(WebhookConflict):
+    code = "webhook_not_stuck"
+
+    def __init__(self) -> None:
+        super().__init__("The webhook is not stuck: no attempt to deliver its next event has failed.")
+
+
+class SecretsKeyMissing(PointsError):
+    """There is no key to encrypt secrets with."""
+
+    code = "secrets_key_missing"
+    field = "service"
+
+    def __init__(self) -> None:
+        super().__init__("This service has no key for the secrets of webhooks: its operator sets POINTS_SECRETS_KEY.")
+
+
 class BatchConflict(PointsError):
     """A batch is no longer in the state that the call needs; the sentence says what can be done instead."""
 

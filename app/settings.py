@@ -1,22 +1,26 @@
 """The settings, read once from the environment and checked at the start."""
 
+import binascii
 import os
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.errors import SettingsError
+from app.values.public_addresses import IPNetwork, networks
 from app.values.redis_address import Sentinels, names_sentinels, require_known_options
 
 INT64_MAX = 2**63 - 1
 
+_SECRETS_KEY_BYTES = 32
 _BROKER_SCHEMES = ("redis", "rediss", "sentinel", "amqp", "amqps")
 
 
@@ -90,6 +94,26 @@ def _rate(rate: str) -> str:
     return rate
 
 
+def _networks(text: object) -> object:
+    try:
+        return networks(text) if isinstance(text, str) else text
+    except ValueError:
+        raise ValueError("it must be networks with commas between them, such as 10.0.0.0/8,fd00::/8") from None
+
+
+def _secrets_keys(text: object) -> object:
+    """Read keys of Fernet, the newest first. The sentence must not repeat them."""
+    if not isinstance(text, str):
+        return text
+    keys = tuple(key.strip() for key in text.split(",") if key.strip())
+    try:
+        if all(len(urlsafe_b64decode(key)) == _SECRETS_KEY_BYTES for key in keys):
+            return keys
+    except (binascii.Error, ValueError):
+        pass
+    raise ValueError("each key must be 32 random bytes in base64, as `openssl rand -base64 32 | tr +/ -_` makes one")
+
+
 class Settings(BaseSettings):
     """Every setting of the web and worker processes, with the defaults of the contract.
 
@@ -111,6 +135,11 @@ class Settings(BaseSettings):
     keep_alive_s: int = Field(default=75, ge=1, le=3_600)
     rate_limit: Annotated[str, AfterValidator(_rate)] = "50/second"
     sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
+
+    # Networks that webhooks may lead to although they are not public, and without TLS.
+    webhook_allow: Annotated[tuple[IPNetwork, ...], NoDecode, BeforeValidator(_networks)] = ()
+    # What encrypts the secrets of webhooks: the newest key first, with commas between them.
+    secrets_key: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_secrets_keys)] = Field(default=(), repr=False)
 
     database_connections_max: int = Field(default=10, ge=1, le=1_000)
     # Whether DATABASE_URL leads to a pooler that may give each transaction another server connection.
@@ -171,8 +200,8 @@ def _sentence(fault: ErrorDetails) -> str:
         # The bounds of floats are whole numbers: say 600, not 600.0.
         bounds = {key: int(value) if isinstance(value, float) else value for key, value in fault.get("ctx", {}).items()}
         message = f"it must be {must_be.format(**bounds)}"
-    if name == "broker_url":  # It may hold a password.
-        return f"The setting POINTS_BROKER_URL is wrong: {message}."
+    if name in ("broker_url", "secrets_key"):  # It may hold a password, or is one.
+        return f"The setting POINTS_{name.upper()} is wrong: {message}."
     if name not in ("DATABASE_URL", "REDIS_URL"):
         return f"The setting POINTS_{name.upper()} is wrong: {message}, but it is {str(given)!r}."
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Proves that the tests can fail: plants fourteen known bugs, one at a time, and expects each to be caught.
+"""Proves that the tests can fail: plants fifteen known bugs, one at a time, and expects each to be caught.
 
 `python -m tests.mutants` copies the tree, applies one planted bug to the copy, runs the tests that
 guard against it there, and expects them to be red. A bug that no test sees is a hole in the suite.
@@ -194,6 +194,17 @@ MUTANTS = (
             )
         ],
         tests=["tests/integration/test_reverse.py"],
+    ),
+    Mutant(
+        name="points are claimed after their return was due",
+        edits=[
+            (
+                "app/ledger/claim.py",
+                "coalesce(h.held_until, its.held_until, 'infinity') > (SELECT now FROM moment)",
+                "true",
+            )
+        ],
+        tests=["tests/integration/test_returns.py"],
     ),
 )
 

@@ -10,6 +10,7 @@ from celery import bootsteps
 
 from app import logs
 from app.messaging.jobs import celery
+from worker.deliveries import is_delivering
 
 _STARTS_AGAIN_AFTER_S = 1.0
 
@@ -29,6 +30,9 @@ class Upkeep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no 
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         super().__init__(parent, **options)
+
+    def include_if(self, parent: Any) -> bool:
+        return not is_delivering(parent)  # It has a look of its own.
 
     def start(self, parent: Any) -> None:
         threading.Thread(target=self._keep_running, name="upkeep", daemon=True).start()

@@ -2,11 +2,18 @@
 
 from collections.abc import Sequence
 
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app import logs
 from app.events.sequencer import NUMBERED_MAX, number_events
+from app.events.waking import wake
 from app.ledger.drain import drain
 from app.messaging import hints
 from app.messaging.worker_counters import Counts
 from app.postgres.database import transaction
+
+_log = logs.logger()
 
 
 def drain_and_tell(organization_id: int) -> tuple[list[int], bool]:
@@ -23,17 +30,28 @@ def drain_and_tell(organization_id: int) -> tuple[list[int], bool]:
 
     has_more = drain(organization_id, announce=tell)
     if final:
-        number(organization_id)
+        _number_what_it_told(organization_id)
     return final, has_more
 
 
+def _number_what_it_told(organization_id: int) -> None:
+    """Number the drain's events. An error is no fault of the drain, and the upkeep numbers what is left."""
+    try:
+        number(organization_id)
+    except (DBAPIError, PoolTimeout) as error:
+        _log.warning("events_not_numbered", organization_id=organization_id, **logs.kind_of(error))
+
+
 def number(organization_id: int) -> None:
-    """Number the organization's events: those of a drain once everybody who waits for it has been told.
+    """Number the organization's events, and ask for their deliveries.
 
     Raises:
-        DBAPIError, TimeoutError: no connection can be made. What was not committed is numbered by the upkeep.
+        DBAPIError, TimeoutError: PostgreSQL is out of reach, or another sequencer takes too long.
     """
     while True:
         with transaction() as connection:
-            if number_events(connection, organization_id) < NUMBERED_MAX:
-                return
+            numbered = number_events(connection, organization_id)
+        if numbered:
+            wake(organization_id)
+        if numbered < NUMBERED_MAX:
+            return

@@ -27,6 +27,9 @@ from app.api.views import (
     send,
     transactions,
     verify,
+    webhook_actions,
+    webhook_deliveries,
+    webhooks,
 )
 from app.errors import OutOfReach, PointsError
 from app.postgres.database import is_away
@@ -56,6 +59,7 @@ def create_app() -> Flask:
     app.url_map.redirect_defaults = False
     with_key = (
         *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(webhooks, webhook_actions, webhook_deliveries),
         *(organization, sandbox),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):

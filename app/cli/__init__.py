@@ -18,6 +18,7 @@ _COMMANDS = {
     "organizations": ("app.cli.organizations", "Make, show, refill, disable and suspend organizations."),
     "keys": ("app.cli.keys", "Make, list and revoke API keys."),
     "members": ("app.cli.members", "Make, list and remove the people who may use the console."),
+    "webhooks": ("app.cli.webhooks", "List webhooks with how far they are behind."),
     "users": ("app.cli.users", "Register and show users."),
     "send": ("app.cli.send", "Issue points to every recipient of a list."),
     "reverse": ("app.cli.reverse", "Take back what is left of a batch."),

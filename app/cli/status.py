@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.errors import Refused
+from app.events.lag import lag_by_status, lags
 from app.ledger.queued import count_queued
 from app.local import local_http, servers
 from app.local.datadir import RUNNING_FILE, DataDir
@@ -62,7 +64,8 @@ def status(as_json: bool, data_dir: str) -> None:
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         url = found[f"{part}_url"]
         found[part] = local_http.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
-    found["hung_workers"] = _hung_workers(running, found["workers"]) if found["redis"] else []
+    answering_here = [*found["workers"], *found["deliveries"]]
+    found["hung_workers"] = _hung_workers(running, answering_here) if found["redis"] else []
     found["down"] = _down(found)
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
     if found["down"]:
@@ -70,22 +73,27 @@ def status(as_json: bool, data_dir: str) -> None:
 
 
 def _look_at_database() -> dict[str, Any]:
-    """Return whether PostgreSQL answers and what waits in the queue, which is the `batches` table."""
+    """Return whether PostgreSQL answers and what waits in the queue, which its tables are."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
             release = connection.execute(text("SHOW server_version")).scalar_one()
-            row = count_queued(connection) if _has_tables(connection) else None
+            has_tables = _has_tables(connection)
+            row = count_queued(connection) if has_tables else None
+            behind = lag_by_status(lags(connection)) if has_tables else {}
     except SQLAlchemyError as error:
         reason = _reason(error)
-        return {"database": None, "database_error": reason, "queued_batches": None, "oldest_queued_s": None}
+        unknown = dict.fromkeys(("queued_batches", "queued_reversals", "oldest_queued_s", "webhooks"))
+        return {"database": None, "database_error": reason, **unknown}
     finally:
         engine.dispose()
     return {
         "database": f"PostgreSQL {release.split()[0]}",
         "database_error": None,
         "queued_batches": row and row.batches,
+        "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
+        "webhooks": {name: asdict(lag) for name, lag in behind.items()} or None,
     }
 
 
@@ -99,20 +107,22 @@ def _look_at_redis() -> dict[str, Any]:
         "redis": None,
         "queued_messages": None,
         "workers": [],
+        "deliveries": [],
         "swept_s_ago": None,
         "beat": False,
     }
     try:
         with redis_client(settings().redis_url, timeout_s=_TIMEOUT_S, decode_responses=True) as client:
             server = client.info("server")
-            workers, beat = answering(timeout_s=_TIMEOUT_S)
+            found = answering(timeout_s=_TIMEOUT_S)
             release = server.get("valkey_version") or server["redis_version"]
             return {
                 "redis": f"{server.get('server_name', 'redis')} {release}",
                 "queued_messages": messages_waiting(),
-                "workers": workers,
+                "workers": found.workers,
+                "deliveries": found.deliveries,
                 "swept_s_ago": last_runs.swept_s_ago(client),
-                "beat": beat,
+                "beat": found.beat,
             }
     except RedisError:
         return unknown
@@ -135,7 +145,7 @@ def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
     answering_here = {name.partition("@")[0] for name in answering}
     hung = []
     for name, known in running.get("parts", {}).items():
-        if name.startswith("worker") and name not in answering_here:
+        if name.startswith(("worker", "deliveries")) and name not in answering_here:
             with contextlib.suppress(psutil.Error):
                 process = psutil.Process(known["pid"])
                 is_new = time.time() - process.create_time() < _STARTED_IN_S
@@ -155,12 +165,25 @@ def _down(found: dict[str, Any]) -> list[str]:
         f"{name} hangs: its process is there and does not answer. Read on at “Sends answer 202”."
         for name in found["hung_workers"]
     ]
-    if found["redis"] and not found["workers"] and not found["hung_workers"]:
+    hung = {name.partition(" ")[0] for name in found["hung_workers"]}
+    if found["redis"] and not found["deliveries"] and "deliveries" not in hung:
+        down.append("No worker delivers to webhooks. Read on at “A webhook is behind”.")
+    if found["redis"] and not found["workers"] and not hung - {"deliveries"}:
         down.append("No worker answers. Read on at “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
         down.append("Beat does not answer: no audit is made by itself.")
     down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
     return down
+
+
+def _webhooks(by_status: dict[str, Any] | None) -> str:
+    """Say how many webhooks there are, and how far behind those are to which something is sent."""
+    if by_status is None:
+        return "unknown"
+    sent_to = [by_status["enabled"], by_status["failing"]]
+    behind_s, behind = max(lag["seconds"] for lag in sent_to), max(lag["events"] for lag in sent_to)
+    counts = ", ".join(f"{lag['webhooks']} {name}" for name, lag in by_status.items() if lag["webhooks"])
+    return f"{counts}; at most {points(behind)} events and {behind_s:.0f} s behind" if counts else "no webhooks"
 
 
 def _describe(found: dict[str, Any]) -> str:
@@ -176,10 +199,12 @@ def _describe(found: dict[str, Any]) -> str:
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
         "Workers": f"{', '.join(workers) or 'none answers'} ({swept})",
+        "Deliveries": f"{', '.join(found['deliveries']) or 'none answers'} ({_webhooks(found['webhooks'])})",
         "Beat": _ANSWERS[found["beat"]],
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else points(found["queued_messages"]),
         "Queued batches": "unknown" if found["queued_batches"] is None else points(found["queued_batches"]),
+        "Queued reversals": "unknown" if found["queued_reversals"] is None else points(found["queued_reversals"]),
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
     }
-    return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())
+    return "\n".join(f"{name + ':':<18}{value}".rstrip() for name, value in lines.items())

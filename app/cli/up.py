@@ -39,7 +39,7 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
     """Run the whole service in this terminal until Ctrl-C.
 
     Starts an embedded PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set, brings the
-    database up to date, and runs web, worker, beat and Flower. What dies is started again. On the
+    database up to date, and runs web, workers, beat and Flower. What dies is started again. On the
     first start a demo organization is made with a member, and a first batch is issued for it.
     """
     if port == flower_port:
@@ -94,6 +94,7 @@ def _start(
     # Stopped in the other order: Flower and web first, so that no call waits for a worker that is gone.
     for number in range(1, workers + 1):
         supervisor.start(parts.worker(number))
+    supervisor.start(parts.deliveries())
     supervisor.start(parts.beat())
     supervisor.start(parts.web(port))
     supervisor.start(parts.flower(flower_port, datadir.password("flower"), datadir.path / "flower"))
@@ -153,7 +154,7 @@ def _start_servers(datadir: DataDir, supervisor: Supervisor) -> None:
         server.prepare()
     if cache is not None:
         cache.prepare()
-    servers.name_servers(datadir)
+    servers.name_servers(datadir, makes_key=True)
     settings()
     if server is not None:
         supervisor.start(parts.postgresql(server))

@@ -95,9 +95,10 @@ _DUE_REVERSALS = text(f"""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Queued:
-    """How many batches are queued, and for how many seconds the oldest of them has been."""
+    """How many batches and reversals are queued, and for how many seconds the oldest of them has been."""
 
     batches: int
+    reversals: int
     oldest_s: float | None
 
 
@@ -107,11 +108,12 @@ def count_queued(connection: Connection) -> Queued:
 
 
 _COUNT = text(f"""
-    SELECT count(*) AS batches,
+    SELECT count(*) FILTER (WHERE is_batch) AS batches, count(*) FILTER (WHERE NOT is_batch) AS reversals,
            CASE WHEN count(*) > 0
-                THEN CAST(greatest(0, extract(epoch FROM clock_timestamp() - min({_QUEUED_AT}))) AS float) END
+                THEN CAST(greatest(0, extract(epoch FROM clock_timestamp() - min(queued_at))) AS float) END
                AS oldest_s
-    FROM batches WHERE status = 'queued'
+    FROM (SELECT true AS is_batch, {_QUEUED_AT} AS queued_at FROM batches WHERE status = 'queued'
+          UNION ALL SELECT false, created_at FROM reversals WHERE status = 'queued') queued
 """)
 
 

@@ -1,5 +1,6 @@
 """The data directory: the embedded servers' data, their passwords, and a note of what runs now."""
 
+import base64
 import errno
 import fcntl
 import json
@@ -16,6 +17,7 @@ from app.local.owner import give_to_owner_of, user_name
 DEFAULT = ".points"
 # Where `points up` notes what it runs.
 RUNNING_FILE = "running.json"
+_SECRETS_KEY = "webhook secrets"
 
 
 class DataDir:
@@ -99,6 +101,16 @@ class DataDir:
             known[name] = secrets.token_urlsafe(24)
             self.write("secrets.json", known)
         return str(known[name])
+
+    def secrets_key(self, *, make: bool) -> str | None:
+        """Return the key that encrypts secrets; where there is none that we may read, make it, or return None."""
+        if not make and not os.access(self.path / "secrets.json", os.R_OK):
+            return None
+        known = self.read("secrets.json")
+        if _SECRETS_KEY not in known and make:
+            known[_SECRETS_KEY] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+            self.write("secrets.json", known)
+        return known.get(_SECRETS_KEY)
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:

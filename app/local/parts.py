@@ -12,6 +12,8 @@ from app.settings import settings
 
 # Drains mostly wait for PostgreSQL, so a few processes a core keep it busy.
 WORKER_PROCESSES = 4
+# Each waits for a receiver, for 15 s at the most.
+DELIVERY_THREADS = 16
 FLOWER_USER = "points"
 
 
@@ -59,6 +61,19 @@ def worker(number: int) -> Part:
             *_celery(),
             *("worker", "--hostname", f"{name}@%h", "--concurrency", str(WORKER_PROCESSES)),
             *("--without-mingle", "--without-gossip"),
+        ],
+    )
+
+
+def deliveries() -> Part:
+    """The Celery worker that delivers to webhooks. After a SIGTERM it ends the attempts that are under way."""
+    return Part(
+        name="deliveries",
+        environment=_logs(),
+        command=[
+            *_celery(),
+            *("worker", "--hostname", "deliveries@%h", "--queues", "deliveries", "--pool", "threads"),
+            *("--concurrency", str(DELIVERY_THREADS), "--without-mingle", "--without-gossip"),
         ],
     )
 

@@ -21,8 +21,13 @@ _PID_FILE_TIMEOUT_S = 5.0
 _RESTART_TIMEOUT_S = 30.0
 
 
-def name_servers(datadir: DataDir) -> None:
-    """Set the URLs of the embedded servers in the environment, where it has none."""
+def name_servers(datadir: DataDir, *, makes_key: bool = False) -> None:
+    """Set the URLs of the embedded servers, and the key of this folder for secrets, where the environment has none.
+
+    With `makes_key` the key is made if there is none yet.
+    """
+    if "POINTS_SECRETS_KEY" not in os.environ and (key := datadir.secrets_key(make=makes_key)) is not None:
+        os.environ["POINTS_SECRETS_KEY"] = key
     if "DATABASE_URL" not in os.environ:
         _remove_libpq_variables()
         os.environ["DATABASE_URL"] = PostgreSQL(datadir).url()

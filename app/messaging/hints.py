@@ -19,6 +19,7 @@ from app.settings import settings
 # Far longer than a message waits and its drain takes: after that, it is taken for lost.
 _REQUEST_KEPT_S = 1.0
 
+_DELIVERY = "points:delivery-requested:{}"
 _CHANNEL = "points:drains"
 _REQUEST = "points:drain-requested:{}"
 _UNANSWERED_MAX = 3
@@ -39,6 +40,32 @@ def request_drain(organization_id: int) -> bool:
             return bool(redis.set(key, 1, nx=True, px=kept_ms))
     except RedisError:
         return settings().broker_url is not None
+
+
+def request_deliveries(webhook_ids: Sequence[int]) -> list[int]:
+    """Note that deliveries to these webhooks are requested, and return those for which they were not before.
+
+    As with a drain: who delivers withdraws the request before the last look. Without Redis nobody is asked, and each
+    delivering worker's own look, once a second, finds them.
+    """
+    kept_ms = int(_REQUEST_KEPT_S * 1000)
+    try:
+        with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
+            for webhook_id in webhook_ids:
+                pipeline.set(_DELIVERY.format(webhook_id), 1, nx=True, px=kept_ms)
+            answers = pipeline.execute()
+            return [webhook_id for webhook_id, is_new in zip(webhook_ids, answers, strict=True) if is_new]
+    except RedisError:
+        return []
+
+
+def withdraw_delivery(webhook_id: int) -> None:
+    """Withdraw the request for a delivery, before the look that finds whatever was numbered until now."""
+    try:
+        with process_redis.unless_away() as redis:
+            redis.delete(_DELIVERY.format(webhook_id))
+    except RedisError:
+        return
 
 
 def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None) -> None:

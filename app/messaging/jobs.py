@@ -18,11 +18,14 @@ from app.messaging.broker import broker_settings
 from app.settings import settings
 
 ISSUE = "points.issue"
+DELIVER = "points.deliver"
 AUDIT = "points.audit"
 FORGET_IDEMPOTENCY_KEYS = "points.forget_idempotency_keys"
 
 # The name of the Celery queue, which on Redis is a list of messages.
 QUEUE = "points"
+# That of the deliveries to webhooks, with workers of their own: a slow receiver never takes a place from a send.
+DELIVERIES = "deliveries"
 
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
 # A message of beat's expires after this time, or a day without workers would leave hundreds. It is far longer than the
@@ -56,6 +59,7 @@ def _configuration() -> dict[str, Any]:
             "interval_max": 0.1,
         },
         "task_default_queue": QUEUE,
+        # What a worker takes that is not told: the deliveries are for those that are.
         "task_queues": {QUEUE: {}},
         "task_serializer": "json",
         "accept_content": ["json"],
@@ -136,6 +140,25 @@ def submit(
     except OperationalError:
         # A sweep will bring it.
         _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
+        return False
+    return True
+
+
+def submit_delivery(webhook_id: int) -> bool:
+    """Ask the workers to deliver to a webhook; tell whether the broker took the message.
+
+    A broker that is away is no error: each delivering worker looks by itself, once a second.
+    """
+    try:
+        celery.send_task(
+            DELIVER,
+            kwargs={"webhook_id": webhook_id},
+            queue=DELIVERIES,
+            ignore_result=True,
+            confirm_timeout=CONFIRMED_WITHIN_S,
+        )
+    except OperationalError:
+        _log.warning("broker_out_of_reach", webhook_id=webhook_id)
         return False
     return True
 

@@ -1,6 +1,6 @@
 """The state of the queue: the messages that wait in the broker, and the workers that answer."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from kombu.exceptions import OperationalError
 
@@ -25,12 +25,22 @@ def _waiting_in(queue: str, connection: Any) -> int:
         return 0
 
 
-def answering(*, timeout_s: float) -> tuple[list[str], bool]:
-    """Return the names of the workers that answer a ping in time, and whether beat does."""
+class Answering(NamedTuple):
+    """Who answers a ping: the workers that issue, and those that deliver to webhooks, and whether beat does."""
+
+    workers: list[str]
+    deliveries: list[str]
+    beat: bool
+
+
+def answering(*, timeout_s: float) -> Answering:
+    """Ask all of them, and return who answers in time."""
     try:
         answers = celery.control.ping(timeout=timeout_s)
     except OperationalError:
-        return [], False
+        return Answering([], [], beat=False)
     names = sorted(name for answer in answers for name in answer)
-    workers = [name for name in names if not name.startswith("celerybeat@")]
-    return workers, len(workers) < len(names)
+    beats = [name for name in names if name.startswith("celerybeat@")]
+    deliveries = [name for name in names if name.startswith("deliveries")]
+    workers = [name for name in names if name not in beats and name not in deliveries]
+    return Answering(workers, deliveries, beat=bool(beats))

@@ -100,10 +100,17 @@ AUDITS = Family(
     labels=("outcome",),
     known=(("balanced",), ("not_balanced",), ("not_finished",)),
 )
+WEBHOOK_ATTEMPTS = Family(
+    name="points_webhook_attempts",
+    help="Attempts to deliver an event to a webhook: delivered, or why not.",
+    labels=("outcome",),
+    known=tuple((outcome,) for outcome in ("delivered", "refused", "timeout", "not_connected")),
+)
 
 FAMILIES = (
     *(DRAINS, DRAIN_BATCHES, DRAIN_RECIPIENTS, ISSUE_SECONDS, FINAL_BATCHES, RECIPIENTS, POINTS),
     *(REVERSALS, REVERSED_POINTS, RETURNED_POINTS, POSTPONED_BATCHES, SWEEPS, SWEPT, CLAIMED, AUDITS),
+    WEBHOOK_ATTEMPTS,
 )
 
 

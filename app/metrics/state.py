@@ -1,10 +1,11 @@
 """The present state: the queue in PostgreSQL and the broker, and the last sweep and audit as noted in Redis."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
+from app.events.lag import LagOfStatus, lag_by_status, lags
 from app.events.sequencer import count_unnumbered
 from app.ledger.later import count_scheduled
 from app.ledger.queued import count_queued
@@ -18,7 +19,7 @@ _COUNT_TIMEOUT_S = 1.0
 
 
 def queue() -> Iterator[GaugeMetricFamily]:
-    """Yield how many batches are queued and scheduled and events unnumbered, and for how long the oldest has waited.
+    """Yield how much is queued, scheduled and unnumbered, and for how long the oldest of each has waited.
 
     It opens its own connection, since the figures matter most when the pool is exhausted.
 
@@ -31,6 +32,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
             wait_at_most(connection, _COUNT_TIMEOUT_S)
             queued, scheduled = count_queued(connection), count_scheduled(connection)
             unnumbered = count_unnumbered(connection)
+            behind = lag_by_status(lags(connection))
     finally:
         engine.dispose()
     yield GaugeMetricFamily(
@@ -38,9 +40,10 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "Batches accepted and not yet final.",
         value=queued.batches,
     )
+    yield GaugeMetricFamily("points_queued_reversals", "Reversals accepted and not yet final.", value=queued.reversals)
     yield GaugeMetricFamily(
         "points_oldest_queued_seconds",
-        "Age of the oldest queued batch; 0 when none is queued.",
+        "Age of the oldest queued batch or reversal; 0 when none is queued.",
         value=queued.oldest_s or 0,
     )
     yield GaugeMetricFamily("points_scheduled_batches", "Batches that wait for their moment.", value=scheduled.batches)
@@ -49,13 +52,28 @@ def queue() -> Iterator[GaugeMetricFamily]:
         "How long the scheduled batch that is longest due has waited to be queued; 0 when none is due.",
         value=scheduled.oldest_overdue_s,
     )
-
     yield GaugeMetricFamily("points_unnumbered_events", "Events without a sequence yet.", value=unnumbered.events)
     yield GaugeMetricFamily(
         "points_oldest_unnumbered_seconds",
         "How long the oldest event without a sequence has waited for it; 0 when there is none.",
         value=unnumbered.oldest_s,
     )
+    yield from _webhooks(behind)
+
+
+def _webhooks(behind: Mapping[str, LagOfStatus]) -> Iterator[GaugeMetricFamily]:
+    """Yield how many webhooks there are and how far the last of them is behind, by their status and by no id."""
+    counts = GaugeMetricFamily("points_webhooks", "Webhooks, by status.", labels=("status",))
+    events = GaugeMetricFamily(
+        "points_webhook_lag_events", "Events that the webhook which is furthest behind has to pass.", labels=("status",)
+    )
+    seconds = GaugeMetricFamily(
+        "points_webhook_lag_seconds", "Age of the oldest event that a webhook has still to pass.", labels=("status",)
+    )
+    for status, lag in behind.items():
+        for family, value in ((counts, lag.webhooks), (events, lag.events), (seconds, lag.seconds)):
+            family.add_metric((status,), value)
+    yield from (counts, events, seconds)
 
 
 def broker() -> Iterator[GaugeMetricFamily]:

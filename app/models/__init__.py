@@ -11,6 +11,7 @@ from app.models.organization import ApiKey, Organization, Refill
 from app.models.reversal import Reversal, ReversalEntry
 from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
 from app.models.user import User
+from app.models.webhook import Webhook, WebhookDelivery
 
 __all__ = [
     "ADDRESS_HASH",
@@ -33,4 +34,6 @@ __all__ = [
     "UnfoldedBatch",
     "UnnumberedEvent",
     "User",
+    "Webhook",
+    "WebhookDelivery",
 ]

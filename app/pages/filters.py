@@ -53,6 +53,8 @@ class Filters:
     reference: str | None = None
     state: str | None = None
     user_id: int | None = None
+    # Of deliveries alone.
+    webhook_id: int | None = None
 
     @property
     def debit(self) -> bool | None:
@@ -95,6 +97,7 @@ class Filters:
             "status": self.status,
             "reference": self.reference,
             "user_id": self.user_id,
+            "webhook_id": self.webhook_id,
             "looked_at_max": LOOKED_AT_MAX,
         }
 

@@ -381,6 +381,51 @@ _EVENTS = """
     ) WITH (fillfactor = 50);
 """
 
+_WEBHOOKS = """
+    CREATE TABLE webhooks (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhooks PRIMARY KEY,
+        organization_id bigint NOT NULL CONSTRAINT fk_webhooks_organization_id REFERENCES organizations (id),
+        sandbox boolean NOT NULL,
+        url text COLLATE "C" NOT NULL
+            CONSTRAINT ck_webhooks_url_length CHECK (char_length(url) BETWEEN 1 AND 2000),
+        types text[] COLLATE "C" NOT NULL
+            CONSTRAINT ck_webhooks_types_counted CHECK (cardinality(types) BETWEEN 1 AND 50),
+        description text COLLATE "C"
+            CONSTRAINT ck_webhooks_description_length CHECK (char_length(description) BETWEEN 1 AND 255),
+        secret text COLLATE "C" NOT NULL,
+        previous_secret text COLLATE "C",
+        previous_secret_until timestamptz,
+        position bigint NOT NULL
+            CONSTRAINT ck_webhooks_position_not_negative CHECK (position >= 0),
+        disabled_reason text COLLATE "C"
+            CONSTRAINT ck_webhooks_disabled_reason_known CHECK (disabled_reason IN ('caller', 'gone', 'failing')),
+        failures int NOT NULL DEFAULT 0
+            CONSTRAINT ck_webhooks_failures_not_negative CHECK (failures >= 0),
+        failing_since timestamptz,
+        retry_at timestamptz,
+        owned_until timestamptz,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        CONSTRAINT ck_webhooks_previous_secret_until_a_moment CHECK (
+            (previous_secret IS NULL) = (previous_secret_until IS NULL))
+    ) WITH (fillfactor = 50);
+    CREATE INDEX ix_webhooks_organization ON webhooks (organization_id, sandbox);
+
+    CREATE TABLE webhook_deliveries (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhook_deliveries PRIMARY KEY,
+        webhook_id bigint NOT NULL,
+        sequence bigint NOT NULL,
+        event_id text COLLATE "C" NOT NULL,
+        type text COLLATE "C" NOT NULL,
+        attempt int NOT NULL CONSTRAINT ck_webhook_deliveries_attempt_counted CHECK (attempt >= 1),
+        status int,
+        ms int NOT NULL,
+        error text COLLATE "C",
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    );
+    CREATE INDEX ix_webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+    CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at);
+"""
+
 # What moves points is written once (docs/decisions/0005). `UPDATE OF` fires only where those columns are set, so
 # inserts, and the claim of a held transaction, pay nothing for it.
 _WRITTEN_ONCE = """
@@ -465,7 +510,7 @@ _WRITTEN_ONCE = """
 def upgrade() -> None:
     for made in (
         *(_ORGANIZATIONS, _API_KEYS, _MEMBERS, _USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS),
-        *(_REVERSALS, _EVENTS),
+        *(_REVERSALS, _EVENTS, _WEBHOOKS),
     ):
         op.execute(made)
     op.execute(_WRITTEN_ONCE)
@@ -475,6 +520,6 @@ def downgrade() -> None:
     op.execute(
         "DROP TABLE organizations, api_keys, members, member_sessions, member_actions, service_secrets, users,"
         " reversals, reversal_entries, batches, transactions, unfolded_batches, refills, unnumbered_events, events,"
-        " event_logs"
+        " event_logs, webhooks, webhook_deliveries"
     )
     op.execute("DROP FUNCTION transaction_id, refuse_change")

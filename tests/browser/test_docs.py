@@ -16,6 +16,7 @@ from tests.browser.page_checks import (
     open_everything,
     width_beyond_the_window,
 )
+from tests.deadline import until
 from tests.e2e.conftest import Service
 
 
@@ -114,6 +115,23 @@ def test_a_202_leads_to_its_batch(look: Look, service: Service) -> None:
     expect(page.locator("#showBatch form")).to_be_in_viewport()
 
 
+def _webhooks(service: Service, key: str) -> dict[str, int]:
+    """Make webhooks and return, for each call of one, an id: one to be deleted, one stuck, and one for the others."""
+    ids = [
+        service.call("POST", "/v1/webhooks", key=key, json={"url": "http://127.0.0.1:1024/", "types": ["key.*"]}).json()
+        for _ in range(3)
+    ]
+    deleted, stuck, other = (answer["data"]["id"] for answer in ids)
+    assert service.call("POST", f"/v1/webhooks/{stuck}/ping", key=key).status_code == 200
+    until(lambda: service.call("GET", f"/v1/webhooks/{stuck}", key=key).json()["data"]["failures"] == 1, within_s=30)
+    calls = ("show", "change", "ping", "rotate", "disable", "enable", "replay")
+    return {f"{call}Webhook": other for call in calls} | {
+        "listDeliveries": other,
+        "deleteWebhook": deleted,
+        "skipWebhook": stuck,
+    }
+
+
 def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Service) -> None:
     caller = service.organization(0, sandbox_balance=1_000)
     sent = service.send(caller.development, {"recipient": "a@example.com", "amount": 1}).json()
@@ -123,7 +141,9 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
     taken_back = service.call(
         "POST", "/v1/points/reverse", key=caller.development, json={"batch": batch_id, "amount": 1, "reason": "x"}
     )
+    webhooks = _webhooks(service, caller.development)
     known = {
+        **webhooks,
         "showBatch": batch_id,
         "showTransaction": sent["data"]["transactions"][0]["id"],
         "showReversal": taken_back.json()["data"]["reversal_id"],
@@ -136,7 +156,11 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
         "reverse": {"batch": batch_id, "reason": "x"},
         "rescheduleBatch": {"send_at": tomorrow},
         "extendTransaction": {"held_until": (datetime.now(UTC) + timedelta(days=9)).isoformat()},
+        "createWebhook": {"url": "http://127.0.0.1:1024/"},
+        "changeWebhook": {"url": "http://127.0.0.1:1024/"},
+        "replayWebhook": {"from_sequence": 1},
     }
+    statuses = {"send": 201, "reverse": 201, "createWebhook": 201, "deleteWebhook": 204}
     page = look.at("/docs")
     page.get_by_label("API key").fill(caller.development)
     for methods in service.call("GET", "/openapi.json").json()["paths"].values():
@@ -152,7 +176,7 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
                     page.locator(f"#{call}-{parameter['name']}").fill(str(known[call]))
             if call in bodies:
                 page.locator(f"#{call} textarea").fill(json.dumps(bodies[call]))
-            try_call(page, call, 201 if call in ("send", "reverse") else 200)
+            try_call(page, call, statuses.get(call, 200))
 
 
 @pytest.mark.parametrize("width", [390, 1280])

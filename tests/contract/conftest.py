@@ -11,7 +11,11 @@ from tests.contract.service import Service
 
 _BALANCE = 10**12
 
+# Webhooks may lead to receivers of the tests.
+_LOOPBACK = {"POINTS_WEBHOOK_ALLOW": "127.0.0.0/8"}
+
 _NARROW = {
+    **_LOOPBACK,
     "POINTS_WAIT_S": "2",
     "POINTS_KEEP_ALIVE_S": "3",
     "POINTS_RATE_LIMIT": "300/minute",
@@ -42,7 +46,10 @@ def _database() -> Iterator[dict[str, str]]:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run a service with the default settings, but for the rate limit: some tests make many calls with one key."""
     folder = tmp_path_factory.mktemp("contract")
-    with _database() as database, Service(folder, POINTS_RATE_LIMIT="off", **database).running() as running:
+    with (
+        _database() as database,
+        Service(folder, POINTS_RATE_LIMIT="off", **_LOOPBACK, **database).running() as running,
+    ):
         yield running
 
 

@@ -26,7 +26,8 @@ _SETTINGS = ("POINTS_", "DATABASE_", "REDIS_", "FLOWER_", "GUNICORN_", "WEB_")
 # What the command line of each part holds, and what it does not.
 _PARTS = {
     "web": (("gunicorn",), ()),
-    "worker": (("celery",), ("beat", "flower")),
+    "worker": (("celery",), ("beat", "flower", "deliveries")),
+    "deliveries": (("celery", "deliveries"), ()),
     "beat": (("celery", "beat"), ()),
     "flower": (("celery", "flower"), ()),
     "postgresql": (("postgres",), ()),

@@ -3,11 +3,13 @@
 import random
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 from tests.crash.calls import Answer, Cut, Unsent, call
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import NOT_YET_REGISTERED, REGISTERED, Parties, Party
 from tests.crash.sending import Sender
+from tests.crash.undoing import Undo, Undoer
 
 _THINKS_S = (0.02, 0.15)
 # Recipients of a send, and how many in a hundred sends have so many.
@@ -15,6 +17,10 @@ _SIZES = (((1, 1), 50), ((2, 10), 35), ((11, 60), 12), ((61, 200), 3))
 # What is left of a caller's pace when the run has more sends than it needs: never none, for faults need load.
 _PACE_AHEAD = 0.25
 _KEYLESS, _SANDBOX, _ATOMIC, _ASYNC, _WITH_ITEMS = 0.12, 0.35, 0.25, 0.08, 1 / 3
+# How many of the answered sends are taken back, and how many of these once more; beside how many of these another is
+# called off, and how many of those are for later.
+UNDONE, _CALLED_OFF, _LATER = 0.1, 0.2, 0.3
+_SOON = timedelta(seconds=61)
 
 
 class Caller(threading.Thread):
@@ -27,6 +33,8 @@ class Caller(threading.Thread):
         self._parties = parties
         self._intents = intents
         self.sender = Sender(port, intents)
+        self.undone = UNDONE
+        self._undoer = Undoer(self.sender, intents)
         self.is_ahead: Callable[[], bool] = lambda: False
         self._stopping = threading.Event()
         self._sent = 0
@@ -49,6 +57,10 @@ class Caller(threading.Thread):
             self.sender.send(party, intent, prefer=prefer)
             if intent.known is Known.ISSUED:
                 self._random.choice(self._extras)(party, intent)
+                while self._random.random() < self.undone:
+                    self._take_back(party, intent)
+                    if self._random.random() < _CALLED_OFF:
+                        self._call_off(party)
 
     def stop(self) -> None:
         """Let the caller learn the outcome of what it has sent, and send nothing more."""
@@ -72,6 +84,31 @@ class Caller(threading.Thread):
             atomic=chosen.random() < _ATOMIC,
             own_amounts=own_amounts,
         )
+
+    def _take_back(self, party: Party, intent: Intent) -> None:
+        """Take back a batch or a part of it; once more is not more."""
+        self._sent += 1
+        chosen, reason = self._random, f"undo {self._number}-{self._sent}"
+        places = range(len(intent.issued))
+        undo = Undo(
+            reason=reason,
+            of=intent,
+            key=None if chosen.random() < _KEYLESS else reason.replace(" ", "-"),
+            places=chosen.choice([None, chosen.sample(places, chosen.randint(1, len(places)))]),
+            amount=chosen.choice([None, None, 1, 5]),
+        )
+        self._undoer.reverse(party, undo)
+
+    def _call_off(self, party: Party) -> None:
+        """Send without waiting, at once or for later, and call it off at once."""
+        intent = self.new_intent(party, name="-off")
+        intent.send_at = (datetime.now(UTC) + _SOON).isoformat() if self._random.random() < _LATER else None
+        self._intents.add(intent)
+        self.sender.attempt(party, intent, prefer="respond-async")
+        if intent.known is Known.ACCEPTED:
+            self._undoer.cancel(party, intent)
+        elif intent.known is Known.NOTHING:
+            intent.key = None  # Nobody asks again what became of it.
 
     def _nothing(self, _party: Party, _intent: Intent) -> None:
         """Most sends are followed by nothing."""

@@ -4,9 +4,12 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.crash.calls import Answer
+
+if TYPE_CHECKING:
+    from tests.crash.undoing import Undo
 
 
 class Known(Enum):
@@ -17,6 +20,7 @@ class Known(Enum):
     REFUSED = "refused"  # Answered 400, 401, 403 or 422: 0 rows.
     ACCEPTED = "accepted"  # Answered 202: final in time.
     ISSUED = "issued"  # Answered 201: n rows, and these.
+    CANCELLED = "cancelled"  # Called off, and answered 200: 0 rows.
 
 
 class IssuedRow(NamedTuple):
@@ -50,6 +54,7 @@ class Intent:
     amount: int
     atomic: bool
     own_amounts: list[int] | None = None
+    send_at: str | None = None
     known: Known = Known.NOTHING
     was_unknown: bool = False
     started_at: float = 0.0
@@ -69,7 +74,7 @@ class Intent:
         return [f"{self.label}/{place}" if has_some else None for place in range(len(self.recipients))]
 
     def body(self) -> dict[str, Any]:
-        body = {"atomic": self.atomic, "label": self.label}
+        body: dict[str, Any] = {"atomic": self.atomic, "label": self.label, "send_at": self.send_at}
         if self.own_amounts is None:
             return body | {"recipients": self.recipients, "amount": self.amount}
         columns = zip(self.recipients, self.own_amounts, self.references, strict=False)
@@ -104,17 +109,26 @@ def _issued_row(transaction: dict[str, Any]) -> IssuedRow:
 
 
 class Intents:
-    """Every send of a run, and what went wrong in an answer by itself."""
+    """Every send and every reversal of a run, and what went wrong in an answer by itself."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._all: list[Intent] = []
+        self._undos: list[Undo] = []
         self._count: dict[str, int] = {}
         self._violations: list[str] = []
 
     def add(self, intent: Intent) -> None:
         with self._lock:
             self._all.append(intent)
+
+    def add_undo(self, undo: "Undo") -> None:
+        with self._lock:
+            self._undos.append(undo)
+
+    def undos(self) -> list["Undo"]:
+        with self._lock:
+            return list(self._undos)
 
     def count(self, what: str) -> None:
         with self._lock:

@@ -5,17 +5,24 @@ import random
 import threading
 import time
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import organizations, users
 from app.errors import Refused
-from app.ledger.claim import register
+from app.ledger.claim import exclude_claims, register
 from app.ledger.refill import refill
 from tests.crash.parties import NOT_YET_REGISTERED, Parties
 
 _ACTS_EVERY_S = (0.05, 0.5)
 _SUSPENDED_FOR_S = (0.05, 0.4)
+
+
+_LOCK = text("SELECT FROM organizations WHERE id = :id FOR NO KEY UPDATE")
+_END = text("""
+    UPDATE batches SET held_until = clock_timestamp(), return_at = least(return_at, clock_timestamp())
+    WHERE organization_id = :id AND held_until > clock_timestamp()
+""")
 
 
 class Operator(threading.Thread):
@@ -33,7 +40,9 @@ class Operator(threading.Thread):
 
     def run(self) -> None:
         while not self._stopping.wait(self._random.uniform(*_ACTS_EVERY_S)):
-            act = self._random.choice((self._refill, self._refill, self._register, self._register, self._suspend))
+            act = self._random.choice(
+                (self._refill, self._refill, self._register, self._register, self._suspend, self._end)
+            )
             with contextlib.suppress(SQLAlchemyError):  # PostgreSQL is away; whatever it was, it is one transaction.
                 act()
         self._resume_all()
@@ -54,6 +63,14 @@ class Operator(threading.Thread):
         with self._engine.begin() as connection:
             register(connection, [users.new_user(email, "Late", "Guest") for email in emails])
         del self._to_register[-len(emails) :]
+
+    def _end(self) -> None:
+        """Let the end of all that an organization has held come now, under the locks that a return takes."""
+        party = self._random.choice(self._parties.senders)
+        with self._engine.begin() as connection:
+            connection.execute(_LOCK, {"id": party.id})
+            exclude_claims(connection)
+            connection.execute(_END, {"id": party.id})
 
     def _suspend(self) -> None:
         party = self._random.choice(self._parties.senders)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from app import api_keys, organizations, users
 from app.ledger.claim import register
@@ -13,6 +13,16 @@ REGISTERED = [f"member{number:03}@example.com" for number in range(240)]
 NOT_YET_REGISTERED = [f"guest{number:03}@example.com" for number in range(160)]
 
 _OPENING = {"Large": 10_000_000_000, "Middle": 5_000_000_000, "Small": 20_000, "Probe": 1_000_000_000}
+
+
+# An operator moves the end of what is held, which is written once.
+_LET_TIME_PASS = text("""
+    DROP TRIGGER batches_final_once ON batches;
+    CREATE TRIGGER batches_final_once
+        BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
+                         last_refill, cancelled_at ON batches
+        FOR EACH ROW WHEN (OLD.status NOT IN ('scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
+""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +46,13 @@ class Parties:
 def make(connection: Connection) -> Parties:
     """Register the members and make the organizations with their opening balances."""
     register(connection, [users.new_user(email, "First", "Last") for email in REGISTERED])
+    connection.execute(_LET_TIME_PASS)
     made = {}
     for name, balance in _OPENING.items():
         organization_id = organizations.create(connection, name, sandbox_start_balance=balance)
         for sandbox in (False, True):
             refill(connection, organization_id, balance, sandbox=sandbox)
+        organizations.set_options(connection, organization_id, {"held_days": 1})
         made[name] = Party(
             id=organization_id,
             name=name,

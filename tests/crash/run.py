@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tests.crash import parties, poison
 from tests.crash.callers import Caller
 from tests.crash.faults import KINDS, Planned
+from tests.crash.followers import Follower
 from tests.crash.intents import Intents
 from tests.crash.operators import Operator
 from tests.crash.scene import Scene
@@ -45,8 +46,10 @@ class Run:
         self.service = Service(folder, **environment)
         self._seen: set[str] = set()
         self._web_log_read = 0
+        self.returned = 0
         self._callers: list[Caller] = []
         self._operator: Operator | None = None
+        self._follower: Follower | None = None
 
     def start(self) -> None:
         """Start the service, wait until it issues, and let the callers come."""
@@ -60,13 +63,19 @@ class Run:
         seed = str(self.figures.seed)
         self._callers = [Caller(number, seed, self.service.web_port, made, self.intents) for number in range(_CALLERS)]
         self._operator = Operator(seed, self.service.engine, made)
-        for thread in (*self._callers, self._operator):
+        self._follower = Follower(self.service.web_port, made, self.intents)
+        for thread in (*self._callers, self._operator, self._follower):
             thread.start()
 
     def pace(self, is_ahead: Callable[[], bool]) -> None:
         """Let the callers send less while `is_ahead()` holds."""
         for caller in self._callers:
             caller.is_ahead = is_ahead
+
+    def undo(self, share: float) -> None:
+        """Let the callers take back that share of what they were answered."""
+        for caller in self._callers:
+            caller.undone = share
 
     def inject(self, planned: Planned) -> None:
         """Bring one fault about, to its end, and look at the books at once."""
@@ -158,17 +167,43 @@ class Run:
             if thread is not None:
                 thread.join()
         self._recover()
+        self._read_the_logs_to_their_ends()
+        with self.service.connection() as connection:
+            self.returned = connection.execute(_RETURNED).scalar_one()
         return self.look("the end", everything=True)
+
+    def _read_the_logs_to_their_ends(self) -> None:
+        """Once nothing happens any more, what was read of the logs is all there is."""
+        follower = self._follower
+        assert follower is not None
+        follower.stop()
+        follower.join()
+
+        def differences() -> list[str]:
+            follower.look()
+            with self.service.connection() as connection:
+                return follower.differences(connection)
+
+        if not comes_true(lambda: not differences(), within_s=RECOVERS_WITHIN_S, every_s=0.5):
+            for sentence in differences():
+                self.intents.violation(sentence)
 
     def stop(self) -> None:
         """End every process and thread."""
         for caller in self._callers:
             caller.stop()
             caller.sender.giving_up.set()
-        if self._operator is not None:
-            self._operator.stop()
+        for thread in (self._operator, self._follower):
+            if thread is not None:
+                thread.stop()
         self.service.stop()
 
 
-_QUEUED = text("SELECT FROM batches WHERE status = 'queued' AND created_at <= :moment")
+_QUEUED = text(
+    " UNION ALL ".join(
+        f"(SELECT FROM {table} WHERE status = 'queued' AND created_at <= :moment LIMIT 1)"
+        for table in ("batches", "reversals")
+    )
+)
+_RETURNED = text("SELECT count(*) FROM reversals WHERE is_return")
 _DEADLOCKS = text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")

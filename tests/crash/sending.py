@@ -10,8 +10,8 @@ from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import Party
 
 # A caller that cannot learn the outcome for this long gives up, which is a violation.
-_GIVES_UP_AFTER_S = 90.0
-_RETRIES_AFTER_S = 0.2
+GIVES_UP_AFTER_S = 90.0
+RETRIES_AFTER_S = 0.2
 
 _REFUSALS = (400, 401, 403, 422)
 
@@ -28,14 +28,12 @@ class Sender:
         """Send an intent; with an idempotency key, again until it is known what became of it."""
         self.intents.add(intent)
         intent.started_at = time.monotonic()
-        deadline = intent.started_at + _GIVES_UP_AFTER_S
+        deadline = intent.started_at + GIVES_UP_AFTER_S
         while not self.attempt(party, intent, prefer=prefer) and intent.key is not None:
             if time.monotonic() > deadline:
-                self.intents.violation(
-                    f"send {intent.label} was still {intent.known.value} after {_GIVES_UP_AFTER_S} s"
-                )
+                self.intents.violation(f"send {intent.label} was still {intent.known.value} after {GIVES_UP_AFTER_S} s")
                 return
-            if self.giving_up.wait(_RETRIES_AFTER_S):
+            if self.giving_up.wait(RETRIES_AFTER_S):
                 return
             self.intents.count("retries")
 

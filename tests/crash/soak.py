@@ -40,6 +40,8 @@ def main() -> int:
         began = time.monotonic()
         try:
             run.start()
+            if chosen.undo is not None:
+                run.undo(chosen.undo)
             _faults(run, chosen, began)
             run.finish()
         except OutOfTime:
@@ -51,9 +53,14 @@ def main() -> int:
     _print_summary(figures)
     say(json.dumps(figures, indent=2))
     if run.figures.violations:
-        say(f"replay: {replay}" + (f" --kinds {chosen.kinds}" if chosen.kinds else ""))
+        say(f"replay: {replay}" + _options(chosen))
         return 1
     return 0
+
+
+def _options(chosen: argparse.Namespace) -> str:
+    given = {"kinds": chosen.kinds or None, "undo": chosen.undo}
+    return "".join(f" --{name} {value}" for name, value in given.items() if value is not None)
 
 
 def _arguments() -> argparse.Namespace:
@@ -64,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, default=None, help="stop injecting after so long; it all ends soon after"
     )
+    parser.add_argument("--undo", type=float, default=None, help="the share of sends to take back, again and again")
     parser.add_argument("--kinds", default="", help="only these kinds of fault, with commas between them")
     parser.add_argument("--keep", default="", help="a new folder for the logs, which is not removed")
     return parser.parse_args()
@@ -109,6 +117,9 @@ def _figures(run: Run, lasted_s: float) -> dict[str, Any]:
         "seconds": round(lasted_s),
         "sends_acknowledged": counts.get("201", 0),
         "sends_answered_202": counts.get("202", 0),
+        "reversals_acknowledged": counts.get("reversals", 0),
+        "cancelled": counts.get("cancelled", 0),
+        "returned": run.returned,
         "retries": counts.get("retries", 0),
         "unknown_outcomes": counts.get("unknown outcomes", 0),
         "answers": dict(sorted(counts.items())),
@@ -129,6 +140,9 @@ def _print_summary(figures: dict[str, Any]) -> None:
         "faults injected": f"{figures['faults']:,}",
         "sends acknowledged (201)": f"{figures['sends_acknowledged']:,}",
         "answered 202 / 503 meanwhile": f"{answers.get('202', 0):,} / {answers.get('503', 0):,}",
+        "taken back / returned / cancelled": (
+            f"{figures['reversals_acknowledged']:,} / {figures['returned']:,} / {figures['cancelled']:,}"
+        ),
         "retries, of them of unknown outcome": f"{figures['retries']:,}, {figures['unknown_outcomes']:,}",
         "longest recovery after a fault": f"{figures['recovery_s_max']} s",
         "deadlocks": figures["deadlocks"],

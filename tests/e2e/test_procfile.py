@@ -28,12 +28,12 @@ from tests.deadline import until
 from tests.ports import free_port
 from tests.unit.deployment.files import SECRETS, SHELL, health_check, image_command, procfile, service
 
-PARTS = ("web", "worker", "beat", "flower")
+PARTS = ("web", "worker", "deliveries", "beat", "flower")
 STARTED_IN_S = 60
 STOPPED_IN_S = 40
 
 # What somebody has chosen for a service of theirs must not move ours, least of all off the loopback address.
-_CHOICES = ("FLOWER_", "GUNICORN_", "WEB_", "WORKER_")
+_CHOICES = ("DELIVERIES_", "FLOWER_", "GUNICORN_", "WEB_", "WORKER_")
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 

@@ -25,7 +25,7 @@ from tests.e2e.conftest import Service
 from tests.e2e.state_machine.callers import Callers, Used, expect_refused, expect_replayed
 from tests.e2e.state_machine.model import Model, Request
 from tests.e2e.state_machine.operators import Key, Operators
-from tests.e2e.state_machine.strategies import any_number, dresses, people, points, requests
+from tests.e2e.state_machine.strategies import any_number, dresses, people, points, requests, reversed_points
 
 # Read here, because a test runs without any setting of the machine's.
 _SOAK_STEPS = int(os.environ.get("POINTS_SOAK_STEPS", "0"))
@@ -154,6 +154,19 @@ class Points(RuleBasedStateMachine):
             self.callers.compare_batch(batch_id, key)
         else:
             expect_refused(self.callers.call("GET", f"/v1/batches/{batch_id}", key), 404, "batch")
+
+    @precondition(lambda self: self.model.batches)
+    @rule(which=any_number, places=st.lists(st.integers(0, 4), max_size=3, unique=True), points=reversed_points)
+    def take_back(self, which: int, places: list[int], points: int | None) -> None:
+        """A batch, or some of its transactions; what is taken back cannot be taken again."""
+        batch_id, batch = _one_of(list(self.model.batches.items()), which)
+        key = self.operators.new_key(batch.organization, sandbox=batch.sandbox)
+        there = [place for place in places if place < len(batch.transaction_ids)]
+        self.callers.reverse(key, batch_id, there or None, points)
+
+    @rule(key=keys, request=requests)
+    def schedule_and_cancel(self, key: Key, request: Request) -> None:
+        self.callers.schedule_and_cancel(key, self._addressed(request))
 
     @rule(key=keys)
     def read_the_organization(self, key: Key) -> None:

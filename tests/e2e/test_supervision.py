@@ -272,7 +272,7 @@ def test_a_part_that_is_killed_is_started_again_and_sends_are_issued(own_service
         except httpx.TransportError:
             return False
 
-    for name in ("worker1", "worker2", "web", "beat", "flower", "valkey", "postgresql"):
+    for name in ("worker1", "worker2", "deliveries", "web", "beat", "flower", "valkey", "postgresql"):
         pid = _parts(own_service)[name]["pid"]
         os.kill(pid, signal.SIGKILL)
         until(lambda name=name, pid=pid: _parts(own_service).get(name, {}).get("pid", pid) != pid, within_s=30)

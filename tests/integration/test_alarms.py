@@ -37,6 +37,12 @@ def test_the_queue_is_shown_by_its_length_and_by_its_age() -> None:
     shown = {metric.name: metric.samples[0].value for metric in state.queue()}
     assert shown["points_queued_batches"] == 2
     assert 90 <= shown["points_oldest_queued_seconds"] < 120
+    books.drain_all(organization_id)
+    books.queue_reversal(organization_id, batch_id=1)
+    books.execute("UPDATE reversals SET created_at = now() - interval '60 s'")
+    shown = {metric.name: metric.samples[0].value for metric in state.queue()}
+    assert (shown["points_queued_batches"], shown["points_queued_reversals"]) == (0, 1)
+    assert 60 <= shown["points_oldest_queued_seconds"] < 90
 
 
 @pytest.mark.usefixtures("database")

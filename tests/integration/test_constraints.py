@@ -13,6 +13,8 @@ pytestmark = pytest.mark.usefixtures("database")
 
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
+_WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
+_DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
 _MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
 _ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
@@ -231,6 +233,22 @@ REFUSED = [
     ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET code = 'not_debited'"),
     ("ck_reversal_entries_reversed_unless_a_code", "UPDATE reversal_entries SET reversed = -1"),
     ("pk_reversal_entries", "UPDATE reversal_entries SET position = 0"),
+    ("fk_webhooks_organization_id", f"{_WEBHOOK}) VALUES (9, false, 'u', '{{*}}', 's', 0)"),
+    ("ck_webhooks_url_length", f"{_WEBHOOK}) VALUES (1, false, '', '{{*}}', 's', 0)"),
+    ("ck_webhooks_url_length", f"{_WEBHOOK}) VALUES (1, false, repeat('u', 2001), '{{*}}', 's', 0)"),
+    ("ck_webhooks_types_counted", f"{_WEBHOOK}) VALUES (1, false, 'u', '{{}}', 's', 0)"),
+    ("ck_webhooks_position_not_negative", f"{_WEBHOOK}) VALUES (1, false, 'u', '{{*}}', 's', -1)"),
+    ("ck_webhooks_description_length", f"{_WEBHOOK}, description) VALUES (1, false, 'u', '{{*}}', 's', 0, '')"),
+    ("ck_webhooks_failures_not_negative", f"{_WEBHOOK}, failures) VALUES (1, false, 'u', '{{*}}', 's', 0, -1)"),
+    (
+        "ck_webhooks_disabled_reason_known",
+        f"{_WEBHOOK}, disabled_reason) VALUES (1, false, 'u', '{{*}}', 's', 0, 'lost')",
+    ),
+    (
+        "ck_webhooks_previous_secret_until_a_moment",
+        f"{_WEBHOOK}, previous_secret) VALUES (1, false, 'u', '{{*}}', 's', 0, 's')",
+    ),
+    ("ck_webhook_deliveries_attempt_counted", f"{_DELIVERY} VALUES (1, 1, 'evt_1', 'ping', 0, 1)"),
     ("fk_refills_organization_id", f"{_REFILL} VALUES (9, false, 1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, 0, 1)"),

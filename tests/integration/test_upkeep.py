@@ -4,19 +4,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import psutil
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 
 from app.ledger import fold
 from app.messaging import hints, last_runs, process_redis
 from app.postgres.database import transaction
 from tests.deadline import until
 from tests.integration import books, races, workers
+from tests.integration.logs_of_events import events_of, rendered, types_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
@@ -160,3 +163,37 @@ def test_a_fold_goes_step_by_step_up_to_a_number_of_steps_and_ends_where_nothing
     upkeep.fold_credits()
     assert folded == [1, 1, 1, 1, 0]
     assert books.balance_of_user(ANN) == 4
+
+
+def test_the_upkeep_numbers_what_no_drain_has_numbered_and_drops_what_is_past_its_time(
+    upkeep: ModuleType, events: list[MutableMapping[str, Any]]
+) -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN], 1)
+    upkeep.number_all()
+    assert len(rendered(organization_id)) == 3
+    books.execute(
+        *books.WITHOUT_GUARDS, "UPDATE events SET created_at = now() - interval '91 days'", *books.WITH_GUARDS
+    )
+    upkeep.drop_old_events()
+    assert rendered(organization_id) == []
+    assert [event["events"] for event in events if event["event"] == "events_dropped"] == [3]
+    books.issue_now(organization_id, [ANN], 1)
+    upkeep.number_all()
+    assert [event["sequence"] for event in events_of(organization_id)] == [4]
+
+
+def test_a_drain_whose_events_cannot_be_numbered_is_done_all_the_same(
+    upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch, events: list[MutableMapping[str, Any]]
+) -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 1)
+
+    def fails(*_: object) -> int:
+        raise OperationalError("", None, Exception())
+
+    monkeypatch.setattr("worker.draining.number_events", fails)
+    assert upkeep.drain_and_tell(organization_id) == ([batch_id], False)
+    assert "events_not_numbered" in {event["event"] for event in events}
+    monkeypatch.undo()
+    assert "batch.issued" in types_of(organization_id)

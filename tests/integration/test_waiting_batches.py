@@ -39,7 +39,7 @@ def test_a_clock_that_was_set_back_hides_no_batch_from_drain_or_sweep() -> None:
     books.execute(f"UPDATE batches SET {later}")
     assert _waiting(longer_than_s=3) == [organization_id]
     with transaction() as connection:
-        assert count_queued(connection) == Queued(batches=2, oldest_s=0.0)
+        assert count_queued(connection) == Queued(batches=2, reversals=0, oldest_s=0.0)
     assert books.drain_all(organization_id) == queued
 
 

@@ -261,3 +261,28 @@ def test_every_spelling_of_a_postgresql_address_means_the_one_every_program_read
 )
 def test_a_password_is_shown_as_three_stars(url: str, shown: str) -> None:
     assert without_password(url) == shown
+
+
+@pytest.mark.parametrize("given", ["10.0.0.1/8", "10.0.0.0/33", "example.com", "10.0.0.0/8;::1/128"])
+def test_what_webhooks_may_lead_to_is_a_list_of_networks(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("POINTS_WEBHOOK_ALLOW", given)
+    settings.cache_clear()
+    with pytest.raises(SettingsError, match="POINTS_WEBHOOK_ALLOW is wrong: it must be networks"):
+        settings()
+
+
+@pytest.mark.parametrize("given", ["secret", "c2hvcnQ=", f"{'A' * 43}=,short", "ü" * 44])
+def test_a_wrong_key_for_secrets_is_named_and_not_repeated(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("POINTS_SECRETS_KEY", given)
+    settings.cache_clear()
+    with pytest.raises(SettingsError, match="POINTS_SECRETS_KEY is wrong: each key must be") as wrong:
+        settings()
+    assert given not in str(wrong.value)
+
+
+def test_several_keys_for_secrets_are_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [f"{letter * 43}=" for letter in "AB"]
+    monkeypatch.setenv("POINTS_SECRETS_KEY", f" {keys[1]} ,{keys[0]},")
+    settings.cache_clear()
+    assert settings().secrets_key == (keys[1], keys[0])
+    assert keys[0] not in repr(settings())

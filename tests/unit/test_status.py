@@ -11,8 +11,22 @@ from app.errors import Refused
 from app.local.datadir import DataDir
 
 URL = "http://127.0.0.1:1"
-_DATABASE = {"database": "PostgreSQL 18", "database_error": None, "queued_batches": 0, "oldest_queued_s": None}
-_REDIS = {"redis": "valkey 9", "queued_messages": 0, "workers": ["worker1@host"], "swept_s_ago": 67.0, "beat": False}
+_DATABASE = {
+    "database": "PostgreSQL 18",
+    "database_error": None,
+    "queued_batches": 0,
+    "queued_reversals": 0,
+    "oldest_queued_s": None,
+    "webhooks": None,
+}
+_REDIS = {
+    "redis": "valkey 9",
+    "queued_messages": 0,
+    "workers": ["worker1@host"],
+    "deliveries": ["deliveries@host"],
+    "swept_s_ago": 67.0,
+    "beat": False,
+}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +54,7 @@ def test_it_says_whether_beat_answers_and_how_old_the_queue_is(
     done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
     lines = dict(line.split(":", 1) for line in done.output.splitlines())
     assert lines["Workers"].strip() == "worker1@host (swept 67 s ago)"
+    assert lines["Deliveries"].strip() == "deliveries@host (unknown)"
     assert (lines["Beat"].strip(), lines["Oldest queued"].strip()) == (beat, oldest)
 
 
@@ -85,3 +100,23 @@ def test_where_nothing_runs_it_says_what_is_not_there(
     done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path / "none")])
     assert isinstance(done.exception, Refused)
     assert f"there is no data directory {tmp_path / 'none'}, and {words}." in done.exception.sentence
+
+
+def test_it_says_how_far_webhooks_are_behind_and_when_nobody_delivers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    DataDir(tmp_path).write("running.json", {})
+    none = {"webhooks": 0, "events": 0, "seconds": 0.0}
+    some = {"enabled": {"webhooks": 2, "events": 3, "seconds": 1.25}, "failing": none, "disabled": none}
+    disabled = some | {"disabled": {"webhooks": 1, "events": 900, "seconds": 9e5}}
+    monkeypatch.setattr(module, "_look_at_redis", lambda: _REDIS | {"deliveries": []})
+    for webhooks, said in (
+        (dict.fromkeys(some, none), "no webhooks"),
+        (some, "2 enabled; at most 3 events and 1 s behind"),
+        (disabled, "2 enabled, 1 disabled; at most 3 events and 1 s behind"),
+    ):
+        monkeypatch.setattr(module, "_look_at_database", lambda found=webhooks: _DATABASE | {"webhooks": found})
+        done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
+        lines = dict(line.split(":", 1) for line in done.output.splitlines())
+        assert lines["Deliveries"].strip() == f"none answers ({said})"
+        assert "No worker delivers to webhooks. Read on at “A webhook is behind”." in lines["Status"]

@@ -24,6 +24,9 @@ from app.errors import (
     Refused,
     ReversalLost,
     ScheduledLimit,
+    SecretsKeyMissing,
+    WebhookConflict,
+    WebhookLimit,
 )
 from app.ledger.later import Scheduled
 from app.ledger.recoverable import Recoverable
@@ -43,13 +46,16 @@ _STATUS_OF: dict[type[PointsError], int] = {
     DevelopmentKeyRequired: 403,
     MayNotIssue: 403,
     ScheduledLimit: 403,
+    WebhookLimit: 403,
     NotFound: 404,
     BatchConflict: 409,
+    WebhookConflict: 409,
     BalanceTooLarge: 409,
     CannotExtend: 409,
     Refused: 409,
     IdempotencyKeyReused: 422,
     OutOfReach: 503,
+    SecretsKeyMissing: 503,
     BatchLost: 503,
     ReversalLost: 503,
 }

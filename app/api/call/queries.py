@@ -34,6 +34,7 @@ PARAMETERS = {
     "transactions": (*_OF_BOTH, "reference", "state", "user"),
     "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
     "reversals": ("limit", "cursor", "created_from", "created_to", "idempotency_key", "status"),
+    "deliveries": ("limit", "cursor"),
 }
 
 # The forms of some parameters, as a regular expression of JSON Schema has them.
@@ -75,12 +76,15 @@ def refuse_parameters() -> None:
         faults.raise_if_any()
 
 
-def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> PageRequest:
+def parse_page_request(
+    kind: str, query: MultiDict[str, str], who: Caller, *, webhook_id: int | None = None
+) -> PageRequest:
     """Read the query of a list.
 
     Args:
-        kind: which list, `batches`, `transactions` or `reversals`: a cursor of one is none of the other.
+        kind: which list, `batches`, `transactions`, `reversals` or `deliveries`: a cursor of one is none of the other.
         query: the parameters, each with all the values that it was given.
+        webhook_id: of which webhook, where the list is of deliveries.
 
     Raises:
         InvalidRequest: with every fault of the query, each under its parameter.
@@ -108,6 +112,7 @@ def parse_page_request(kind: str, query: MultiDict[str, str], who: Caller) -> Pa
         reference=read("reference", _reference),
         state=read("state", _one_of(STATES)),
         user_id=read("user", _id_of("user")),
+        webhook_id=webhook_id,
     )
     cursor = read("cursor", _cursor)
     # Whether a cursor belongs to the filters can only be told of filters without a fault.

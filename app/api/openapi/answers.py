@@ -6,7 +6,7 @@ A model's docstring is for callers: it describes a schema.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from app.events.log import TYPES
 
@@ -20,6 +20,10 @@ Id = Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]
 Points = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
 Time = Annotated[str, Field(pattern=_TIME, json_schema_extra={"format": "date-time"})]
+
+
+# What is always null: an object or null, because some generators of clients know no type that is only null.
+Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
 
 
 class Organization(BaseModel):
@@ -296,6 +300,77 @@ class ReverseVerdict(BaseModel):
 
     validated: bool = says("Something would; with `atomic`, all of it.", True)
     error: str | None = says("Why not, as a sentence; null when it is possible.", None)
+
+
+class Webhook(BaseModel):
+    """Where events are sent: a cursor over the log."""
+
+    id: Id = says("The id of the webhook.", 1)
+    url: str = says("Where events are sent.", "https://shop.example.com/points")
+    types: list[str] = says("The types of events that it takes: names, `batch.*`, or `*` for all.", ["batch.*"])
+    description: str | None = says("What it was described with; null if nothing.", "The shop")
+    status: Literal["enabled", "failing", "disabled"] = says(
+        "Failing: the last attempt failed, and it is tried again. Disabled: nothing is sent. Another status may come.",
+        "enabled",
+    )
+    disabled_reason: Literal["caller", "gone", "failing"] | None = says(
+        "Who disabled it: a call, a 410 of the receiver, or five days of nothing but failures; null unless disabled.",
+        None,
+    )
+    position: int = says("The sequence of the last event that it has passed.", 4, ge=0)
+    failures: int = says("How many attempts at its next event have failed.", 0, ge=0)
+    failing_since: Time | None = says("Since when every attempt has failed; null if the last one did not.", None)
+    retry_at: Time | None = says("When it is tried again; null: as soon as there is an event.", None)
+    old_secret_until: Time | None = says("Until when the secret before a rotation signs along.", None)
+    created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:00:00.000000Z")
+
+
+class NewSecret(Webhook):
+    """A webhook with its secret, which is shown this once."""
+
+    secret: str = says(
+        "Verifies the signatures. Shown once: keep it now.", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="
+    )
+
+
+class WebhookList(BaseModel):
+    """All webhooks, oldest first: one page holds them."""
+
+    webhooks: list[Webhook] = says("The webhooks.")
+    next_cursor: Null = says("Always null: there is no other page.", None)
+
+
+class DeliveredEvent(BaseModel):
+    """Which event was sent."""
+
+    id: str = says("The id of the event, as in `webhook-id`.", "evt_5")
+    sequence: int = says("Its sequence.", 5, ge=1)
+    type: str = says("Its type.", "ping")
+
+
+class Delivery(BaseModel):
+    """One attempt to deliver an event."""
+
+    id: Id = says("The id of the attempt.", 1)
+    event: DeliveredEvent = says("Which event was sent.")
+    attempt: int = says("Which attempt at this event it was.", 1, ge=1)
+    delivered: bool = says("The receiver answered with a 2xx in time.", True)
+    status: int | None = says("The HTTP status of the answer; null without one.", 200)
+    ms: int = says("How long it took, in milliseconds.", 12, ge=0)
+    error: str | None = says(
+        "Why it failed, as a word that stays the same: `refused`, `redirected`, `timeout`, `not_connected`,"
+        " `tls_failed`, `connection_lost`, `broken_answer`, `address_refused`, `name_not_found`, `https_required`."
+        " Null if it did not. Another may come.",
+        None,
+    )
+    created_at: Time = says("When it ended. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.492913Z")
+
+
+class DeliveryList(BaseModel):
+    """A page of attempts, newest first."""
+
+    deliveries: list[Delivery] = says("The attempts of this page.")
+    next_cursor: _Cursor
 
 
 class Health(BaseModel):

@@ -13,10 +13,27 @@ _OF_ALL = ("NoRequest", "WrongMethod", "Fault")
 _WITH_KEY = ("Unauthorized", "TooManyCalls", "Away")
 _WITH_BODY = ("BadRequest", "TooLarge", "WrongType")
 
+_SENT = {
+    "operationId": "receiveEvent",
+    "summary": "What a webhook is sent",
+    "description": "An event, byte for byte as `GET /v1/events` shows it. Verify the signature before anything else: it"
+    " is of Standard Webhooks, whose libraries verify it. An event may come twice: do it once for its `webhook-id`.",
+    "parameters": requests.SIGNED_HEADERS,
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
+    },
+    "responses": {
+        "2XX": {"description": "It has arrived. Anything else, a redirect too, is a failure, and it is sent again."},
+        "410": {"description": "Nothing more is wanted: the webhook is disabled."},
+    },
+    "security": [],
+}
+
 
 def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits that these settings give a request."""
-    named = examples.BODIES | examples.REVERSE_BODIES | examples.ANSWERS | failures.EXAMPLES
+    named = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.ANSWERS | failures.EXAMPLES
     return {
         "openapi": "3.1.0",
         "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": calls.ABOUT},
@@ -24,6 +41,7 @@ def document(limits: Settings) -> dict[str, Any]:
         "security": [{"key": []}],
         "tags": [{"name": name, "description": group["about"]} for name, group in calls.GROUPS.items()],
         "paths": _paths(),
+        "webhooks": {"event": {"post": _SENT}},
         "components": {
             "securitySchemes": {"key": headers.KEY},
             "schemas": _schemas(limits),
@@ -69,8 +87,9 @@ def _response(answer: dict[str, Any]) -> dict[str, Any]:
     codes = " or ".join(f"`{code}`" for code in answer.get("codes", ()))
     about = answer["about"] + (f" `code` is {codes}." if codes else "")
     response = {"description": about, "headers": {name: _ref("headers", name) for name in names}}
-    response["content"] = _content(answer) if "model" in answer else answer["content"]
-    return response | ({"links": answer["links"]} if "links" in answer else {})
+    if "model" in answer:
+        response["content"] = _content(answer)
+    return response | {name: answer[name] for name in ("content", "links") if name in answer}
 
 
 def _content(body: dict[str, Any]) -> dict[str, Any]:

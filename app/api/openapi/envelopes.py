@@ -2,14 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, WithJsonSchema, create_model
+from pydantic import BaseModel, Field, create_model
 
 from app.api.openapi import answers
-from app.api.openapi.answers import says
+from app.api.openapi.answers import Null, says
 from app.api.openapi.calls import CODES, SUCCESSES
 
-# What is always null: an object or null, because some generators of clients know no type that is only null.
-Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
 Sentences = Annotated[list[str], Field(min_length=1)]
 
 

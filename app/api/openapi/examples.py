@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Organization, ReversedTransaction, Transaction
+from app.api.openapi.answers import Delivery, Organization, ReversedTransaction, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
 from app.errors import InsufficientBalance, OrganizationSuspended
@@ -36,6 +36,12 @@ BODIES: dict[str, Any] = {
 REVERSE_BODIES: dict[str, Any] = {
     "take_a_batch": {"batch": 1, "reason": "The wrong list"},
     "take_transactions": {"transactions": [131_072, 131_073], "amount": 20, "reason": "The wrong list"},
+}
+
+WEBHOOK_BODIES: dict[str, Any] = {
+    "new_webhook": {"url": "https://shop.example.com/points", "types": ["batch.*"], "description": "The shop"},
+    "changed_webhook": {"types": ["*"], "description": None},
+    "from_the_first": {"from_sequence": 1},
 }
 
 
@@ -95,6 +101,7 @@ _NOTHING = {"recoverable": 0, "held": 0, "credited": 0, "already_reversed": 2}
 _NOT_DONE = {"done_at": None, "transactions": None, "amount": None, "current_balance": None}
 _NOT_ISSUED = {"issued_at": None, "counts": None, "transactions": None, "amount": None, "current_balance": None}
 _LATER = {"send_at": "2026-02-01T09:00:00.000000Z", "final": False, **_NOT_ISSUED}
+_NOT_DELIVERED = {"delivered": False, "status": None, "error": "not_connected"}
 _TOO_LOW = InsufficientBalance(required=100, available=60)
 _SUSPENDED = OrganizationSuspended()
 
@@ -123,6 +130,12 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "transactions": ({"transactions": [_TO_GRACE, _TO_ADA]}, {}),
     "transaction": (_TO_ADA, {}),
     "extended": (_FOR_LONGER, {}),
+    "webhook_changed": ({"types": ["*"], "description": None}, {}),
+    "webhook_rotated": ({"old_secret_until": "2026-02-01T09:00:00.000000Z"}, {}),
+    "webhook_disabled": ({"status": "disabled", "disabled_reason": "caller"}, {}),
+    "webhook_moved_back": ({"position": 0}, {}),
+    "webhook_moved_on": ({"status": "failing", "failing_since": "2026-01-31T09:30:00.492913Z"}, {}),
+    "deliveries": ({"deliveries": [example(Delivery, **_NOT_DELIVERED)]}, {}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),
 }
 

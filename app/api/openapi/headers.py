@@ -34,9 +34,11 @@ HEADERS = {
     "Server": _header("The server, without a version."),
     "Transfer-Encoding": _header("`chunked`."),
     "WWW-Authenticate": _header("The scheme in which a key is sent.", const="Bearer"),
-    "Allow": _header("The methods that this path takes.", pattern="^(GET|HEAD|PATCH|POST)(, (GET|HEAD|PATCH|POST))*$"),
+    "Allow": _header(
+        "The methods that this path takes.", pattern="^(DELETE|GET|HEAD|PATCH|POST)(, (DELETE|GET|HEAD|PATCH|POST))*$"
+    ),
     "Retry-After": _header("In how many seconds to ask again.", pattern="^[1-9][0-9]*$"),
-    "Location": _header("Where the batch, or the reversal, is read.", pattern="^/v1/(batches|reversals)/[1-9][0-9]*$"),
+    "Location": _header("Where what was made is read.", pattern="^/v1/(batches|reversals|webhooks)/[1-9][0-9]*$"),
     "Idempotency-Replayed": _header(
         "`true` when the batch had been issued, or the reversal done, before this call: the answer is the first call's "
         "again.",

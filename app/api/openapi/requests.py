@@ -4,7 +4,7 @@
 `tests/unit/test_openapi_requests.py` holds the two together: what is described is taken.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 
@@ -18,8 +18,11 @@ from app.api.call.fields import (
 from app.api.call.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
 from app.api.call.queries import PARAMETERS as PARAMETERS_OF_LISTS
 from app.api.call.reverse_body import REASON_LENGTH_MAX
+from app.api.call.webhook_body import DESCRIPTION_LENGTH_MAX, TYPES_MAX
 from app.api.openapi.answers import says
 from app.batches import STATES, STATUSES
+from app.events.receivers import URL_LENGTH_MAX
+from app.events.type_patterns import PATTERNS
 from app.pages.filters import LOOKED_AT_MAX
 from app.reversals import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX, Settings
@@ -65,10 +68,26 @@ HEADERS = {
     "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | _KEY_FORM),
     "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT, example="respond-async"),
 }
+# What every call to a webhook has.
+SIGNED_HEADERS = [
+    _parameter("header", "webhook-id", "The `id` of the event, the same at each attempt.", _TEXT, example="evt_7")
+    | {"required": True},
+    _parameter("header", "webhook-timestamp", "When this attempt was made, in seconds since 1970.", _TEXT)
+    | {"required": True},
+    _parameter(
+        "header",
+        "webhook-signature",
+        "`v1,` and the HMAC-SHA256, in base64, of id, timestamp and body with dots between them; for a day after a"
+        " rotation two of these, with a blank between them.",
+        _TEXT,
+    )
+    | {"required": True},
+]
 PARAMETERS: dict[str, list[dict[str, Any]]] = {
     **{name: [{"$ref": f"#/components/parameters/{name}"}] for name in HEADERS},
     "id of a batch": [_parameter("path", "id", "The `additional_data.batch_id` of the send.", _ID, example=1)],
     "id of a reversal": [_parameter("path", "id", "The `reversal_id` of the reversal.", _ID, example=2)],
+    "id of a webhook": [_parameter("path", "id", "The `id` of the webhook.", _ID, example=1)],
     "id of a transaction": [_parameter("path", "id", "The `id` of the transaction.", _ID, example=131_072)],
     "page of batches": _page(
         "With a transaction of this address, so issued.",
@@ -123,6 +142,9 @@ PARAMETERS["events"] = [
         " answered without waiting.",
         {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
     ),
+]
+PARAMETERS["page of deliveries"] = [
+    parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]
 ]
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
@@ -182,6 +204,45 @@ class Extend(BaseModel):
 
     held_until: _Moment = says(
         f"Until when to hold it: ISO 8601 with a zone, later than now, at most {HOLD_DAYS_MAX:,} days ahead."
+    )
+
+
+_Types = Annotated[
+    list[Literal[PATTERNS]],  # type: ignore[valid-type]
+    Field(min_length=1, max_length=TYPES_MAX, json_schema_extra={"uniqueItems": True}),
+]
+_Url = Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX, json_schema_extra={"format": "uri"})]
+_Description = Annotated[str, Field(max_length=DESCRIPTION_LENGTH_MAX, pattern=_NO_NUL)]
+_URL = "Where events are sent: https, without a user, to addresses of the public internet."
+
+
+class NewWebhook(BaseModel):
+    """Where events are to be sent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: _Url = says(_URL, "https://shop.example.com/points")
+    types: _Types | None = says("Which types of events it takes; all by default.", ["*"], default=None)
+    description: _Description | None = says("For people.", "The shop", default=None)
+
+
+class ChangedWebhook(BaseModel):
+    """What is to be changed of a webhook; the rest stays."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1})
+
+    url: _Url = says(_URL, "https://shop.example.com/points", default="")
+    types: _Types | None = says("Which types of events it takes; null: all.", ["*"], default=None)
+    description: _Description | None = says("For people; null: none.", "The shop", default=None)
+
+
+class Replay(BaseModel):
+    """Where to begin anew."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    from_sequence: Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})] = says(
+        "The sequence of the first event to send again.", 1
     )
 
 
@@ -313,4 +374,4 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 
-    return [IssueRequest, SendRequest, Reschedule, Extend, ReverseRequest]
+    return [IssueRequest, SendRequest, Reschedule, Extend, ReverseRequest, NewWebhook, ChangedWebhook, Replay]

@@ -47,7 +47,7 @@ _NO_REQUEST = [
     raw("target: a port that is none", get(b"http://x:port/v1/organization"), (200, 400), "request"),
 ]
 
-_NUMBERED = {"batch": b"/v1/batches/", "transaction": b"/v1/transactions/"}
+_NUMBERED = {"batch": b"/v1/batches/", "transaction": b"/v1/transactions/", "webhook": b"/v1/webhooks/"}
 
 # A number that no batch of the caller's has is a batch that is not there, however long the number is.
 _NO_BATCH = [
@@ -109,6 +109,15 @@ _METHODS_OF = {
     b"/v1/reversals": "GET",
     b"/v1/reversals/1": "GET",
     b"/v1/events": "GET",
+    b"/v1/webhooks": "GET POST",
+    b"/v1/webhooks/1": "GET PATCH DELETE",
+    b"/v1/webhooks/1/ping": "POST",
+    b"/v1/webhooks/1/rotate": "POST",
+    b"/v1/webhooks/1/disable": "POST",
+    b"/v1/webhooks/1/enable": "POST",
+    b"/v1/webhooks/1/replay": "POST",
+    b"/v1/webhooks/1/skip": "POST",
+    b"/v1/webhooks/1/deliveries": "GET",
     b"/v1/sandbox/reset": "POST",
     b"/healthz": "GET",
     b"/readyz": "GET",

@@ -12,6 +12,9 @@ from app import users
 from app.ledger.claim import register
 from tests.e2e.conftest import Organization, Service
 
+# Nobody listens there. No test asks for a name of the world.
+RECEIVER = "http://127.0.0.1:1024/points"
+
 
 @dataclass(kw_only=True)
 class Scene:
@@ -41,6 +44,8 @@ class Scene:
             body["recipient"] = self._own(body["recipient"])
         if "recipients" in body:
             body["recipients"] = [self._own(email) for email in body["recipients"]]
+        if "url" in body:
+            body["url"] = RECEIVER
         if "items" in body:
             body["items"] = [item | {"email": self._own(item["email"])} for item in body["items"]]
         return body
@@ -50,7 +55,7 @@ class Scene:
 
     def document(self, answer: httpx.Response) -> Any:
         """Return what was answered, its addresses back in the domain of the examples."""
-        text = answer.text.replace(self.domain, "example.com")
+        text = answer.text.replace(self.domain, "example.com").replace(RECEIVER, "https://shop.example.com/points")
         return httpx.Response(200, text=text).json()
 
     def verify(self, key: str | None, body: Any, **request: Any) -> httpx.Response:
@@ -58,6 +63,17 @@ class Scene:
 
     def send(self, key: str | None, body: Any, **request: Any) -> httpx.Response:
         return self.service.call("POST", "/v1/points/send", key=key, json=body, **request)
+
+    def webhook(self, key: str) -> str:
+        """Make a webhook and return its path."""
+        answer = self.service.call("POST", "/v1/webhooks", key=key, json=self.body("new_webhook"))
+        assert answer.status_code == 201, answer.text
+        return str(answer.headers["Location"])
+
+    def of_webhook(self, method: str = "POST", more: str = "", **request: Any) -> httpx.Response:
+        """Make a webhook, and a call of it: `more` is what follows its path."""
+        key = self.acme().live
+        return self.service.call(method, self.webhook(key) + more, key=key, **request)
 
     def taking_back(
         self, name: str = "take_a_batch", *, key: str | None = None, path: str = "/v1/points/reverse", **request: Any

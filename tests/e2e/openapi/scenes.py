@@ -190,6 +190,45 @@ def _sandbox_reset(scene: Scene) -> httpx.Response:
     return scene.service.call("POST", "/v1/sandbox/reset", key=key)
 
 
+def _webhook_not_enabled(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    path = scene.webhook(key)
+    assert scene.service.call("POST", f"{path}/disable", key=key).status_code == 200
+    return scene.service.call("POST", f"{path}/ping", key=key)
+
+
+def _webhook_stuck(scene: Scene) -> tuple[str, str]:
+    """Have a webhook fail at a ping, since nobody listens; return its path and the key."""
+    key = scene.acme().live
+    path = scene.webhook(key)
+    assert scene.service.call("POST", f"{path}/ping", key=key).status_code == 200
+    until(lambda: scene.get(path, key).json()["data"]["failures"] == 1, within_s=30)
+    return path, key
+
+
+def _webhook_moved_on(scene: Scene) -> httpx.Response:
+    path, key = _webhook_stuck(scene)
+    return scene.service.call("POST", f"{path}/skip", key=key)
+
+
+def _deliveries(scene: Scene) -> httpx.Response:
+    path, key = _webhook_stuck(scene)
+    return scene.get(f"{path}/deliveries", key)
+
+
+def _webhooks(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    scene.webhook(key)
+    return scene.get("/v1/webhooks", key)
+
+
+def _too_many_webhooks(scene: Scene) -> httpx.Response:
+    key = scene.acme().live
+    for _ in range(10):
+        scene.webhook(key)
+    return scene.service.call("POST", "/v1/webhooks", key=key, json=scene.body("new_webhook"))
+
+
 def _as_text(scene: Scene) -> httpx.Response:
     headers = {"Content-Type": "text/plain"}
     return scene.service.call("POST", "/v1/points/send", key=scene.acme().live, content=b"50", headers=headers)
@@ -231,6 +270,23 @@ SCENES: dict[str, Play] = {
     "balance_too_large": _balance_too_large,
     "events": _events,
     "beyond_the_log": _beyond_the_log,
+    "webhook_made": lambda scene: scene.service.call(
+        "POST", "/v1/webhooks", key=scene.acme().live, json=scene.body("new_webhook")
+    ),
+    "webhooks": _webhooks,
+    "webhook": lambda scene: scene.of_webhook("GET"),
+    "webhook_changed": lambda scene: scene.of_webhook("PATCH", json=scene.body("changed_webhook")),
+    "webhook_pinged": lambda scene: scene.of_webhook(more="/ping"),
+    "webhook_rotated": lambda scene: scene.of_webhook(more="/rotate"),
+    "webhook_disabled": lambda scene: scene.of_webhook(more="/disable"),
+    "webhook_enabled": lambda scene: scene.of_webhook(more="/enable"),
+    "webhook_moved_back": lambda scene: scene.of_webhook(more="/replay", json=scene.body("from_the_first")),
+    "webhook_moved_on": _webhook_moved_on,
+    "deliveries": _deliveries,
+    "too_many_webhooks": _too_many_webhooks,
+    "no_webhook": lambda scene: scene.get("/v1/webhooks/1", scene.acme().live),
+    "webhook_not_enabled": _webhook_not_enabled,
+    "not_stuck": lambda scene: scene.of_webhook(more="/skip"),
     "sandbox_reset": _sandbox_reset,
     "bad_query": lambda scene: scene.get(
         "/v1/transactions?create_from=x&limit=0&email=ada&debited=yes", scene.acme().live

@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from app.api.openapi.calls import GROUPS
-from app.api.openapi.examples import ANSWERS, BODIES, REVERSE_BODIES
+from app.api.openapi.examples import ANSWERS, BODIES, REVERSE_BODIES, WEBHOOK_BODIES
 from app.api.openapi.failures import EXAMPLES
 from tests.e2e.conftest import Service
 from tests.e2e.openapi.scene import Scene
@@ -17,6 +17,8 @@ from tests.e2e.openapi.scenes import SCENES
 # The running service neither breaks nor loses its servers on demand: `tests/unit/test_openapi_faults.py` plays these.
 PLAYED_ELSEWHERE = {"too_many_calls", "fault", "database_away", "not_ready"}
 
+# Of texts that are others each time: the id of an event, and the secret of a webhook.
+_FORMS = {"id": r"evt_[1-9]\d*", "secret": r"whsec_[A-Za-z0-9+/]{43}="}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
 
 
@@ -52,19 +54,18 @@ def _alike(example: Any, answered: Any, field: str = "") -> bool:
         return list(example) == list(answered) and all(_alike(example[name], answered[name], name) for name in example)
     if isinstance(example, list) and isinstance(answered, list):
         return len(example) == len(answered) and all(map(_alike, example, answered))
-    if field == "id" and isinstance(example, str):  # Of an event.
-        return isinstance(answered, str) and answered.startswith("evt_")
-    if field in ("id", "batch_id", "api_key_id", "reversal_id"):
-        return type(answered) is int and answered > 0
+    if isinstance(example, str) and field in _FORMS:
+        return re.fullmatch(_FORMS[field], answered) is not None
+    if field in ("id", "batch_id", "api_key_id", "reversal_id", "position", "sequence", "ms"):
+        return type(answered) is int and answered >= (field not in ("position", "ms"))
     if field.endswith(("_at", "_until", "timestamp")) and example is not None:
         return isinstance(answered, str) and all(_TIME.match(time) for time in (example, answered))
     return type(example) is type(answered) and bool(example == answered)
 
 
 def test_every_example_of_an_answer_is_played(described: dict[str, Any]) -> None:
-    assert set(described["components"]["examples"]) == set(SCENES) | PLAYED_ELSEWHERE | set(BODIES) | set(
-        REVERSE_BODIES
-    )
+    bodies = {*BODIES, *REVERSE_BODIES, *WEBHOOK_BODIES}
+    assert set(described["components"]["examples"]) == set(SCENES) | PLAYED_ELSEWHERE | bodies
     assert set(SCENES) | PLAYED_ELSEWHERE == set(ANSWERS) | set(EXAMPLES)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -73,6 +74,48 @@ class Callers:
         about |= {"label": first["label"], "counts": _counts(batch), "issued_at": first["created_at"]}
         assert data == about | batch.data
 
+    def reverse(self, key: Key, batch_id: int, places: list[int] | None, points: int | None) -> None:
+        """Take back a batch, or these of its transactions, and compare the 201 in full."""
+        batch = self.model.batches[batch_id]
+        all_places = list(range(len(batch.transaction_ids)))
+        what: Body = {"batch": batch_id}
+        if places is not None:
+            what = {"transactions": [batch.transaction_ids[place] for place in places]}
+        answer = self.call("POST", "/v1/points/reverse", key, json=what | {"amount": points, "reason": "x"})
+        if batch.organization.is_disabled:
+            expect_refused(answer, 403, "organization")
+            return
+        assert answer.status_code == 201, answer.text
+        places = all_places if places is None else places
+        taken = self.model.reverse(batch, places, points)
+        rows = [batch.data["transactions"][place] for place in places]
+        assert answer.json() == _success(
+            {
+                "reversal_id": answer.json()["data"]["reversal_id"],
+                "transactions": [
+                    {"id": row["id"], "email": row["email"], "amount": row["amount"], "reversed": part, "code": code}
+                    for row, (part, code) in zip(rows, taken, strict=True)
+                ],
+                "amount": sum(part for part, _ in taken),
+                "current_balance": batch.organization.purses[batch.sandbox].balance,
+            }
+        )
+
+    def schedule_and_cancel(self, key: Key, request: Request) -> None:
+        """Send for later and call it off: nothing has come of it."""
+        tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+        answer = self.call("POST", "/v1/points/send", key, json=_body(request) | {"send_at": tomorrow})
+        if key.organization.refusal is not None:
+            expect_refused(answer, 403, "organization")
+            return
+        batch_id = answer.json()["data"]["batch_id"]
+        expect_refused(
+            self.call("POST", "/v1/points/reverse", key, json={"batch": batch_id, "reason": "x"}), 409, "batch"
+        )
+        for _ in range(2):
+            cancelled = self.call("POST", f"/v1/batches/{batch_id}/cancel", key).json()["data"]
+            assert (cancelled["status"], cancelled["transactions"]) == ("cancelled", None)
+
     def compare_organization(self, key: Key) -> None:
         answer = self.call("GET", "/v1/organization", key)
         nothing = {"batches": 0, "amount": 0, "next_at": None}
@@ -100,16 +143,9 @@ def _success(data: Body, **additional: object) -> Body:
 
 def _counts(batch: Batch) -> Body:
     rows = batch.data["transactions"]
-    debited, credited = (sum(row[flag] for row in rows) for flag in ("debited", "credited"))
-    unpaid = len(rows) - debited
-    return {
-        "recipients": len(rows),
-        "debited": debited,
-        "credited": credited,
-        "held": debited - credited,
-        "unpaid": unpaid,
-        "reversed": 0,
-    }
+    states = [row["state"] for row in rows]
+    counted = {state: states.count(state) for state in ("credited", "held", "unpaid", "reversed")}
+    return {"recipients": len(rows), "debited": len(rows) - counted["unpaid"], **counted}
 
 
 def _take_ids_and_moment(batch: Batch, answered: list[Body]) -> None:

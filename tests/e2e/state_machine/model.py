@@ -136,6 +136,7 @@ class Model:
                     "label": request.label,
                     "reference": reference,
                     "reversed": 0,
+                    "held_until": None,
                     "state": "credited" if credited else "held" if debited else "unpaid",
                     "sandbox": sandbox,
                 }
@@ -152,7 +153,24 @@ class Model:
         for transaction in self._held():
             if key_of(transaction["email"]) == key:
                 transaction |= {"recipient": user, "credited": True, "allocated": True, "state": "credited"}
-                self.credits[key] += transaction["amount"]
+                self.credits[key] += transaction["amount"] - transaction["reversed"]
+
+    def reverse(self, batch: Batch, places: Sequence[int], points: int | None) -> list[tuple[int, str | None]]:
+        """Take points back from these transactions of a batch: so many from each, or all that is left of it."""
+        taken = []
+        for transaction in (batch.data["transactions"][place] for place in places):
+            left = transaction["amount"] - transaction["reversed"]
+            code = None if points is None or points <= left else "more_than_left"
+            code = "not_debited" if not transaction["debited"] else "already_reversed" if left == 0 else code
+            part = 0 if code else points or left
+            transaction["reversed"] += part
+            batch.organization.purses[batch.sandbox].balance += part
+            if transaction["credited"] and not batch.sandbox:
+                self.credits[key_of(transaction["email"])] -= part
+            if part == left > 0:
+                transaction["state"] = "reversed"
+            taken.append((part, code))
+        return taken
 
     @property
     def held(self) -> list[str]:
@@ -164,7 +182,7 @@ class Model:
             transaction
             for batch in self.batches.values()
             for transaction in batch.data["transactions"]
-            if transaction["debited"] and not transaction["credited"] and not batch.sandbox
+            if transaction["state"] == "held" and not batch.sandbox
         ]
 
 

@@ -15,6 +15,9 @@ people = st.sampled_from(PEOPLE)
 points = st.sampled_from([30, 1, 10, 50, 100, 200, 500])
 labels = st.one_of(st.none(), st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=255))
 
+# Points to take from each transaction; none: all that is left.
+reversed_points = st.sampled_from([None, None, 1, 3, 20])
+
 # Which of the things made so far is meant; it is taken modulo their number.
 any_number = st.integers(0, 1_000)
 

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[3]
 SHELL = "/bin/sh"
 SECRETS = {"POSTGRES_PASSWORD": "postgres1", "REDIS_PASSWORD": "redis2", "FLOWER_BASIC_AUTH": "user:flower3"}
 
-OF_OURS = ("migrate", "web", "worker", "beat", "flower")
-RUNNING = ("postgres", "redis", "web", "worker", "beat", "flower")
+OF_OURS = ("migrate", "web", "worker", "deliveries", "beat", "flower")
+RUNNING = ("postgres", "redis", "web", "worker", "deliveries", "beat", "flower")
 _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>\w+)(?:(?P<operator>:[-?])(?P<word>[^}]*))?\}")
 
 

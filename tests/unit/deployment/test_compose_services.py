@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.api.sending.wait_slots import THREADS
+from app.events.posting import ATTEMPT_TIMEOUT_S
 from app.messaging.jobs import TASK_TIME_LIMIT_S
 from tests.unit.deployment.files import OF_OURS, ROOT, RUNNING, SECRETS, compose, seconds, service
 from tests.unit.deployment.lines import words_of_line
@@ -20,7 +21,7 @@ def test_the_service_is_made_of_these_containers() -> None:
     assert set(compose()["services"]) == {*OF_OURS, *RUNNING, "prometheus", "grafana"}
 
 
-@pytest.mark.parametrize("name", ["worker", "beat", "flower"])
+@pytest.mark.parametrize("name", ["worker", "deliveries", "beat", "flower"])
 def test_a_container_runs_what_the_procfile_runs(name: str, tmp_path: Path) -> None:
     there = service(name)["command"]
     ours = words_of_line(name, tmp_path, FLOWER_BASIC_AUTH="user:password", FLOWER_ADDRESS=_EVERYWHERE)
@@ -78,7 +79,7 @@ def test_migrate_runs_once() -> None:
     assert "healthcheck" not in service("migrate")
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "beat", "flower"])
+@pytest.mark.parametrize("name", ["web", "worker", "deliveries", "beat", "flower"])
 def test_nothing_of_ours_starts_before_the_tables_and_the_servers_are_there(name: str) -> None:
     assert {other: wanted["condition"] for other, wanted in service(name)["depends_on"].items()} == {
         "migrate": "service_completed_successfully",
@@ -165,6 +166,10 @@ def test_what_must_last_lies_in_named_volumes() -> None:
 def test_web_is_given_the_time_to_let_waiting_calls_finish() -> None:
     gateway = import_module("app.api.gateway")  # It reads the settings when it is imported.
     assert seconds(service("web")["stop_grace_period"]) > gateway.graceful_timeout
+
+
+def test_a_delivering_worker_is_given_the_time_to_let_its_attempts_finish() -> None:
+    assert seconds(service("deliveries")["stop_grace_period"]) > ATTEMPT_TIMEOUT_S
 
 
 def test_a_worker_is_given_the_time_to_let_its_drains_finish() -> None:

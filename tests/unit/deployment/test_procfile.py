@@ -7,6 +7,7 @@ import pytest
 
 from app.local import parts
 from app.local.part import Part
+from app.messaging.jobs import DELIVERIES
 from tests.unit.deployment.files import procfile
 from tests.unit.deployment.lines import run_line, words_of_line
 
@@ -20,7 +21,7 @@ def _words_of(part: Part) -> list[str]:
 
 
 def test_the_procfile_names_every_process() -> None:
-    assert list(procfile()) == ["web", "worker", "beat", "flower", "release"]
+    assert list(procfile()) == ["web", "worker", "deliveries", "beat", "flower", "release"]
 
 
 def test_web_listens_on_port_8000_of_every_address_unless_told_otherwise(tmp_path: Path) -> None:
@@ -34,8 +35,14 @@ def test_points_up_has_its_parts_write_for_people_unless_it_is_told_otherwise(
 ) -> None:
     if said is not None:
         monkeypatch.setenv("POINTS_LOG_FORMAT", said)
-    made = (parts.web(8000), parts.worker(1), parts.beat(), parts.flower(5555, "password", tmp_path))
-    assert [part.environment["POINTS_LOG_FORMAT"] for part in made] == [form] * 4
+    made = (
+        parts.web(8000),
+        parts.worker(1),
+        parts.deliveries(),
+        parts.beat(),
+        parts.flower(5555, "password", tmp_path),
+    )
+    assert [part.environment["POINTS_LOG_FORMAT"] for part in made] == [form] * 5
 
 
 def test_web_is_what_points_up_runs(tmp_path: Path) -> None:
@@ -49,6 +56,13 @@ def test_a_worker_is_what_points_up_runs(tmp_path: Path) -> None:
 def test_a_worker_has_as_many_processes_as_it_is_told(tmp_path: Path) -> None:
     words = words_of_line("worker", tmp_path, WORKER_CONCURRENCY="11")
     assert words[words.index("--concurrency") + 1] == "11"
+
+
+def test_a_delivering_worker_is_what_points_up_runs_and_takes_nothing_else(tmp_path: Path) -> None:
+    words = words_of_line("deliveries", tmp_path)
+    assert words == _words_of(parts.deliveries())
+    assert words[words.index("--queues") + 1] == DELIVERIES
+    assert words[words.index("--pool") + 1] == "threads"
 
 
 def test_beat_is_what_points_up_runs_and_answers_pings(tmp_path: Path) -> None:
@@ -89,7 +103,7 @@ def test_a_release_migrates(tmp_path: Path) -> None:
     assert words_of_line("release", tmp_path) == ["points", "migrate"]
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "beat", "flower", "release"])
+@pytest.mark.parametrize("name", ["web", "worker", "deliveries", "beat", "flower", "release"])
 def test_a_line_of_the_procfile_becomes_its_program(name: str) -> None:
     last_command = procfile()[name].rpartition(" && ")[2]
     assert last_command.startswith("exec "), "a signal to the line would end its shell and not the program"

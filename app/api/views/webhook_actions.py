@@ -1,0 +1,87 @@
+"""`POST /v1/webhooks/{id}/…`: ping, rotate, disable, enable, replay and skip."""
+
+from collections.abc import Callable
+
+from flask import Blueprint, Response
+from sqlalchemy import Connection
+
+from app.api.call import envelope
+from app.api.call.auth import caller
+from app.api.call.body import json_bytes, refuse_too_large
+from app.api.call.queries import refuse_parameters
+from app.api.call.webhook_bodies import webhook_body
+from app.api.call.webhook_body import parse_replay
+from app.api_keys import Caller
+from app.events import webhook_actions, webhooks
+from app.events.waking import wake
+from app.events.webhook_secrets import encrypted, new_secret
+from app.events.webhooks import WebhookRow
+from app.postgres.database import transaction
+
+blueprint = Blueprint("webhook_actions", __name__)
+
+_PATH = "/v1/webhooks/<int:webhook_id>"
+
+Action = Callable[[Connection, WebhookRow], WebhookRow]
+
+
+def _act(who: Caller, webhook_id: int, action: Action) -> WebhookRow:
+    """Do something with a webhook of the caller's, and have it go on."""
+    with transaction() as connection:
+        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        webhook = action(connection, webhook)
+    wake(webhook.organization_id)
+    return webhook
+
+
+def _answer(webhook_id: int, action: Action) -> Response:
+    refuse_too_large()  # It is not read, but the limit is one for all.
+    who = caller()
+    refuse_parameters()
+    return envelope.success(webhook_body(_act(who, webhook_id, action)))
+
+
+@blueprint.post(f"{_PATH}/ping")
+def ping(webhook_id: int) -> Response:
+    """Answer 200 with the webhook: an event `ping` is written, and sent to it alone, in its order."""
+    return _answer(webhook_id, webhook_actions.ping)
+
+
+@blueprint.post(f"{_PATH}/disable")
+def disable(webhook_id: int) -> Response:
+    """Answer 200 with the webhook, also when it was disabled before."""
+    return _answer(webhook_id, webhook_actions.disable)
+
+
+@blueprint.post(f"{_PATH}/enable")
+def enable(webhook_id: int) -> Response:
+    """Answer 200 with the webhook: it goes on where it stood, at once."""
+    return _answer(webhook_id, webhook_actions.enable)
+
+
+@blueprint.post(f"{_PATH}/skip")
+def skip(webhook_id: int) -> Response:
+    """Answer 200 with the webhook: it leaves the event that it is stuck at."""
+    return _answer(webhook_id, webhook_actions.skip)
+
+
+@blueprint.post(f"{_PATH}/rotate")
+def rotate(webhook_id: int) -> Response:
+    """Answer 200 with the webhook and, this once, its new secret; the old one signs along for 24 hours."""
+    refuse_too_large()
+    who = caller()
+    refuse_parameters()
+    secret = new_secret()
+    stored = encrypted(secret)
+    webhook = _act(who, webhook_id, lambda connection, found: webhooks.rotate(connection, found.id, secret=stored))
+    return envelope.success(webhook_body(webhook, secret=secret))
+
+
+@blueprint.post(f"{_PATH}/replay")
+def replay(webhook_id: int) -> Response:
+    """Answer 200 with the webhook: it begins anew, from an event that it has passed."""
+    who = caller()
+    refuse_parameters()
+    sequence = parse_replay(json_bytes())
+    webhook = _act(who, webhook_id, lambda connection, found: webhook_actions.replay(connection, found, sequence))
+    return envelope.success(webhook_body(webhook))

@@ -1,0 +1,31 @@
+"""`GET /v1/webhooks/{id}/deliveries`: what was tried in the last 30 days, newest first."""
+
+from flask import Blueprint, Response, request
+
+from app.api.call import envelope
+from app.api.call.auth import caller
+from app.api.call.queries import next_cursor, parse_page_request
+from app.api.call.webhook_bodies import delivery_body
+from app.events import webhooks
+from app.pages import delivery_pages
+from app.postgres.database import transaction
+
+blueprint = Blueprint("webhook_deliveries", __name__)
+
+
+@blueprint.get("/v1/webhooks/<int:webhook_id>/deliveries")
+def list_deliveries(webhook_id: int) -> Response:
+    """Answer 200 with a page of the attempts.
+
+    Raises:
+        InvalidRequest: with every fault of the query.
+        NotFound: the caller has no such webhook.
+    """
+    who = caller()
+    asked = parse_page_request("deliveries", request.args, who, webhook_id=webhook_id)
+    with transaction() as connection:
+        webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+    with transaction() as connection:
+        page = delivery_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
+    shown = [delivery_body(delivery) for delivery in page.rows]
+    return envelope.success({"deliveries": shown, "next_cursor": next_cursor("deliveries", asked, page)})

@@ -1,0 +1,96 @@
+"""`/v1/webhooks` and `/v1/webhooks/{id}`: make, list, show, change and delete the webhooks of an organization."""
+
+from flask import Blueprint, Response
+
+from app.api.call import envelope
+from app.api.call.auth import caller
+from app.api.call.body import json_bytes, refuse_too_large
+from app.api.call.queries import refuse_parameters
+from app.api.call.webhook_bodies import webhook_body
+from app.api.call.webhook_body import parse_webhook
+from app.events import webhooks
+from app.events.waking import wake
+from app.events.webhook_secrets import encrypted, new_secret
+from app.postgres.database import transaction
+
+blueprint = Blueprint("webhooks", __name__)
+
+
+@blueprint.post("/v1/webhooks")
+def create() -> Response:
+    """Answer 201 with the webhook and, this once, its secret. It begins after the last event so far.
+
+    Raises:
+        InvalidRequest: with every fault of the body.
+        WebhookLimit: there are as many as there may be.
+        SecretsKeyMissing: the operator has set no key for secrets.
+    """
+    who = caller()
+    refuse_parameters()
+    secret = new_secret()
+    stored = encrypted(secret)  # First: without a key there is nothing to look at.
+    columns = parse_webhook(json_bytes(), is_new=True)
+    with transaction() as connection:
+        webhook = webhooks.create(
+            connection, organization_id=who.organization.id, sandbox=who.sandbox, secret=stored, **columns
+        )
+    response = envelope.success(webhook_body(webhook, secret=secret), status=201)
+    response.headers["Location"] = f"/v1/webhooks/{webhook.id}"
+    return response
+
+
+@blueprint.get("/v1/webhooks")
+def list_webhooks() -> Response:
+    """Answer 200 with all webhooks of the organization in the key's mode, oldest first: a page holds them all."""
+    who = caller()
+    refuse_parameters()
+    with transaction() as connection:
+        found = webhooks.find_all(connection, organization_id=who.organization.id, sandbox=who.sandbox)
+    return envelope.success({"webhooks": [webhook_body(webhook) for webhook in found], "next_cursor": None})
+
+
+@blueprint.get("/v1/webhooks/<int:webhook_id>")
+def show(webhook_id: int) -> Response:
+    """Answer 200 with the webhook; another organization's, or another mode's, is a 404 like one that is not there."""
+    who = caller()
+    refuse_parameters()
+    with transaction() as connection:
+        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+    return envelope.success(webhook_body(webhook))
+
+
+@blueprint.patch("/v1/webhooks/<int:webhook_id>")
+def change(webhook_id: int) -> Response:
+    """Answer 200 with the changed webhook. Another URL is tried at once, with no failure to its name.
+
+    Raises:
+        InvalidRequest: with every fault of the body.
+        NotFound: the caller has no such webhook.
+    """
+    who = caller()
+    refuse_parameters()
+    columns = parse_webhook(json_bytes(), is_new=False)
+    with transaction() as connection:
+        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        afresh = webhooks.AFRESH if columns.get("url", webhook.url) != webhook.url else {}
+        webhook = webhooks.change(connection, webhook.id, **columns, **afresh)
+    wake(webhook.organization_id)
+    return envelope.success(webhook_body(webhook))
+
+
+@blueprint.delete("/v1/webhooks/<int:webhook_id>")
+def delete(webhook_id: int) -> Response:
+    """Answer 204, without a body.
+
+    Raises:
+        NotFound: the caller has no such webhook.
+    """
+    refuse_too_large()  # It is not read, but the limit is one for all.
+    who = caller()
+    refuse_parameters()
+    with transaction() as connection:
+        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        webhooks.delete(connection, webhook.id)
+    response = Response(status=204)
+    del response.headers["Content-Type"]  # Of nothing.
+    return response

@@ -1,0 +1,81 @@
+"""`points webhooks`: list them with their lag, and encrypt their secrets anew."""
+
+import click
+
+from app.cli.answer import Answer
+from app.cli.operator_command import operator_command
+from app.cli.tables import Columns
+from app.errors import Refused
+from app.events import webhook_secrets
+from app.events.lag import Lag, lags
+from app.events.webhook_secrets import SecretUnreadable
+from app.events.webhooks import all_secrets, store_secrets
+from app.postgres.database import snapshot, transaction
+
+_COLUMNS: Columns = {
+    "ID": "id",
+    "Organization": "organization_id",
+    "Mode": "mode",
+    "Status": "status",
+    "Reason": "disabled_reason",
+    "Behind": "lag_events",
+    "Seconds": lambda row: f"{row['lag_seconds']:.0f}",
+    "Failures": "failures",
+    "Again at": "retry_at",
+    "URL": "url",
+}
+
+
+@click.group()
+def webhooks() -> None:
+    """List webhooks with how far they are behind, and encrypt their secrets anew."""
+
+
+@webhooks.command(name="list")
+@operator_command
+def list_webhooks() -> Answer:
+    """List the webhooks of all organizations."""
+    with snapshot() as connection:
+        found = lags(connection)
+    return Answer([_document(lag) for lag in found], columns=_COLUMNS)
+
+
+def _document(lag: Lag) -> dict[str, object]:
+    webhook = lag.webhook
+    return {
+        "id": webhook.id,
+        "organization_id": webhook.organization_id,
+        "sandbox": webhook.sandbox,
+        "mode": "development" if webhook.sandbox else "live",
+        "url": webhook.url,
+        "types": webhook.types,
+        "status": webhook.status,
+        "disabled_reason": webhook.disabled_reason,
+        "position": webhook.position,
+        "lag_events": lag.events,
+        "lag_seconds": lag.seconds,
+        "failures": webhook.failures,
+        "failing_since": webhook.failing_since,
+        "retry_at": webhook.retry_at,
+    }
+
+
+@webhooks.command()
+@operator_command
+def reencrypt() -> Answer:
+    """Encrypt all secrets by the newest key of POINTS_SECRETS_KEY, so that older keys can be taken out of it."""
+    with transaction() as connection:
+        found = all_secrets(connection)
+        for webhook_id, secret, previous in found:
+            try:
+                store_secrets(
+                    connection,
+                    webhook_id,
+                    secret=webhook_secrets.reencrypted(secret),
+                    previous=None if previous is None else webhook_secrets.reencrypted(previous),
+                )
+            except SecretUnreadable:
+                raise Refused(
+                    f"No key of POINTS_SECRETS_KEY reads the secret of webhook {webhook_id}; nothing was changed."
+                ) from None
+    return Answer({"webhooks": len(found)}, sentence=f"The secrets of {len(found)} webhooks have the newest key now.")

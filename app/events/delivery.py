@@ -1,0 +1,129 @@
+"""Delivering to a webhook: its events one after the other, from where it stands to the end of the log or a failure.
+
+No transaction and no connection is held while a receiver is asked.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from app import logs
+from app.errors import SecretsKeyMissing
+from app.events import cursors
+from app.events.attempts import Attempt, delay_s
+from app.events.bodies import render
+from app.events.cursors import Delivery, Owned
+from app.events.posting import Poster, signed_headers
+from app.events.receivers import parse
+from app.events.upcoming import upcoming
+from app.events.webhook_actions import write_disabled
+from app.events.webhook_secrets import SecretUnreadable, decrypted
+from app.events.webhooks import DISABLED
+from app.postgres.database import single_statement, transaction
+
+# After so long whoever delivers leaves, so that a receiver with much to come takes no place from others.
+TURN_S = 15.0
+# A key that is missing is no fault of the receiver's: it is looked for again after this time, and counts as no failure.
+_WITHOUT_KEY_S = 60.0
+
+# Is told of each attempt, to count it.
+Tell = Callable[[Attempt], None]
+# Withdraws the request for a delivery.
+Withdraw = Callable[[int], None]
+
+_log = logs.logger()
+
+
+def deliver(
+    webhook_id: int, *, tell: Tell, withdraw: Withdraw, is_stopping: Callable[[], bool] = lambda: False
+) -> bool:
+    """Deliver what there is to deliver to a webhook, unless somebody else does; return whether more may wait.
+
+    The look that ends it is made while not owning it, and after the request for it was withdrawn: whoever was told of
+    an event while we owned it found it taken.
+
+    Raises:
+        DBAPIError, TimeoutError: PostgreSQL is out of reach. What was not noted is delivered again.
+    """
+    ends_at = time.monotonic() + TURN_S
+
+    def is_over() -> bool:
+        return is_stopping() or time.monotonic() > ends_at
+
+    while not is_over():
+        with single_statement() as connection:
+            owned = cursors.own(connection, webhook_id)
+        if owned is None:
+            return False
+        if (secrets := _secrets_of(owned)) is None:
+            return False
+        with Poster(parse(owned.url)) as poster:
+            still_owned = _go_on(owned, secrets, poster, tell, is_over)
+        if still_owned is None:
+            return False
+        with single_statement() as connection:
+            cursors.release(connection, still_owned)
+            withdraw(webhook_id)
+            if not cursors.is_due(connection, webhook_id):
+                return False
+    return True
+
+
+def _secrets_of(owned: Owned) -> list[str] | None:
+    """Return the secrets that sign; where they cannot be read, leave the webhook for a while and return None."""
+    try:
+        return [decrypted(secret) for secret in owned.secrets]
+    except (SecretsKeyMissing, SecretUnreadable) as error:
+        _log.error("webhook_secret_unreadable", webhook_id=owned.id, **logs.kind_of(error))
+        with single_statement() as connection:
+            cursors.release(connection, owned, for_s=_WITHOUT_KEY_S)
+        return None
+
+
+def _go_on(
+    owned: Owned, secrets: Sequence[str], poster: Poster, tell: Tell, is_over: Callable[[], bool]
+) -> Owned | None:
+    """Deliver to the end of the log or of the turn; None after a failure, or when it is no longer ours."""
+    while owned.position < owned.last_sequence:
+        with transaction() as connection:
+            events, looked_at_to = upcoming(connection, owned, last_sequence=owned.last_sequence)
+        for event in events:
+            if is_over():
+                return owned
+            body = render(event)
+            headers = signed_headers(body, event_id=event.name, secrets=secrets, at=datetime.now(UTC))
+            attempt = poster.post(body, headers)
+            tell(attempt)
+            noted = _note(owned, Delivery(event.sequence, event.name, event.type, attempt))
+            if noted is None:
+                return None
+            owned = noted
+        if looked_at_to > owned.position:
+            with single_statement() as connection:
+                passed = cursors.advance(connection, owned, looked_at_to)
+            if passed is None:
+                return None
+            owned = passed
+    return owned
+
+
+def _note(owned: Owned, delivery: Delivery) -> Owned | None:
+    if delivery.attempt.error is None:
+        with single_statement() as connection:
+            return cursors.advance(connection, owned, delivery.sequence, delivered=delivery)
+    wait_s = delay_s(owned.failures + 1, retry_after_s=delivery.attempt.retry_after_s)
+    with transaction() as connection:
+        webhook = cursors.fail(connection, owned, delivery, delay_s=wait_s)
+        if webhook is not None and webhook.status == DISABLED:
+            write_disabled(connection, webhook)
+    if webhook is not None:
+        _log.warning(
+            "webhook_failed",
+            webhook_id=owned.id,
+            organization_id=owned.organization_id,
+            status=delivery.attempt.status,
+            error=delivery.attempt.error,
+            failures=webhook.failures,
+            disabled_reason=webhook.disabled_reason,
+        )
+    return None

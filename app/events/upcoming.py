@@ -1,0 +1,34 @@
+"""The events that a webhook is to be sent next."""
+
+from sqlalchemy import Connection
+
+from app.events import log
+from app.events.bodies import Event
+from app.events.cursors import Owned
+from app.events.pages import page
+from app.events.type_patterns import matching
+from app.events.webhooks import WebhookRow
+
+# Events read at a time, and looked at where few of them match.
+_PAGE = 100
+_LOOKED_AT_MAX = 5_000
+
+
+def upcoming(connection: Connection, webhook: Owned | WebhookRow, *, last_sequence: int) -> tuple[list[Event], int]:
+    """Return the next events for a webhook, and the sequence up to which there is no other; some, not all.
+
+    A ping is for the webhook that it names, whatever types that takes, and for no other.
+    """
+    up_to = min(webhook.position + _LOOKED_AT_MAX, last_sequence)
+    found = page(
+        connection,
+        webhook.organization_id,
+        sandbox=webhook.sandbox,
+        after=webhook.position,
+        types=matching((*webhook.types, log.PING)),
+        limit=_PAGE,
+        up_to=up_to,
+    )
+    if len(found) == _PAGE:
+        up_to = found[-1].sequence
+    return [one for one in found if one.type != log.PING or one.data["webhook"]["id"] == webhook.id], up_to

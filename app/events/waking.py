@@ -1,0 +1,23 @@
+"""Waking whoever delivers: after events were numbered, and after a call that lets a webhook go on."""
+
+from app.events import cursors
+from app.messaging import hints
+from app.messaging.jobs import submit_delivery
+from app.postgres.database import single_statement
+
+
+def wake(organization_id: int) -> None:
+    """Ask for deliveries to an organization's webhooks that have something to deliver.
+
+    Without Redis nobody is asked; each delivering worker finds them by itself, once a second.
+
+    Raises:
+        DBAPIError, TimeoutError: PostgreSQL is out of reach.
+    """
+    with single_statement() as connection:
+        webhook_ids = cursors.due_of(connection, organization_id)
+    if not webhook_ids:
+        return
+    for webhook_id in hints.request_deliveries(webhook_ids):
+        if not submit_delivery(webhook_id):
+            return  # Each further one would wait for the broker as long.

@@ -1,0 +1,63 @@
+"""The secrets that sign webhooks: made here, and encrypted wherever they are kept.
+
+`POINTS_SECRETS_KEY` holds the keys, the newest first: it encrypts, and all of them decrypt.
+"""
+
+import base64
+import secrets
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from app.errors import SecretsKeyMissing
+from app.settings import settings
+
+_SECRET_BYTES = 32
+
+
+class SecretUnreadable(Exception):
+    """No key of `POINTS_SECRETS_KEY` decrypts a secret."""
+
+
+def new_secret() -> str:
+    """Return a secret in the form of Standard Webhooks: `whsec_` and 256 random bits in base64."""
+    return f"whsec_{base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()}"
+
+
+def encrypted(secret: str) -> str:
+    """Encrypt a secret.
+
+    Raises:
+        SecretsKeyMissing: there is no key.
+    """
+    return _keys().encrypt(secret.encode()).decode()
+
+
+def decrypted(text: str) -> str:
+    """Decrypt a secret.
+
+    Raises:
+        SecretsKeyMissing: there is no key.
+        SecretUnreadable: it was encrypted by another.
+    """
+    try:
+        return _keys().decrypt(text).decode()
+    except InvalidToken:
+        raise SecretUnreadable from None
+
+
+def reencrypted(text: str) -> str:
+    """Encrypt a secret anew, by the newest key.
+
+    Raises:
+        SecretsKeyMissing, SecretUnreadable: as above.
+    """
+    try:
+        return _keys().rotate(text).decode()
+    except InvalidToken:
+        raise SecretUnreadable from None
+
+
+def _keys() -> MultiFernet:
+    if not (keys := settings().secrets_key):
+        raise SecretsKeyMissing
+    return MultiFernet([Fernet(key) for key in keys])

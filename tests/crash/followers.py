@@ -1,0 +1,88 @@
+"""A follower: a thread that reads every log as a caller does who keeps the last sequence, whatever happens."""
+
+import threading
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, text
+
+from tests.crash.calls import Answer, Cut, Unsent, call
+from tests.crash.intents import Intents
+from tests.crash.parties import Parties
+
+_LOOKS_EVERY_S = 0.3
+_PAGE = 500
+
+
+@dataclass
+class Log:
+    """What was read of the log of an organization in one mode: the ids of its events, in the order of the log."""
+
+    organization_id: int
+    sandbox: bool
+    key: str
+    ids: list[str] = field(default_factory=list)
+
+
+class Follower(threading.Thread):
+    """Reads all logs in turn. A gap, an event that comes twice, or a refusal is a violation."""
+
+    def __init__(self, port: int, parties: Parties, intents: Intents) -> None:
+        super().__init__(name="follower", daemon=True)
+        self._port, self._intents = port, intents
+        self.logs = [
+            Log(party.id, sandbox, party.development if sandbox else party.live)
+            for party in (*parties.senders, parties.probe)
+            for sandbox in (False, True)
+        ]
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopping.wait(_LOOKS_EVERY_S):
+            self.look()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def look(self) -> None:
+        """Read what is new in each log; while the service is away, nothing."""
+        for log in self.logs:
+            while (answer := self._answer(log)) is not None and self._take(log, answer) == _PAGE:
+                pass
+
+    def _answer(self, log: Log) -> Answer | None:
+        try:
+            return call(self._port, "GET", f"/v1/events?after={len(log.ids)}&limit={_PAGE}", key=log.key)
+        except (Unsent, Cut, ValueError):  # ValueError: what answers while web starts again is no JSON.
+            return None
+
+    def _take(self, log: Log, answer: Answer) -> int:
+        """Keep the events of an answer and return how many; they must go on where the last ones ended."""
+        if answer.status != 200:
+            if answer.status < 500:
+                self._intents.violation(f"the log of organization {log.organization_id} answered {answer.status}")
+            return 0
+        events = answer.body["data"]["events"]
+        expected = range(len(log.ids) + 1, len(log.ids) + 1 + len(events))
+        if [event["sequence"] for event in events] != list(expected):
+            self._intents.violation(f"the log of organization {log.organization_id} does not go on at {expected}")
+        log.ids += [event["id"] for event in events]
+        return len(events)
+
+    def differences(self, connection: Connection) -> list[str]:
+        """Return a sentence for each log that is not to the last event what was read."""
+        found = []
+        for log in self.logs:
+            rows = connection.execute(_STORED, {"id": log.organization_id, "sandbox": log.sandbox})
+            stored = list(rows.scalars())
+            if stored != log.ids:
+                read = f"{len(log.ids)} events were read, and {len(stored)} are there"
+                found.append(f"of the log of organization {log.organization_id} {read}")
+        return found
+
+
+_STORED = text("""
+    SELECT 'evt_' || id FROM (
+        SELECT id, sequence FROM events WHERE organization_id = :id AND sandbox = :sandbox
+        UNION ALL SELECT id, NULL FROM unnumbered_events WHERE organization_id = :id AND sandbox = :sandbox
+    ) told ORDER BY sequence
+""")

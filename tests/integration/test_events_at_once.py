@@ -1,0 +1,175 @@
+"""The event log under drains, claims and refills at once: no gap, cause before effect, and nothing lost to a kill."""
+
+import random
+import threading
+from collections.abc import Callable
+
+import psutil
+import pytest
+from celery import Celery
+from sqlalchemy import text
+
+from app import users
+from app.acceptance import IssueRequest, Send, accept
+from app.events import pages, sequencer
+from app.events.bodies import Event
+from app.ledger.claim import register
+from app.ledger.drain import drain
+from app.ledger.refill import refill
+from app.messaging import jobs
+from app.postgres.database import transaction
+from tests.integration import books, races
+from tests.integration.logs_of_events import events_of, number_all, rendered, types_of
+
+pytestmark = pytest.mark.usefixtures("many_connections")
+
+# Of each of two senders, for each of two organizations.
+_GROUPS, _GROUP = 40, 20
+_USERS = 120
+
+
+def _follow(organization_id: int, seen: list[Event], is_over: threading.Event) -> None:
+    """Read the log as a caller does, who keeps the last sequence, until it is over and read to its end."""
+    while True:
+        was_over = is_over.is_set()
+        with transaction() as connection:
+            found = pages.page(
+                connection, organization_id, sandbox=False, after=seen[-1].sequence if seen else 0, limit=50
+            )
+        seen += found
+        if was_over and not found:
+            return
+
+
+def _send_and_drain(organization_ids: list[int], seed: int) -> None:
+    order = random.Random(seed)  # noqa: S311  # Its numbers are no secrets.
+    for _ in range(_GROUPS):
+        for organization_id in organization_ids:
+            with transaction() as connection:
+                key_hash = books.key_of(connection, organization_id)
+                accept(connection, [Send(key_hash, _request(order), None) for _ in range(_GROUP)])
+        for organization_id in organization_ids:
+            drain(organization_id, announce=lambda *_: None)
+
+
+def _request(order: random.Random) -> IssueRequest:
+    emails = [f"{place}@example.com" for place in order.sample(range(_USERS), 2)]
+    return IssueRequest(emails=emails, email_keys=emails, amount=1, atomic=False, label=None)
+
+
+def _register_all() -> None:
+    for place in range(_USERS):
+        with transaction() as connection:
+            register(connection, [users.new_user(f"{place}@example.com", "First", "Last")])
+
+
+def _refill_all(organization_ids: list[int]) -> None:
+    for _ in range(100):
+        for organization_id in organization_ids:
+            with transaction() as connection:
+                refill(connection, organization_id, 1)
+
+
+def test_thousands_of_events_of_everything_at_once_are_numbered_without_a_gap_and_cause_comes_first() -> None:
+    organization_ids = [books.make_organization(100_000) for _ in range(2)]
+    for organization_id in organization_ids:
+        books.make_live_key(organization_id)
+    seen: list[list[Event]] = [[] for _ in organization_ids]
+    is_over = threading.Event()
+    followers = [
+        threading.Thread(target=_follow, args=(organization_id, found, is_over))
+        for organization_id, found in zip(organization_ids, seen, strict=True)
+    ]
+    sequencers = [threading.Thread(target=_repeat, args=(number_all, is_over)) for _ in range(2)]
+    for thread in (*followers, *sequencers):
+        thread.start()
+    try:
+        races.at_once(
+            *(lambda seed=seed: _send_and_drain(organization_ids, seed) for seed in range(2)),
+            _register_all,
+            lambda: _refill_all(organization_ids),
+        )
+        for organization_id in organization_ids:
+            books.drain_all(organization_id)
+        books.claim_crossed()
+        number_all()
+    finally:
+        is_over.set()
+        for thread in (*followers, *sequencers):
+            thread.join(races.PATIENCE_S)
+    assert sum(map(len, seen)) > 3_500
+    for organization_id, found in zip(organization_ids, seen, strict=True):
+        assert [event.sequence for event in found] == list(range(1, len(found) + 1))
+        assert len({event.id for event in found}) == len(found)
+        with transaction() as connection:
+            assert pages.page(connection, organization_id, sandbox=False, after=0, limit=10_000) == found
+        _require_cause_before_effect(found)
+    assert books.breaches() == []
+
+
+def _repeat(work: Callable[[], object], is_over: threading.Event) -> None:
+    while not is_over.is_set():
+        work()
+
+
+def _require_cause_before_effect(events: list[Event]) -> None:
+    """What is claimed was issued before, by the sequences; and the balances of what is told follow from each other."""
+    issued = {event.data["batch"]["batch_id"]: event.sequence for event in events if event.type == "batch.issued"}
+    claims = [event for event in events if event.type == "transaction.claimed"]
+    assert claims
+    for event in claims:
+        for transaction_id in event.data["transactions"]:
+            assert issued[transaction_id // 131_072] < event.sequence
+    balance = 0
+    for event in events:
+        if event.type == "batch.issued":
+            balance -= event.data["batch"]["amount"]
+            assert event.data["batch"]["current_balance"] == balance
+        elif event.type == "balance.refilled":
+            balance += event.data["amount"]
+            assert event.data["organization"]["balance"] == balance
+
+
+def test_an_event_that_is_not_committed_holds_no_number_up_and_comes_after_it() -> None:
+    organization_id = books.make_organization(100)
+    number_all()
+    with transaction() as connection:
+        refill(connection, organization_id, 1)  # Its event has the lower id.
+        books.make_live_key(organization_id)
+        assert types_of(organization_id) == ["balance.refilled", "key.created"]
+    assert types_of(organization_id) == ["balance.refilled", "key.created", "balance.refilled"]
+
+
+def test_two_sequencers_of_an_organization_take_turns_and_those_of_others_do_not_wait() -> None:
+    one, other = books.make_organization(100), books.make_organization(100)
+    with races.started() as start:
+        with transaction() as connection:
+            assert sequencer.number_events(connection, one) == 1
+            waits = start(number_all)
+            races.until_waiting()
+            with transaction() as beside:
+                assert sequencer.number_events(beside, other) == 1
+        assert waits.result(races.PATIENCE_S) == 0
+    assert [event["sequence"] for event in events_of(one)] == [1]
+
+
+def test_a_worker_killed_between_commit_and_numbering_loses_no_event(worker: psutil.Process, sender: Celery) -> None:
+    organization_id = books.make_organization(100)
+    for place in range(3):
+        books.queue_batch(organization_id, [f"{place}@example.com"], 1)
+    told = rendered(organization_id)
+    with transaction() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": sequencer._LOCK | organization_id})
+        sender.send_task(jobs.ISSUE, kwargs={"organization_id": organization_id}, queue=jobs.QUEUE)
+        races.until_waiting()  # It has issued, and told so, and is about to number.
+        assert books.counts() == (0, 3)
+        killed = [worker, *worker.children(recursive=True)]
+        for process in killed:
+            process.kill()
+        psutil.wait_procs(killed, timeout=races.PATIENCE_S)
+    assert rendered(organization_id) == told == []
+    assert books.breaches() == [], "an event that is not numbered yet is no breach"
+    events = events_of(organization_id)
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+    assert [event["data"]["batch"]["batch_id"] for event in events if event["type"] == "batch.issued"] == [1, 2, 3]
+    assert books.breaches() == []

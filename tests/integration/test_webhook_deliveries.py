@@ -1,0 +1,495 @@
+"""Deliveries: an endpoint is a cursor over the log, moved by one owner at a time, whatever the receiver does."""
+
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from sqlalchemy import text
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from app.errors import InvalidRequest, WebhookDisabled, WebhookLimit, WebhookNotStuck
+from app.events import attempts, cursors, delivery, log, posting, webhook_actions, webhooks
+from app.events.lag import lag_by_status, lags
+from app.events.sequencer import number_events
+from app.events.webhook_secrets import encrypted, new_secret, reencrypted
+from app.events.webhooks import WebhookRow
+from app.postgres.database import transaction
+from app.settings import settings
+from tests.deadline import until
+from tests.integration import books
+from tests.receiver import Receiver, close_in_the_middle, flood, hang, status
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture(autouse=True)
+def _settings(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POINTS_WEBHOOK_ALLOW", "127.0.0.0/8")
+    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
+    settings.cache_clear()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver().running() as running:
+        yield running
+
+
+@pytest.fixture
+def organization_id() -> int:
+    """Make an organization whose log is numbered as far as it goes."""
+    made = books.make_organization(100)
+    _number(made)
+    return made
+
+
+def _number(organization_id: int) -> None:
+    with transaction() as connection:
+        number_events(connection, organization_id)
+
+
+def _write(organization_id: int, *kinds: str, sandbox: bool = False) -> None:
+    for kind in kinds:
+        with transaction() as connection:
+            log.write(connection, kind, organization_id, sandbox=sandbox, data={"key": {"id": 1, "sandbox": sandbox}})
+    _number(organization_id)
+
+
+def _make(organization_id: int, url: str, *types: str, secret: str | None = None) -> WebhookRow:
+    with transaction() as connection:
+        return webhooks.create(
+            connection,
+            organization_id=organization_id,
+            sandbox=False,
+            url=url,
+            types=types or ("*",),
+            description=None,
+            secret=encrypted(secret or new_secret()),
+        )
+
+
+def _values(statement: str) -> list[Any]:
+    with transaction() as connection:
+        return list(connection.execute(text(statement)).scalars())
+
+
+def _read(webhook: WebhookRow) -> WebhookRow:
+    with transaction() as connection:
+        return webhooks.find(connection, webhook.id, organization_id=webhook.organization_id, sandbox=webhook.sandbox)
+
+
+def _do(action: Callable[..., WebhookRow], webhook: WebhookRow, *more: Any) -> WebhookRow:
+    with transaction() as connection:
+        return action(connection, _read(webhook), *more)
+
+
+def _deliver(webhook: WebhookRow) -> bool:
+    return delivery.deliver(webhook.id, tell=lambda _: None, withdraw=lambda _: None)
+
+
+def _set(webhook: WebhookRow, **moments: str) -> None:
+    """Let time pass for a webhook: set moments of its row to SQL expressions."""
+    changes = ", ".join(f"{name} = {value}" for name, value in moments.items())
+    books.execute(f"UPDATE webhooks SET {changes} WHERE id = {webhook.id}")
+
+
+def _retry(webhook: WebhookRow) -> None:
+    """Let the time until the next attempt pass, and deliver."""
+    _set(webhook, retry_at="clock_timestamp()")
+    _deliver(webhook)
+
+
+def _after(webhook: WebhookRow, receiver: Receiver) -> list[int]:
+    """Return what has come, counted from the webhook's beginning."""
+    return [sequence - webhook.position for sequence in receiver.sequences]
+
+
+def test_each_event_arrives_once_in_order_with_a_signature(organization_id: int, receiver: Receiver) -> None:
+    secret = new_secret()
+    webhook = _make(organization_id, receiver.url, secret=secret)
+    _write(organization_id, *["key.created", "key.revoked"] * 60)
+    assert not _deliver(webhook)
+    assert _after(webhook, receiver) == list(range(1, 121))
+    for call in receiver.calls:
+        assert Webhook(secret).verify(call.body, call.headers) == call.event
+        assert call.headers["webhook-id"] == call.event["id"]
+    with pytest.raises(WebhookVerificationError):
+        Webhook(new_secret()).verify(call.body, call.headers)
+    assert (_read(webhook).position, _read(webhook).status) == (webhook.position + 120, "enabled")
+
+
+def test_a_flapping_receiver_gets_each_event_at_least_once_in_order(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, *["key.created"] * 6)
+    answers = [status(500), status(200), close_in_the_middle, status(302, Location=receiver.url), status(200)]
+    plan = iter([*answers, status(404), flood, status(200), status(429), status(200), status(200)])
+
+    receiver.answer = lambda handler: next(plan)(handler)  # noqa: PLW0108  # Each call takes the next.
+    for _ in range(7):
+        _retry(webhook)
+    seen = _after(webhook, receiver)
+    assert seen == [1, 1, 2, 2, 2, 3, 3, 4, 5, 5, 6]
+    assert _read(webhook).status == "enabled"
+
+
+def test_a_receiver_that_is_down_is_left_at_its_event_until_it_is_time(
+    organization_id: int, receiver: Receiver
+) -> None:
+    webhook = _make(organization_id, f"http://127.0.0.1:{receiver.port}/")
+    _write(organization_id, "key.created", "key.created")
+    receiver.answer = status(503)
+    _deliver(webhook)
+    _deliver(webhook)  # It is not time yet.
+    assert _after(webhook, receiver) == [1]
+    failing = _read(webhook)
+    assert (failing.status, failing.failures, failing.position) == ("failing", 1, webhook.position)
+    assert failing.retry_at is not None
+    assert timedelta(seconds=3) < failing.retry_at - datetime.now(UTC) <= timedelta(seconds=6)
+    receiver.answer = status(200)
+    _retry(webhook)
+    assert _after(webhook, receiver) == [1, 1, 2]
+    assert (_read(webhook).status, _read(webhook).failures) == ("enabled", 0)
+
+
+def test_a_hanging_receiver_is_given_up_and_holds_no_connection(
+    organization_id: int, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(posting, "ATTEMPT_TIMEOUT_S", 1.5)
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created")
+    receiver.answer = hang
+    under_way = threading.Thread(target=_deliver, args=(webhook,))
+    under_way.start()
+    until(lambda: receiver.calls, "the receiver is asked")
+    with transaction() as connection:
+        others = connection.execute(_OTHER_TRANSACTIONS).scalar_one()
+    under_way.join()
+    assert others == 0
+    assert _read(webhook).failures == 1
+
+
+_OTHER_TRANSACTIONS = text("""
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
+      AND backend_type = 'client backend'
+""")
+
+
+def test_410_disables_and_an_event_says_so(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created")
+    receiver.answer = status(410)
+    _deliver(webhook)
+    gone = _read(webhook)
+    assert (gone.status, gone.disabled_reason, gone.position) == ("disabled", "gone", webhook.position)
+    _number(organization_id)
+    told = _values("SELECT data -> 'webhook' ->> 'disabled_reason' FROM events WHERE type = 'webhook.disabled'")
+    assert told == ["gone"]
+
+
+def test_five_days_of_nothing_but_failures_disable_and_a_success_in_between_does_not(
+    organization_id: int, receiver: Receiver
+) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, *["key.created"] * 3)
+    receiver.answer = status(500)
+    _deliver(webhook)
+    _set(webhook, failing_since="clock_timestamp() - interval '4 days 23 hours'")
+    _retry(webhook)
+    assert _read(webhook).status == "failing"
+    receiver.answer = status(200)
+    _set(webhook, failing_since="clock_timestamp() - interval '6 days'")
+    _retry(webhook)
+    assert _read(webhook).status == "enabled"
+    receiver.answer = status(500)
+    _write(organization_id, "key.created")
+    _deliver(webhook)
+    _set(webhook, failing_since="clock_timestamp() - interval '5 days'")
+    _retry(webhook)
+    assert (_read(webhook).status, _read(webhook).disabled_reason) == ("disabled", "failing")
+
+
+def test_what_happens_while_it_is_disabled_arrives_once_it_is_enabled(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _do(webhook_actions.disable, webhook)
+    _number(organization_id)
+    _write(organization_id, *["key.created"] * 30)
+    _deliver(webhook)
+    assert receiver.calls == []
+    with pytest.raises(WebhookDisabled):
+        _do(webhook_actions.ping, webhook)
+    _do(webhook_actions.enable, webhook)
+    _deliver(webhook)
+    assert _after(webhook, receiver) == list(range(1, 32))
+    assert receiver.calls[0].event["type"] == "webhook.disabled"
+
+
+def test_the_times_between_attempts_are_those_of_the_contract() -> None:
+    hour = 3_600
+    steps = [5, 300, 1_800, *(hours * hour for hours in (2, 5, 10, 14, 20, 24, 24, 24))]
+    for failures, step in enumerate(steps, start=1):
+        found = [attempts.delay_s(failures, retry_after_s=None) for _ in range(200)]
+        assert 0.8 * step <= min(found) < 0.9 * step < 1.1 * step < max(found) <= 1.2 * step
+        assert attempts.delay_s(failures, retry_after_s=1.9 * step) == 1.9 * step
+        assert attempts.delay_s(failures, retry_after_s=100 * step) == 2 * step
+        assert attempts.delay_s(failures, retry_after_s=0) >= 0.8 * step
+
+
+def test_only_the_types_that_are_asked_for_arrive_and_the_rest_is_passed(
+    organization_id: int, receiver: Receiver
+) -> None:
+    webhook = _make(organization_id, receiver.url, "batch.*", "key.revoked")
+    _write(organization_id, "key.created", "batch.issued", "key.revoked", "balance.low", "batch.refused", "key.created")
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [2, 3, 5]
+    assert _read(webhook).position == webhook.position + 6
+
+
+def test_of_many_that_are_not_asked_for_the_few_are_found(
+    organization_id: int, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.events.upcoming._LOOKED_AT_MAX", 5)
+    monkeypatch.setattr("app.events.upcoming._PAGE", 2)
+    webhook = _make(organization_id, receiver.url, "key.revoked")
+    _write(organization_id, *["key.created"] * 17, *["key.revoked"] * 3, *["key.created"] * 6, "key.revoked")
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [18, 19, 20, 27]
+
+
+def test_a_ping_is_for_the_webhook_that_was_pinged(organization_id: int, receiver: Receiver) -> None:
+    with Receiver().running() as other:
+        pinged = _make(organization_id, receiver.url, "batch.*")
+        besides = _make(organization_id, other.url)
+        _do(webhook_actions.ping, pinged)
+        _write(organization_id, "key.created")
+        _deliver(pinged)
+        _deliver(besides)
+        assert [call.event["type"] for call in receiver.calls] == ["ping"]
+        assert [call.event["type"] for call in other.calls] == ["key.created"]
+
+
+def test_a_log_is_of_one_mode(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "batch.issued", sandbox=True)
+    _deliver(webhook)
+    assert receiver.calls == []
+
+
+@pytest.mark.usefixtures("many_connections")
+def test_two_that_deliver_at_once_send_each_event_once(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, *["key.created"] * 40)
+    at_once = [threading.Thread(target=_deliver, args=(webhook,)) for _ in range(6)]
+    for thread in at_once:
+        thread.start()
+    for thread in at_once:
+        thread.join()
+    assert _after(webhook, receiver) == list(range(1, 41))
+
+
+def test_an_owner_that_died_blocks_for_seconds_and_a_clock_that_was_set_back_for_none(
+    organization_id: int, receiver: Receiver
+) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created")
+    with transaction() as connection:
+        assert cursors.own(connection, webhook.id) is not None
+    _deliver(webhook)
+    assert receiver.calls == []
+    _set(webhook, owned_until="clock_timestamp()")
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [1]
+    _write(organization_id, "key.created")
+    _set(webhook, owned_until="clock_timestamp() + interval '1 hour'")
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [1, 2]
+
+
+@pytest.mark.parametrize("change", ["replay", "disable", "delete", "patch"])
+def test_what_a_call_changes_meanwhile_is_not_undone(organization_id: int, receiver: Receiver, change: str) -> None:
+    """The call comes while the receiver is asked: whoever delivers then moves nothing any more."""
+    _write(organization_id, "key.created")
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created", "key.created")
+
+    def answer(handler: Any) -> None:
+        receiver.answer = status(200)
+        with transaction() as connection:
+            found = _read(webhook)
+            if change == "replay":
+                webhook_actions.replay(connection, found, webhook.position)
+            elif change == "disable":
+                webhook_actions.disable(connection, found)
+            elif change == "delete":
+                webhooks.delete(connection, found.id)
+            else:
+                webhooks.change(connection, found.id, types=["balance.low"])
+        status(200)(handler)
+
+    receiver.answer = answer
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [1]
+    if change != "delete":
+        assert _read(webhook).position == webhook.position - (change == "replay")
+    if change == "replay":
+        _deliver(webhook)
+        assert _after(webhook, receiver) == [1, 0, 1, 2]
+
+
+def test_replay_goes_back_and_never_ahead_or_behind_what_is_kept(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, *["key.created"] * 4)
+    _deliver(webhook)
+    with pytest.raises(InvalidRequest):
+        _do(webhook_actions.replay, webhook, webhook.position + 6)
+    _do(webhook_actions.replay, webhook, webhook.position + 3)
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [1, 2, 3, 4, 3, 4]
+    books.execute(
+        *books.WITHOUT_GUARDS,
+        f"DELETE FROM events WHERE sequence <= {webhook.position + 2}",
+        f"UPDATE event_logs SET dropped_to = {webhook.position + 2}, dropped_until = now() WHERE NOT sandbox",
+    )
+    with pytest.raises(InvalidRequest) as refused:
+        _do(webhook_actions.replay, webhook, webhook.position + 2)
+    assert str(webhook.position + 3) in refused.value.faults["from_sequence"][0]
+
+
+def test_skip_leaves_the_event_that_failed_and_no_other(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url, "key.revoked")
+    _write(organization_id, "key.created", "key.revoked", "key.created", "key.revoked")
+    with pytest.raises(WebhookNotStuck):
+        _do(webhook_actions.skip, webhook)
+    receiver.answer = status(500)
+    _deliver(webhook)
+    _do(webhook_actions.skip, webhook)
+    receiver.answer = status(200)
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [2, 4]
+    with pytest.raises(WebhookNotStuck):
+        _do(webhook_actions.skip, webhook)
+
+
+def test_for_a_day_after_a_rotation_both_secrets_sign(organization_id: int, receiver: Receiver) -> None:
+    old, new = new_secret(), new_secret()
+    webhook = _make(organization_id, receiver.url, secret=old)
+    with transaction() as connection:
+        webhooks.rotate(connection, webhook.id, secret=encrypted(new))
+    _write(organization_id, "key.created")
+    _deliver(webhook)
+    for secret in (old, new):
+        Webhook(secret).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
+    _set(webhook, previous_secret_until="clock_timestamp()")
+    _write(organization_id, "key.created")
+    _deliver(webhook)
+    Webhook(new).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook(old).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
+
+
+def test_a_lost_key_for_secrets_is_no_failure_of_the_receiver(
+    organization_id: int,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    events: list[MutableMapping[str, Any]],
+) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created")
+    right = settings().secrets_key[0]
+    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
+    settings.cache_clear()
+    _deliver(webhook)
+    assert (_read(webhook).failures, receiver.calls) == (0, [])
+    assert "webhook_secret_unreadable" in [event["event"] for event in events]
+    monkeypatch.setenv("POINTS_SECRETS_KEY", f"{settings().secrets_key[0]},{right}")
+    settings.cache_clear()
+    with transaction() as connection:
+        [(webhook_id, secret, _)] = webhooks.all_secrets(connection)
+        webhooks.store_secrets(connection, webhook_id, secret=reencrypted(secret), previous=None)
+    monkeypatch.setenv("POINTS_SECRETS_KEY", settings().secrets_key[0])
+    settings.cache_clear()
+    _retry(webhook)
+    assert len(receiver.calls) == 1
+
+
+def test_no_secret_stands_in_the_database_or_in_a_log_line(
+    organization_id: int, receiver: Receiver, events: list[MutableMapping[str, Any]]
+) -> None:
+    secret = new_secret()
+    webhook = _make(organization_id, receiver.url, secret=secret)
+    _write(organization_id, "key.created")
+    receiver.answer = status(500)
+    _deliver(webhook)
+    [stored] = _values("SELECT secret FROM webhooks")
+    bare = secret.removeprefix("whsec_")
+    assert bare not in stored
+    [failed] = [event for event in events if event["event"] == "webhook_failed"]
+    assert (failed["webhook_id"], failed["status"], failed["error"]) == (webhook.id, 500, "refused")
+    assert all(bare not in str(event) and receiver.url not in str(event) for event in events)
+
+
+def test_there_may_be_ten_of_an_organization_and_mode(organization_id: int) -> None:
+    for _ in range(10):
+        _make(organization_id, "http://127.0.0.1:1024/")
+    with pytest.raises(WebhookLimit):
+        _make(organization_id, "http://127.0.0.1:1024/")
+    with transaction() as connection:
+        webhooks.delete(connection, 1)
+    _make(organization_id, "http://127.0.0.1:1024/")
+
+
+def test_attempts_past_their_time_are_dropped_in_steps(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, *["key.created"] * 5)
+    _deliver(webhook)
+    books.execute("UPDATE webhook_deliveries SET created_at = now() - interval '31 days' WHERE id <= 3")
+    steps = []
+    for _ in range(3):
+        with transaction() as connection:
+            steps.append(cursors.drop_old_deliveries(connection, at_most=2))
+    assert steps == [2, 1, 0]
+    assert _values("SELECT count(*) FROM webhook_deliveries") == [2]
+
+
+def test_the_lag_is_counted_in_events_and_seconds(organization_id: int, receiver: Receiver) -> None:
+    webhook = _make(organization_id, receiver.url)
+    idle = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created", "key.created", "key.created")
+    _deliver(idle)
+    receiver.answer = status(500)
+    _deliver(webhook)
+    books.execute(
+        *books.WITHOUT_GUARDS,
+        f"UPDATE events SET created_at = now() - interval '90 s' WHERE sequence = {webhook.position + 1}",
+    )
+    with transaction() as connection:
+        found = lags(connection)
+    assert [(lag.webhook.id, lag.events) for lag in found] == [(webhook.id, 3), (idle.id, 0)]
+    assert 90 <= found[0].seconds < 120
+    assert found[1].seconds == 0
+    by_status = lag_by_status(found)
+    assert [(name, lag.webhooks, lag.events) for name, lag in by_status.items()] == [
+        ("enabled", 1, 0),
+        ("failing", 1, 3),
+        ("disabled", 0, 0),
+    ]
+
+
+def test_who_has_something_to_deliver_is_found_without_a_message(organization_id: int, receiver: Receiver) -> None:
+    webhook, waits, off = (_make(organization_id, receiver.url) for _ in range(3))
+    _write(organization_id, "key.created")
+    _set(waits, retry_at="clock_timestamp() + interval '1 minute'")
+    _set(off, disabled_reason="'caller'")
+
+    def due() -> list[int]:
+        with transaction() as connection:
+            return list(cursors.due(connection))
+
+    assert due() == [webhook.id]
+    _deliver(webhook)
+    assert due() == []
+    _set(waits, retry_at="clock_timestamp()")
+    assert due() == [waits.id]
