@@ -21,7 +21,7 @@ from tests.unit.deployment.files import ROOT
 
 _PICTURE = ROOT / "docs" / "console.png"
 _PASSWORD = "correct horse battery"
-_PAGES = ("", "/keys", "/members", "/activity", "/account")
+_PAGES = ("", "/keys", "/webhooks", "/members", "/activity", "/account")
 _BOTH = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 _WIDTHS = pytest.mark.parametrize("width", [390, 1280])
 
@@ -87,6 +87,14 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
     expect(page.get_by_text("Give an e-mail address.")).to_be_visible()
     _require_good_page(page)
     page.get_by_role("link", name="Mary Jackson").click()
+    open_everything(page)
+    _require_good_page(page)
+    page.goto(f"{look.service.url}/console/sandbox/webhooks")
+    page.get_by_label("Address").fill("https://192.0.2.7/")
+    page.get_by_label("Name").fill(f"Shop {width} {dark}")
+    page.get_by_role("button", name="Make the webhook").click()
+    _require_good_page(page)
+    page.get_by_role("link", name="To the webhook").click()
     open_everything(page)
     _require_good_page(page)
     page.goto(f"{look.service.url}/console/live/nowhere")

@@ -11,10 +11,22 @@ from jinja2 import StrictUndefined
 
 from app.api.console import error_pages, paths, words
 from app.api.console.cookie import ConsoleCookie
-from app.api.console.views import account, activity, keys, link, members, overview, parts, sign_in, sign_out
+from app.api.console.views import (
+    account,
+    activity,
+    keys,
+    link,
+    members,
+    overview,
+    parts,
+    sign_in,
+    sign_out,
+    webhook_actions,
+    webhooks,
+)
 
 # Each puts its pages on one of the two blueprints of `paths`.
-_VIEWS = (*(account, activity, keys, link, members, overview, parts, sign_in, sign_out),)
+_VIEWS = (*(account, activity, keys, link, members, overview, parts, sign_in, sign_out, webhook_actions, webhooks),)
 
 Handler = Callable[[Any], Response]
 

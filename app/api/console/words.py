@@ -24,6 +24,7 @@ NAVIGATION = (
     (Entry(endpoint="console.overview", words="Overview"),),
     (
         Entry(endpoint="console.keys", words="Keys", role=members.ADMIN),
+        Entry(endpoint="console.webhooks", words="Webhooks", role=members.ADMIN),
         Entry(endpoint="console.members", words="Members", role=members.ADMIN),
         Entry(endpoint="console.activity", words="Activity"),
         Entry(endpoint="console.account", words="Your account"),
