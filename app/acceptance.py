@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import Connection, text
 
 from app.batches import BatchRow
-from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, ScheduledLimit
+from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused, ScheduledLimit
 from app.organizations import may_not_issue
 from app.postgres.database import fetch_all
 from app.values.send_at import EARLIEST, LATEST, bounds_fault
@@ -81,13 +81,20 @@ class Send(NamedTuple):
     idempotency_key: str | None
 
 
+class SendingMember(NamedTuple):
+    """The member who sends from the console, and the mode."""
+
+    member_id: int
+    sandbox: bool
+
+
 class Acceptance(NamedTuple):
     """The batch of an accepted send: a new one, or (`existed`) the one that its idempotency key names.
 
     `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
     """
 
-    api_key_id: int
+    api_key_id: int | None
     key_use_is_old: bool
     organization_id: int
     batch_id: int
@@ -101,10 +108,24 @@ class Acceptance(NamedTuple):
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
 
-_ACCEPT = files("app").joinpath("acceptance.sql").read_bytes()
+_SQL = files("app").joinpath("acceptance.sql").read_bytes()
+_ACCEPT = _SQL.replace(
+    b"{callers}",
+    b"""SELECT *, CAST(NULL AS bigint) AS member_id FROM api_keys
+        WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL""",
+)
+# The role is looked at again: it may have been taken away since the page was shown.
+_ACCEPT_OF_MEMBER = _SQL.replace(
+    b"{callers}",
+    b"""SELECT CAST(NULL AS bigint) AS id, id AS member_id, CAST(%(sandbox)s AS boolean) AS sandbox, organization_id,
+               clock_timestamp() AS last_used_at
+        FROM members WHERE id = %(member_id)s AND removed_at IS NULL AND role IN ('sender', 'admin')""",
+)
 
 
-def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
+def accept(
+    connection: Connection, sends: Sequence[Send], member: SendingMember | None = None
+) -> list[Acceptance | PointsError | None]:
     """Write a batch for each send that may have one; return the outcomes in the order of the sends.
 
     Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
@@ -113,13 +134,20 @@ def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | P
     first, also when its moment is past by now). None means that another send took the same idempotency key at the same
     moment: its batch exists now, so ask again.
 
+    With `member`, all sends are this member's: their `key_hash` is not used, and what is returned instead of
+    `InvalidKey` is a `Refused`.
+
     Raises:
         DBAPIError: nothing was accepted; if `app.postgres.database.is_away`, the outcome is unknown.
     """
-    outcomes: list[Acceptance | PointsError | None] = [InvalidKey()] * len(sends)
+    stranger = InvalidKey() if member is None else Refused("You may not send points: ask an admin for the role sender.")
+    outcomes: list[Acceptance | PointsError | None] = [stranger] * len(sends)
     parameters = {"sends": _json(sends), "scheduled_max": SCHEDULED_MAX, "earliest": EARLIEST, "latest": LATEST}
+    statement = _ACCEPT
+    if member is not None:
+        statement, parameters = _ACCEPT_OF_MEMBER, parameters | member._asdict()
     for place, is_disabled, is_suspended, is_same, now, has_room, *accepted in fetch_all(
-        connection, _ACCEPT, parameters
+        connection, statement, parameters
     ):
         acceptance = Acceptance(*accepted)
         refusal: PointsError | None

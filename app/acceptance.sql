@@ -1,4 +1,5 @@
--- Find the callers of one send or of many, and write their batches: one statement.
+-- Find the callers of one send or of many, and write their batches: one statement. What stands for the callers, keys or
+-- a member, is in app/acceptance.py.
 --
 -- `fresh` draws ids and moments in the order of the sends, so both rise together, and lists are newest first by either.
 -- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ERA` in
@@ -14,16 +15,14 @@
 --
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
 WITH asked AS MATERIALIZED (
-    SELECT s.*, k.id AS api_key_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
+    SELECT s.*, k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
            clock_timestamp() AS now,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         place int, key_hash text, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
         email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz, hold_days int,
         idempotency_key text COLLATE "C", idempotency_hash text)
-    CROSS JOIN LATERAL (
-        SELECT * FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL LIMIT 1
-    ) k
+    CROSS JOIN LATERAL ({callers} LIMIT 1) k
     CROSS JOIN LATERAL (SELECT * FROM organizations WHERE organizations.id = k.organization_id LIMIT 1) o
 ), known AS MATERIALIZED (
     SELECT a.place, b.id, b.status, b.idempotency_hash = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
@@ -58,11 +57,11 @@ WITH asked AS MATERIALIZED (
     WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
       AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.place = a.place AND s.has_room))
 ), written AS (
-    INSERT INTO batches (id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
+    INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
                          idempotency_key, idempotency_hash, created_at, send_at, status)
     OVERRIDING SYSTEM VALUE
-    SELECT id, organization_id, sandbox, api_key_id, amount, running_totals, atomic, label,
+    SELECT id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
            cardinality(emails), emails, email_keys, labels, item_references, metadata::json, hold_days,
            idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
            CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END

@@ -15,11 +15,12 @@ from app.values.keys import new_key
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """Who makes a request: the key, its mode, and its organization in that mode."""
+    """Who makes a request: a key or a member of the console, the mode, and the organization in that mode."""
 
-    api_key_id: int
+    api_key_id: int | None
     sandbox: bool
     organization: OrganizationInMode
+    member_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -118,6 +118,20 @@ _TRANSACTIONS = f"""
 """.encode()
 
 
+def transactions_between(connection: Connection, batch_id: int, first: int, *, at_most: int) -> list[TransactionRow]:
+    """Return up to `at_most` transactions of a batch in request order, from the place `first` on (from 0)."""
+    parameters = {"batch_id": batch_id, "first": first, "last": first + at_most - 1}
+    return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS_BETWEEN, parameters)))
+
+
+_TRANSACTIONS_BETWEEN = f"""
+    SELECT {_TRANSACTION}
+    FROM transactions t LEFT JOIN users u ON u.id = t.user_id
+    WHERE t.batch_id = %(batch_id)s AND t.position BETWEEN %(first)s AND %(last)s
+    ORDER BY t.position
+""".encode()
+
+
 class StateCounts(NamedTuple):
     """How many transactions of a batch are in two of the states now: the others follow."""
 

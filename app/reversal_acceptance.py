@@ -81,6 +81,7 @@ def accept(
     scope = {"organization_id": who.organization.id, "sandbox": who.sandbox, "idempotency_key": idempotency_key}
     new = scope | {
         "api_key_id": who.api_key_id,
+        "member_id": who.member_id,
         "batch_id": request.batch_id,
         "transaction_ids": None if request.transaction_ids is None else list(request.transaction_ids),
         "amount": request.amount,
@@ -109,10 +110,10 @@ _KNOWN = text("""
     WHERE (organization_id, sandbox, idempotency_key) = (:organization_id, :sandbox, :idempotency_key)
 """)
 _ACCEPT = text("""
-    INSERT INTO reversals (organization_id, sandbox, api_key_id, batch_id, transaction_ids, amount, atomic, reason,
-                           idempotency_key, idempotency_hash)
-    VALUES (:organization_id, :sandbox, :api_key_id, :batch_id, CAST(:transaction_ids AS bigint[]), :amount, :atomic,
-            :reason, :idempotency_key, :idempotency_hash)
+    INSERT INTO reversals (organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids, amount, atomic,
+                           reason, idempotency_key, idempotency_hash)
+    VALUES (:organization_id, :sandbox, :api_key_id, :member_id, :batch_id, CAST(:transaction_ids AS bigint[]), :amount,
+            :atomic, :reason, :idempotency_key, :idempotency_hash)
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id, created_at
 """)

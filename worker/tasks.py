@@ -5,10 +5,10 @@ import time
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
-from app import batches, logs, reversals
+from app import batches, logs, reversals, uploads
 from app.ledger import audit as ledger_audit
 from app.messaging import last_runs
-from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, ISSUE, celery, submit
+from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, celery, submit
 from app.messaging.worker_counters import AUDITS, count
 from app.postgres.database import snapshot, transaction
 from worker.draining import drain_and_tell
@@ -16,6 +16,8 @@ from worker.draining import drain_and_tell
 # Work in steps, each a transaction of its own. What is left after so many waits for the next run.
 _FORGET_STEP = 1_000
 _FORGET_STEPS_MAX = 100
+# A list may hold some megabytes.
+_FORGET_UPLOADS_STEP = 20
 
 # An audit reads every row there is. The task's is given up after this time, `points audit` is not: where
 # there is one worker process only, a send waits for this task, and shall still be answered with 201.
@@ -71,4 +73,13 @@ def forget_idempotency_keys() -> None:
             with transaction() as connection:
                 forgotten = forget(connection, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP)
             if forgotten < _FORGET_STEP:
+                break
+
+
+@celery.task(name=FORGET_UPLOADS, send_events=False)
+def forget_uploads() -> None:
+    """Drop the lists of the console past their time, in small steps."""
+    for _ in range(_FORGET_STEPS_MAX):
+        with transaction() as connection:
+            if uploads.forget(connection, at_most=_FORGET_UPLOADS_STEP) < _FORGET_UPLOADS_STEP:
                 break

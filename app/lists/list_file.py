@@ -1,6 +1,6 @@
 """A readable list: which column holds the addresses to pay, and which rows fit the heading."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from app.errors import Refused
@@ -11,11 +11,11 @@ from app.lists.text import open_text
 
 
 class ColumnUnclear(Refused):
-    """The column of the addresses is ambiguous or missing; `places` (from 0) are the candidates."""
+    """The column of the addresses is ambiguous or missing; `choices` are the candidates: places (from 0) and titles."""
 
-    def __init__(self, sentence: str, places: Sequence[int]) -> None:
-        super().__init__(f"{sentence} Choose one with --column, by heading or number.")
-        self.places = places
+    def __init__(self, sentence: str, choices: Mapping[int, str]) -> None:
+        super().__init__(sentence)
+        self.choices = choices
 
 
 class ListFile:
@@ -93,9 +93,9 @@ class ListFile:
             return 0
         if holding := named or sorted({place for _, place in self._beginning.addresses}):
             raise ColumnUnclear(
-                f"{self.listed(holding)} of {self.name} may hold the addresses that are meant.", holding
+                f"{self.listed(holding)} of {self.name} may hold the addresses that are meant.", self._titles(holding)
             )
-        raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", ())
+        raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", {})
 
     def rows(self, address: int, *others: int) -> Iterator[Row]:
         """Yield every row except the heading; a row that does not fit the heading has a fault.
@@ -146,5 +146,10 @@ class ListFile:
         if not found:
             raise Refused(f"{self.name} has no column {column}: its columns are {self.listed(range(self._named))}.")
         if len(found) > 1:
-            raise ColumnUnclear(f"{self.name} has the column {column} twice: {self.listed(found)}.", found)
+            raise ColumnUnclear(
+                f"{self.name} has the column {column} twice: {self.listed(found)}.", self._titles(found)
+            )
         return found[0]
+
+    def _titles(self, places: Sequence[int]) -> dict[int, str]:
+        return {place: self.title(place) for place in places}

@@ -21,6 +21,7 @@ ISSUE = "points.issue"
 DELIVER = "points.deliver"
 AUDIT = "points.audit"
 FORGET_IDEMPOTENCY_KEYS = "points.forget_idempotency_keys"
+FORGET_UPLOADS = "points.forget_uploads"
 
 # The name of the Celery queue, which on Redis is a list of messages.
 QUEUE = "points"
@@ -28,6 +29,7 @@ QUEUE = "points"
 DELIVERIES = "deliveries"
 
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
+FORGET_UPLOADS_EVERY_S = 3_600.0
 # A message of beat's expires after this time, or a day without workers would leave hundreds. It is far longer than the
 # clocks of two machines may differ.
 _SCHEDULED_EXPIRES_S = 3_600.0
@@ -85,7 +87,11 @@ def _configuration() -> dict[str, Any]:
 
 def _schedule() -> dict[str, Any]:
     """Return what beat asks for: what may wait while it or the broker is away. What may not is in `worker.upkeep`."""
-    every_s = {FORGET_IDEMPOTENCY_KEYS: FORGET_IDEMPOTENCY_KEYS_EVERY_S, AUDIT: settings().audit_every_s}
+    every_s = {
+        FORGET_IDEMPOTENCY_KEYS: FORGET_IDEMPOTENCY_KEYS_EVERY_S,
+        FORGET_UPLOADS: FORGET_UPLOADS_EVERY_S,
+        AUDIT: settings().audit_every_s,
+    }
     options = {"queue": QUEUE, "expires": _SCHEDULED_EXPIRES_S}
     return {task: {"task": task, "schedule": s, "options": options} for task, s in every_s.items() if s}
 

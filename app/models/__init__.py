@@ -10,6 +10,7 @@ from app.models.member import Member, MemberAction, MemberSession, ServiceSecret
 from app.models.organization import ApiKey, Organization, Refill
 from app.models.reversal import Reversal, ReversalEntry
 from app.models.transaction import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID, Transaction
+from app.models.upload import Upload, UploadPart
 from app.models.user import User
 from app.models.webhook import Webhook, WebhookDelivery
 
@@ -33,6 +34,8 @@ __all__ = [
     "Transaction",
     "UnfoldedBatch",
     "UnnumberedEvent",
+    "Upload",
+    "UploadPart",
     "User",
     "Webhook",
     "WebhookDelivery",

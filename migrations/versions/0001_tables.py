@@ -102,6 +102,55 @@ _MEMBERS = """
     );
 """
 
+_UPLOADS = """
+    CREATE TABLE uploads (
+        id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
+        organization_id bigint NOT NULL CONSTRAINT fk_uploads_organization_id REFERENCES organizations (id),
+        member_id bigint NOT NULL CONSTRAINT fk_uploads_member_id REFERENCES members (id),
+        sandbox boolean NOT NULL,
+        token text COLLATE "C" NOT NULL CONSTRAINT uq_uploads_token UNIQUE,
+        name text COLLATE "C" NOT NULL,
+        content bytea,
+        "column" int,
+        amount bigint CONSTRAINT ck_uploads_amount_positive CHECK (amount > 0),
+        label text COLLATE "C" CONSTRAINT ck_uploads_label_length CHECK (char_length(label) <= 255),
+        question text COLLATE "C" CONSTRAINT ck_uploads_question_known CHECK (question IN ('column', 'amount')),
+        recipients int,
+        points bigint,
+        digest text COLLATE "C",
+        findings json,
+        bad_lines json,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        sent_at timestamptz,
+        CONSTRAINT ck_uploads_checked_unless_a_question CHECK (
+            (question IS NULL) = (recipients IS NOT NULL) AND (question IS NULL) = (points IS NOT NULL)
+            AND (question IS NULL) = (digest IS NOT NULL)),
+        CONSTRAINT ck_uploads_sent_once_checked CHECK (
+            sent_at IS NULL OR (question IS NULL AND content IS NULL))
+    );
+    CREATE INDEX ix_uploads_sent ON uploads (organization_id, sandbox, digest, sent_at) WHERE sent_at IS NOT NULL;
+    CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
+    CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
+
+    CREATE TABLE upload_parts (
+        upload_id bigint NOT NULL
+            CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
+        number int NOT NULL,
+        lines int[] NOT NULL,
+        emails text[] COLLATE "C" NOT NULL,
+        amounts bigint[],
+        item_references text[] COLLATE "C",
+        labels text[] COLLATE "C",
+        batch_id bigint,
+        CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
+        CONSTRAINT ck_upload_parts_recipients_counted CHECK (
+            cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
+            AND (amounts IS NULL OR cardinality(amounts) = cardinality(emails))
+            AND (item_references IS NULL OR cardinality(item_references) = cardinality(emails))
+            AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))
+    );
+"""
+
 _USERS = """
     CREATE TABLE users (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
@@ -509,7 +558,8 @@ _WRITTEN_ONCE = """
 
 def upgrade() -> None:
     for made in (
-        *(_ORGANIZATIONS, _API_KEYS, _MEMBERS, _USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS),
+        *(_ORGANIZATIONS, _API_KEYS, _MEMBERS, _UPLOADS),
+        *(_USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS),
         *(_REVERSALS, _EVENTS, _WEBHOOKS),
     ):
         op.execute(made)
@@ -518,8 +568,8 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute(
-        "DROP TABLE organizations, api_keys, members, member_sessions, member_actions, service_secrets, users,"
-        " reversals, reversal_entries, batches, transactions, unfolded_batches, refills, unnumbered_events, events,"
-        " event_logs, webhooks, webhook_deliveries"
+        "DROP TABLE organizations, api_keys, members, member_sessions, member_actions, service_secrets, uploads,"
+        " upload_parts, users, reversals, reversal_entries, batches, transactions, unfolded_batches, refills,"
+        " unnumbered_events, events, event_logs, webhooks, webhook_deliveries"
     )
     op.execute("DROP FUNCTION transaction_id, refuse_change")

@@ -140,6 +140,7 @@ def test_the_use_of_a_key_is_old_until_it_is_noted() -> None:
     [first] = _accept(send)
     assert isinstance(first, Acceptance)
     assert first.key_use_is_old
+    assert first.api_key_id is not None
     with transaction() as connection:
         api_keys.note_use(connection, first.api_key_id)
     [second] = _accept(send)

@@ -13,11 +13,13 @@ pytestmark = pytest.mark.usefixtures("database")
 
 _BATCH = "INSERT INTO batches (organization_id, sandbox, amount, atomic, recipient_count, emails, email_keys"
 _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
-_WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
-_DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
 _MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
 _ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
+_UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
+_PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
+_WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
+_DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
@@ -25,7 +27,7 @@ _LOG = "INSERT INTO event_logs (organization_id, sandbox, last_sequence, dropped
 
 # There are an organization 1 with two members, who have a link each, a user 1, and two issued batches of two recipients
 # each: batch 1 credited the user (transaction 1) and holds for another (2); batch 2, atomic, debited nobody (3 and 4).
-# Reversal 3 has taken batch 1 back, and reversal 4 of it waits.
+# Reversal 3 has taken batch 1 back, and reversal 4 of it waits. Upload 1 is a list of two that is not sent.
 REFUSED = [
     ("ck_organizations_balance_not_negative", "UPDATE organizations SET balance = -1"),
     ("ck_organizations_sandbox_balance_not_negative", "UPDATE organizations SET sandbox_balance = -1"),
@@ -259,6 +261,23 @@ REFUSED = [
     ),
     ("ck_refills_reference_length", f"{_REFILL[:-1]}, reference) VALUES (1, false, 1, 1, '')"),
     ("ck_refills_balance_not_negative", f"{_REFILL} VALUES (1, true, -1, -1)"),
+    ("fk_uploads_organization_id", f"{_UPLOAD} VALUES (9, 1, false, 'x', 'x', 'column')"),
+    ("fk_uploads_member_id", f"{_UPLOAD} VALUES (1, 9, false, 'x', 'x', 'column')"),
+    ("uq_uploads_token", f"{_UPLOAD} VALUES (1, 1, false, 'token', 'x', 'column')"),
+    ("ck_uploads_question_known", f"{_UPLOAD} VALUES (1, 1, false, 'x', 'x', 'what')"),
+    ("ck_uploads_checked_unless_a_question", f"{_UPLOAD} VALUES (1, 1, false, 'x', 'x', NULL)"),
+    ("ck_uploads_checked_unless_a_question", "UPDATE uploads SET points = NULL"),
+    ("ck_uploads_checked_unless_a_question", "UPDATE uploads SET digest = NULL"),
+    ("ck_uploads_amount_positive", "UPDATE uploads SET amount = 0"),
+    ("ck_uploads_label_length", "UPDATE uploads SET label = repeat('x', 256)"),
+    ("ck_uploads_sent_once_checked", "UPDATE uploads SET sent_at = now()"),
+    ("fk_upload_parts_upload_id", f"{_PART} VALUES (9, 1, '{{1}}', '{{a}}')"),
+    ("pk_upload_parts", f"{_PART} VALUES (1, 1, '{{1}}', '{{a}}')"),
+    ("ck_upload_parts_recipients_counted", f"{_PART} VALUES (1, 2, '{{}}', '{{}}')"),
+    ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET lines = '{1}'"),
+    ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET amounts = '{1}'"),
+    ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET item_references = '{r}'"),
+    ("ck_upload_parts_recipients_counted", "UPDATE upload_parts SET labels = '{l}'"),
 ]
 
 
@@ -273,6 +292,11 @@ def _write_the_rows() -> None:
     books.drain_all(organization_id)
     books.reverse_now(organization_id, batch_id=1)
     books.queue_reversal(organization_id, batch_id=1)
+    books.execute(
+        "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, content, recipients, points, digest)"
+        f" VALUES ({organization_id}, 1, false, 'token', 'list', 'a', 2, 2, 'digest')",
+        f"{_PART} VALUES (1, 1, '{{2,3}}', '{{a@x.org,b@x.org}}')",
+    )
 
 
 @pytest.mark.parametrize(("constraint", "statement"), REFUSED, ids=[name for name, _ in REFUSED])

@@ -47,7 +47,11 @@ def test_a_worker_never_gives_up_on_a_broker_that_is_away(app: Celery) -> None:
 
 def test_beat_asks_for_what_may_wait_and_for_nothing_else(app: Celery) -> None:
     asked = {entry["task"]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
-    assert asked == {jobs.FORGET_IDEMPOTENCY_KEYS: 600, jobs.AUDIT: settings().audit_every_s}
+    assert asked == {
+        jobs.FORGET_IDEMPOTENCY_KEYS: 600,
+        jobs.FORGET_UPLOADS: 3_600,
+        jobs.AUDIT: settings().audit_every_s,
+    }
     # Where no worker runs for a day, its messages do not pile up; clocks that differ by minutes drop none.
     assert {entry["options"]["expires"] for entry in app.conf.beat_schedule.values()} == {3_600}
 

@@ -14,19 +14,29 @@ from app.api.console.cookie import ConsoleCookie
 from app.api.console.views import (
     account,
     activity,
+    batches,
+    cancel,
     keys,
     link,
     members,
+    outcome,
     overview,
     parts,
+    send,
+    send_cost,
     sign_in,
     sign_out,
+    take_back,
+    transactions,
     webhook_actions,
     webhooks,
 )
 
 # Each puts its pages on one of the two blueprints of `paths`.
-_VIEWS = (*(account, activity, keys, link, members, overview, parts, sign_in, sign_out, webhook_actions, webhooks),)
+_VIEWS = (
+    *(account, activity, keys, link, members, overview, parts, sign_in, sign_out, webhook_actions, webhooks),
+    *(send, send_cost, outcome, batches, cancel, take_back, transactions),
+)
 
 Handler = Callable[[Any], Response]
 

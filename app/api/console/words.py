@@ -21,7 +21,13 @@ class Entry:
 
 # First what is of one mode, then what is of the organization as a whole.
 NAVIGATION = (
-    (Entry(endpoint="console.overview", words="Overview"),),
+    (
+        Entry(endpoint="console.overview", words="Overview"),
+        Entry(endpoint="console.send", words="Send", role=members.SENDER),
+        Entry(endpoint="console.list_batches", words="Batches"),
+        Entry(endpoint="console.list_transactions", words="Transactions"),
+        Entry(endpoint="console.held", words="Held"),
+    ),
     (
         Entry(endpoint="console.keys", words="Keys", role=members.ADMIN),
         Entry(endpoint="console.webhooks", words="Webhooks", role=members.ADMIN),
@@ -30,6 +36,17 @@ NAVIGATION = (
         Entry(endpoint="console.account", words="Your account"),
     ),
 )
+
+
+# The line of the navigation that pages without one stand under.
+_UNDER = {
+    **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue", "outcome"), "send"),
+    **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back", "show_reversal"), "list_batches"),
+    **dict.fromkeys(("make_key",), "keys"),
+    **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
+    **dict.fromkeys(("add_member", "member", "make_link"), "members"),
+    **dict.fromkeys(("change_password",), "account"),
+}
 
 
 def add_to(app: Flask) -> None:
@@ -41,6 +58,7 @@ def add_to(app: Flask) -> None:
 
 def _names() -> dict[str, Any]:
     member: members.Member | None = g.get("member")
+    page = (request.endpoint or "").removeprefix("console.")
     shown = [] if member is None else [[one for one in group if member.may(one.role)] for group in NAVIGATION]
     return {
         "member": member,
@@ -48,7 +66,7 @@ def _names() -> dict[str, Any]:
         "mode": g.get("mode", "live"),
         "csrf_token": generate_csrf,
         "navigation": shown,
-        "here": request.endpoint,
+        "here": f"console.{_UNDER[page]}" if page in _UNDER else request.endpoint,
         # The same page in the other mode. What is about one batch or member, or answers a form, has none.
         "page_in_mode": request.endpoint if request.method == "GET" and not request.view_args else "console.overview",
     }

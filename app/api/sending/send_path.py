@@ -54,7 +54,7 @@ class SendPath:
         accepted = self._accepting.accept(send, request_id)
         del send  # It may hold thousands of addresses.
         accepted_at = time.perf_counter()
-        if accepted.key_use_is_old:
+        if accepted.key_use_is_old and accepted.api_key_id is not None:
             _note_use(accepted.api_key_id)
         if accepted.status != QUEUED:
             return Sent(accepted, accepted_at, None)
@@ -69,12 +69,16 @@ class SendPath:
                 waiter.is_final.wait(deadline - time.monotonic())
             return Sent(accepted, accepted_at, waiter.rows, may_wait)
 
+    def ask_for_drain(self, organization_id: int, batch_id: int, recipients: int, *, request_id: str) -> None:
+        """Ask for the drain that issues batches which were accepted elsewhere; nobody waits for them here."""
+        self._drains.ask(Job(organization_id, batch_id, recipients, request_id))
+
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
         """Ask for the drain that does an accepted reversal, then wait for it as for a batch; its row tells the rest."""
         deadline = time.monotonic() + wait_s
-        self._threads.start()
         self._drains.ask(Job(organization_id, None, None, request_id))
         if wait_s > 0:
+            self._threads.start()
             with (
                 self._slots.slot(organization_id) as may_wait,
                 self._waiting.waiter(reversal_id, READ_ALONE) as waiter,

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from app.cli.send.columns import Item
-from app.cli.send.recipients import digest
 from app.cli.send.result_rows import address_of, reference_of, text_of, word
 from app.cli.send.run import Run
 from app.errors import Refused
+from app.lists.columns import Item
+from app.lists.recipients import digest
 from app.values.addresses import parse
 from app.values.numbers import points
 
@@ -27,7 +27,7 @@ def require_no_second_payment(run: Run) -> None:
     Raises:
         Refused: the list has changed since it was sent, or was sent too long ago; or the result file is unreliable.
     """
-    payer, again = (str(run.organization["id"]), word(run.choices.sandbox)), run.choices.again
+    payer, again = (str(run.organization.id), word(run.choices.sandbox)), run.choices.again
     amount, paid, sent_at = run.choices.amount, _Paid(run), datetime.now(UTC).isoformat()
     sent: dict[str, array[int]] = {}  # The amounts of each request of this campaign.
     for row in run.results.rows():

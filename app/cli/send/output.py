@@ -6,11 +6,11 @@ from typing import Any
 from rich.text import Text
 
 from app.cli.answer import Answer
-from app.cli.send.columns import OWN
-from app.cli.send.recipients import Recipients
 from app.cli.send.run import Choices, Run
 from app.cli.sentence import write_error
 from app.cli.tables import console, print_pairs
+from app.lists.columns import unused_columns
+from app.lists.recipients import Recipients
 from app.values.numbers import counted, points
 
 _BAD_LINES_SHOWN_MAX = 20
@@ -34,14 +34,14 @@ def say(sentence: str) -> None:
 
 def plan(run: Run) -> None:
     """Show the plan and its cost. It never shows which recipients have accounts."""
-    recipients, balance = run.recipients, run.organization["balance"]
+    recipients, balance = run.recipients, run.organization.balance
     left = balance - run.cost
     mode = ", sandbox" if run.choices.sandbox else ""
     rows = {
-        "Organization": f"{run.organization['name']} ({run.organization['id']}{mode})",
+        "Organization": f"{run.organization.name} ({run.organization.id}{mode})",
         "Column": run.list.title(run.columns.address),
         **{f"{name.capitalize()}s": run.list.title(place) for name, place in run.columns.own.items()},
-        "Not used": _not_used(run),
+        "Not used": ", ".join(unused_columns(run.list, run.columns)) or None,
         "Lines": points(recipients.count + len(recipients.bad)),
         "Left out": _left_out(run),
         "Recipients": points(recipients.count),
@@ -116,14 +116,6 @@ def _too_low(run: Run) -> str:
     return f"The balance pays only {first}{points(paid)}; the others are not debited."
 
 
-def _not_used(run: Run) -> str | None:
-    """Name the unused columns that a person may expect to be used."""
-    named, used = run.list.places(OWN), run.columns.own.values()
-    columns = [run.list.title(place) for place in named if place not in (*used, run.columns.address)]
-    columns += [f"the addresses in {run.list.title(place)}" for place in run.list.others(run.columns.address)]
-    return ", ".join(columns) or None
-
-
 def _left_out(run: Run) -> str | None:
     return counted(len(run.recipients.bad), "bad line") if run.recipients.bad else None
 
@@ -133,7 +125,7 @@ def _document(run: Run) -> dict[str, Any]:
     return {
         "complete": run.stopped is None,
         "error": run.stopped,
-        "organization_id": run.organization["id"],
+        "organization_id": run.organization.id,
         "sandbox": run.choices.sandbox,
         "amount": run.choices.amount,
         "label": run.choices.label,

@@ -2,11 +2,11 @@
 
 import fcntl
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -14,15 +14,16 @@ from app.cli.caller import confirms
 from app.cli.progress import progress_bar
 from app.cli.send import output
 from app.cli.send.answers import FaultyBody
-from app.cli.send.columns import OWN, Columns, columns_of
 from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
-from app.cli.send.recipients import Part, Recipients
 from app.cli.send.run import Choices, Run
 from app.cli.send.service import Service
 from app.errors import Refused
-from app.lists import ListFile
+from app.lists import ColumnUnclear, ListFile
+from app.lists.columns import OWN, Columns, columns_of
+from app.lists.recipients import Part, Recipients
 from app.settings import INT64_MAX
+from points_client import Verified
 
 _CONCURRENT_CALLS = 2
 
@@ -77,7 +78,7 @@ def _verify(run: Run, parts: Iterator[Part]) -> None:
         _verify(run, run.recipients.parts(smaller))
 
 
-def _require_verified(part: Part, outcome: Future[Mapping[str, Any]]) -> None:
+def _require_verified(part: Part, outcome: Future[Verified]) -> None:
     try:
         verdict = outcome.result()
     except FaultyBody as error:
@@ -87,8 +88,8 @@ def _require_verified(part: Part, outcome: Future[Mapping[str, Any]]) -> None:
         raise Refused(
             f"Nothing was sent: the service refuses line {part.lines[place]}: {sentence} Fix or remove that line."
         ) from None
-    if verdict["code"] not in (None, "insufficient_balance"):
-        raise Refused(verdict["error"])
+    if verdict.code not in (None, "insufficient_balance"):
+        raise Refused(verdict.error or "")
 
 
 def ask(run: Run) -> None:
@@ -99,7 +100,7 @@ def ask(run: Run) -> None:
     """
     if not (run.choices.yes and run.choices.as_json):
         output.plan(run)
-    if run.choices.atomic and run.cost > run.organization["balance"]:
+    if run.choices.atomic and run.cost > run.organization.balance:
         raise Refused(
             "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."
         )
@@ -109,7 +110,10 @@ def ask(run: Run) -> None:
 
 def _columns(choices: Choices, file: ListFile) -> Columns:
     """Find the columns that are used; without --amount, one of amounts is among them."""
-    columns = columns_of(file, with_amount=choices.amount is not None)
+    try:
+        columns = columns_of(file, with_amount=choices.amount is not None)
+    except ColumnUnclear as error:
+        raise Refused(f"{error.sentence} Choose one with --column, by heading or number.") from None
     if choices.amount is None and columns.amount is None:
         raise click.UsageError(
             f"{file.name} has no column “amount” or “points”: give the points of each recipient with --amount."

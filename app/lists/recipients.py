@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import IO, NamedTuple
 
-from app.cli.send.columns import BadCell, Columns, Item
 from app.errors import InvalidAddress
-from app.lists import ListFile
+from app.lists.columns import BadCell, Columns, Item
+from app.lists.list_file import ListFile
 
 
 class BadLine(NamedTuple):
@@ -75,13 +75,13 @@ class Recipients:
             if row.line % 1_000 == 0:
                 advance_to(file.bytes_read)
             if len(items) == size:
-                yield self._last_part(items)
+                yield self._last_part(items, size)
                 items = []
         if items:
-            yield self._last_part(items)
+            yield self._last_part(items, size)
 
-    def _last_part(self, items: list[Item]) -> Part:
-        number = -(-self.count // len(items))
+    def _last_part(self, items: list[Item], size: int) -> Part:
+        number = -(-self.count // size)
         return Part(number=number, lines=self._lines[-len(items) :].tolist(), items=items, bad=[])
 
     def _add(self, line: int, key: str, item: Item, unpaid_batch: str | None) -> None:

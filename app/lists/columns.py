@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from app.errors import PointsError, Refused
-from app.lists import ListFile, Row, address_in, from_spreadsheet, trimmed
+from app.lists.cells import address_in, from_spreadsheet, trimmed
+from app.lists.list_file import ListFile
+from app.lists.rows import Row
 from app.values.addresses import Address
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
@@ -83,14 +85,15 @@ def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
     """Find the columns that are used; `with_amount` if an amount for all is given, so that the list's own is not used.
 
     Raises:
-        Refused: the column of the addresses is unclear, or another is there twice.
+        ColumnUnclear: the column of the addresses is ambiguous or missing.
+        Refused: another column is there twice.
     """
     address = file.address_column()
 
     def only(names: Collection[str], what: str) -> int | None:
         found = [place for place in file.places(names) if place != address]
         if len(found) > 1:
-            way_out = ", or give one amount for all with --amount" if names is AMOUNT else ""
+            way_out = ", or give one amount for all" if names is AMOUNT else ""
             raise Refused(f"{file.listed(found)} of {file.name} may hold the {what}: keep one of them{way_out}.")
         return found[0] if found else None
 
@@ -101,6 +104,13 @@ def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
         label=only(["label"], "labels"),
         unpaid_batch=next(iter(file.places([UNPAID_BATCH])), None),
     )
+
+
+def unused_columns(file: ListFile, columns: Columns) -> list[str]:
+    """Name the unused columns that a person may expect to be used."""
+    used = (*columns.own.values(), columns.address)
+    titles = [file.title(place) for place in file.places(OWN) if place not in used]
+    return titles + [f"the addresses in {file.title(place)}" for place in file.others(columns.address)]
 
 
 def safe_reference(reference: str) -> str:

@@ -1,0 +1,52 @@
+"use strict";
+// Only what makes the pages nicer: everything works without it.
+
+// A form is sent once: the click that comes after finds the button resting. Coming back wakes it.
+for (const form of document.querySelectorAll("form[data-once]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    form.dataset.sent = "yes";
+    for (const button of form.querySelectorAll("button")) button.setAttribute("aria-disabled", "true");
+  });
+}
+addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) {
+    delete form.dataset.sent;
+    for (const button of form.querySelectorAll("button")) button.removeAttribute("aria-disabled");
+  }
+});
+
+// A file that is dropped on its field is the chosen one.
+for (const place of document.querySelectorAll("[data-drop]")) {
+  const input = place.querySelector("input[type=file]");
+  const mark = (on) => place.classList.toggle("over", on);
+  place.addEventListener("dragover", (event) => { event.preventDefault(); mark(true); });
+  place.addEventListener("dragleave", () => mark(false));
+  place.addEventListener("drop", (event) => {
+    event.preventDefault();
+    mark(false);
+    if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+  });
+}
+
+// What goes on is asked again until it is over, at first soon and then less often.
+const renew = async (wait) => {
+  const part = document.getElementById("live");
+  if (!part || part.dataset.over !== "no") return;
+  await new Promise((done) => setTimeout(done, wait));
+  if (!document.hidden) {
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById("live");
+      if (!fresh) { location.reload(); return; }
+      if (fresh.innerHTML !== part.innerHTML) part.replaceWith(fresh);
+      if (fresh.dataset.over === "yes") {
+        document.title = page.title;
+        document.querySelector("h1").textContent = page.querySelector("h1").textContent;
+      }
+    } catch { /* The service is away for a moment. */ }
+  }
+  renew(Math.min(wait * 1.5, 10000));
+};
+renew(700);

@@ -1,0 +1,91 @@
+"""*Send*, the last two steps: what a list costs, and issuing it."""
+
+from flask import redirect, render_template, url_for
+from sqlalchemy import Connection
+from werkzeug.wrappers import Response as AnyResponse
+
+from app import upload_parts, uploads
+from app.api.call.record import current_record
+from app.api.console import lists
+from app.api.console.caller import calling_member
+from app.api.console.list_forms import IssueForm
+from app.api.console.paths import needs, pages
+from app.api.console.views.send import find_list
+from app.api.sending.send_path import send_path
+from app.batches import QUEUED
+from app.errors import MayNotIssue, NotFound, PointsError, Refused
+from app.members import SENDER
+from app.postgres.database import transaction
+from app.uploads import UploadRow
+
+Page = AnyResponse | tuple[str, int] | str
+
+
+@pages.get("/send/<token>/cost")
+@needs(SENDER)
+def cost(token: str) -> Page:
+    return _with_cost("console/cost.html", token)
+
+
+@pages.get("/send/<token>/confirm")
+@needs(SENDER)
+def confirm(token: str) -> Page:
+    return _with_cost("console/confirm.html", token)
+
+
+@pages.post("/send/<token>/confirm")
+@needs(SENDER)
+def issue(token: str) -> Page:
+    """Accept the list; of two at once, the second finds it sent and shows the same outcome."""
+    form = IssueForm()
+    if not form.validate():
+        return _with_cost("console/confirm.html", token, refusal=lists.ListChanged().sentence)
+    try:
+        with transaction() as connection:
+            who = calling_member(connection)
+            _require_meant(connection, find_list(connection, token), is_meant=bool(form.again.data))
+            accepted = lists.issue(
+                connection, who, token, recipients=int(form.recipients.data), points=int(form.points.data)
+            )
+    except NotFound:
+        raise
+    except PointsError as error:
+        return _with_cost("console/confirm.html", token, refusal=error.sentence)
+    if accepted and accepted[-1].status == QUEUED:
+        current_record().batch_id = accepted[-1].batch_id
+        send_path.ask_for_drain(
+            who.organization.id,
+            accepted[-1].batch_id,
+            int(form.recipients.data),
+            request_id=current_record().trace_id,
+        )
+    return redirect(url_for("console.outcome", token=token), 303)
+
+
+def _require_meant(connection: Connection, upload: UploadRow, *, is_meant: bool) -> None:
+    if upload.sent_at is None and not is_meant and uploads.sent_before(connection, upload):
+        raise Refused("This list was sent before: tick that it is meant to be sent again.")
+
+
+def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page:
+    with transaction() as connection:
+        who, upload = calling_member(connection), find_list(connection, token)
+        if upload.sent_at is not None:
+            return redirect(url_for("console.outcome", token=token), 303)
+        if upload.question is not None:
+            return redirect(url_for("console.check", token=token), 303)
+        verdict = lists.cost(connection, who, upload)
+        batches = upload_parts.count(connection, upload.id)
+        earlier = uploads.sent_before(connection, upload)
+    page = render_template(
+        template,
+        upload=upload,
+        organization=who.organization,
+        verdict=verdict,
+        may_issue=not isinstance(verdict.refusal, MayNotIssue) and verdict.affordable_recipients > 0,
+        batches=batches,
+        earlier=earlier,
+        refusal=refusal,
+        form=IssueForm(formdata=None, recipients=upload.recipients, points=upload.points),
+    )
+    return page if refusal is None else (page, 409)

@@ -1,0 +1,182 @@
+"""Sending from the console in a browser: from a file with faults to its outcome and the undo."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expect
+
+from tests.browser.page_checks import cut_off_texts, ids_used_twice, width_beyond_the_window
+from tests.e2e.conftest import Organization, Service
+
+# Ten kinds of faults, and three good lines.
+_LIST = """name,e-mail,amount,reference,manager_email
+Ann,ann@example.com,10,r-1,boss@example.com
+Bob,bob@example.com,20,r-2,boss@example.com
+No address,,5,r-3,boss@example.com
+Not one,carl.example.com,5,r-4,boss@example.com
+Two,"dora@example.com; ed@example.com",5,r-5,boss@example.com
+Again,Ann@Example.com,5,,boss@example.com
+No amount,fay@example.com,,r-7,boss@example.com
+Nothing,gil@example.com,0,r-8,boss@example.com
+Words,hal@example.com,ten,r-9,boss@example.com
+Same reference,ida@example.com,5,r-2,boss@example.com
+Too wide,jan@example.com,5,r-11,boss@example.com,more
+Formula,=cmd@example.com,5,r-12,boss@example.com
+Kim,kim@example.com,30,r-13,boss@example.com
+"""
+_FILE = FilePayload(name="spring.csv", mimeType="text/csv", buffer=_LIST.encode())
+_PATIENCE_MS = 60_000
+_WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """How a member looks at the console."""
+
+    width: int
+    dark: bool
+    has_script: bool
+    mode: str
+
+
+WINDOWS = {
+    "wide": Window(width=1280, dark=False, has_script=True, mode="live"),
+    "wide-dark-no-script": Window(width=1280, dark=True, has_script=False, mode="sandbox"),
+    "phone-dark": Window(width=390, dark=True, has_script=True, mode="sandbox"),
+    "phone-no-script": Window(width=390, dark=False, has_script=False, mode="live"),
+}
+
+
+@pytest.fixture(scope="module")
+def acme(service: Service) -> Organization:
+    return service.organization(1_000, sandbox_balance=1_000)
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, service: Service, acme: Organization) -> BrowserContext:
+    """Have a new sender choose a password by the link, as people do, and return where it is signed in."""
+    made = service.points_json(
+        *("members", "create", "sam@example.com", "Sam", "Sender"), "--organization", str(acme.id), "--role", "sender"
+    )
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(made["link"])
+    page.get_by_label("New password").fill("correct horse battery")
+    page.get_by_label("The same again").fill("correct horse battery")
+    page.get_by_role("button").last.click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible(timeout=_PATIENCE_MS)
+    return context
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest, browser: Browser, signed_in: BrowserContext) -> Iterator[Page]:
+    """Open a window, as the test is parametrized, of the member who is signed in."""
+    window: Window = request.getfixturevalue("window")
+    context = browser.new_context(
+        viewport={"width": window.width, "height": 844},
+        color_scheme="dark" if window.dark else "light",
+        java_script_enabled=window.has_script,
+        storage_state=signed_in.storage_state(),
+    )
+    page = context.new_page()
+    page.set_default_timeout(_PATIENCE_MS)
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def looked_at(page: Page, window: Window, heading: str) -> None:
+    """See that a page is there and right: nothing against WCAG 2.2 AA, too wide, cut off or named twice."""
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(heading), timeout=_PATIENCE_MS)
+    if not window.has_script:  # Nothing can be measured in it; the same pages are measured with one.
+        return
+    found = Axe().run(page, options=_WCAG)
+    assert found.violations_count == 0, found.generate_report()
+    assert width_beyond_the_window(page) <= 0
+    assert cut_off_texts(page) == []
+    assert ids_used_twice(page) == []
+
+
+@pytest.mark.parametrize("window", WINDOWS.values(), ids=list(WINDOWS))
+def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(
+    page: Page, window: Window, service: Service
+) -> None:
+    page.goto(f"{service.url}/console/{window.mode}/send")
+    looked_at(page, window, "Send points")
+    page.get_by_role("button", name="Check the list").click()
+    expect(page.get_by_text("Choose a file, or paste addresses below.")).to_be_visible()
+    page.get_by_label("A file").set_input_files(_FILE)
+    page.get_by_label("Label").fill(f"Spring, {window.width}")
+    page.get_by_role("button", name="Check the list").click()
+    looked_at(page, window, "Check the list")
+    expect(page.get_by_role("heading", name="10 lines left out")).to_be_visible()
+    if (target := os.environ.get("POINTS_SCREENSHOT")) and window == WINDOWS["wide"]:  # The picture of the README.
+        page.set_viewport_size({"width": 1000, "height": 760})
+        page.screenshot(path=Path(target))
+    page.get_by_role("link", name="Go on to the cost").click()
+    looked_at(page, window, "What it costs")
+    page.get_by_role("link", name="Go on to confirm").click()
+    looked_at(page, window, "Confirm")
+    expect(page.get_by_role("main")).to_contain_text(window.mode.capitalize())
+    if page.get_by_role("checkbox").count():  # Another window has sent it in this mode.
+        page.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Issue 60 points to 3 recipients").click()
+    expect(page.get_by_text("60 points issued to 3 recipients.")).to_be_visible(timeout=_PATIENCE_MS)
+    looked_at(page, window, "Outcome")
+    with page.expect_download() as outcome:
+        page.get_by_role("link", name="Download the result file").click()
+    assert outcome.value.suggested_filename == "spring.result.csv"
+    assert outcome.value.path().read_text().count("left out") == 10
+    page.get_by_role("link", name="Batches", exact=True).click()
+    looked_at(page, window, "Batches")
+    page.get_by_role("main").get_by_role("rowheader").first.get_by_role("link").click()
+    looked_at(page, window, "Batch [0-9]+")
+    page.get_by_role("link", name="Take it back").click()
+    looked_at(page, window, "Take back batch")
+    page.get_by_label("Reason").fill("The wrong list")
+    page.get_by_role("button", name="Take back 60 points").click()
+    expect(page.get_by_text("Points taken back")).to_be_visible(timeout=_PATIENCE_MS)
+    looked_at(page, window, "Reversal")
+    for name in ("Transactions", "Held"):
+        page.get_by_role("link", name=name, exact=True).click()
+        looked_at(page, window, name)
+
+
+@pytest.mark.parametrize("window", [WINDOWS["wide"]], ids=["wide"])
+def test_a_double_click_and_the_back_button_issue_once(
+    page: Page, window: Window, service: Service, acme: Organization
+) -> None:
+    key = acme.live if window.mode == "live" else acme.development
+    before = service.balance(key)
+    page.goto(f"{service.url}/console/{window.mode}/send")
+    page.get_by_label("paste").fill("double@example.com")
+    page.get_by_label("Points for each recipient").fill("7")
+    page.get_by_role("button", name="Check the list").click()
+    page.get_by_role("link", name="Go on to the cost").click()
+    page.get_by_role("link", name="Go on to confirm").click()
+    page.get_by_role("button", name="Issue 7 points to 1 recipient").dblclick()
+    expect(page.get_by_text("7 points issued to 1 recipient.")).to_be_visible(timeout=_PATIENCE_MS)
+    page.go_back()
+    page.reload()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Outcome")
+    assert service.balance(key) == before - 7
+
+
+@pytest.mark.parametrize("window", [WINDOWS["wide"]], ids=["wide"])
+def test_a_file_is_dropped_on_its_field(page: Page, window: Window, service: Service) -> None:
+    page.goto(f"{service.url}/console/{window.mode}/send")
+    dropped = page.evaluate_handle(
+        "() => { const d = new DataTransfer(); d.items.add(new File(['email\\na@example.com'], 'few.csv')); return d; }"
+    )
+    page.dispatch_event("[data-drop]", "drop", {"dataTransfer": dropped})
+    page.get_by_label("Points for each recipient").fill("2")
+    page.get_by_role("button", name="Check the list").click()
+    expect(page.get_by_role("main")).to_contain_text("few.csv")

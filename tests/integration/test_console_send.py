@@ -1,0 +1,412 @@
+"""Sending from the console: a list is checked, costed, confirmed and issued once, and its outcome is all told."""
+
+import csv
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
+
+import pytest
+from flask import Flask
+from sqlalchemy import text
+from werkzeug.test import TestResponse
+
+from app import uploads
+from app.api import create_app
+from app.postgres.database import transaction
+from app.settings import settings
+from tests.conftest import forget_everything
+from tests.integration import books
+from tests.integration.visitors import Visitor, forgery_token, visitor
+
+pytestmark = pytest.mark.usefixtures("database", "broker")
+
+_FAULTY = """name,e-mail,amount,reference,manager_email
+Ann,ann@example.com,10,r-1,boss@example.com
+Bob,bob@example.com,20,r-2,boss@example.com
+No address,,5,r-3,boss@example.com
+Not one,carl.example.com,5,r-4,boss@example.com
+Two,"dora@example.com; ed@example.com",5,r-5,boss@example.com
+Again,Ann@Example.com,5,,boss@example.com
+No amount,fay@example.com,,r-7,boss@example.com
+Nothing,gil@example.com,0,r-8,boss@example.com
+Words,hal@example.com,ten,r-9,boss@example.com
+Same reference,ida@example.com,5,r-2,boss@example.com
+Too wide,jan@example.com,5,r-11,boss@example.com,more
+Formula,=cmd@example.com,5,r-12,boss@example.com
+Kim,kim@example.com,30,r-13,boss@example.com
+"""
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
+    """Make the pages; no worker runs, so nobody waits for a reversal."""
+    monkeypatch.setattr("app.api.console.views.take_back._WAIT_S", 0.0)
+    return create_app()
+
+
+@pytest.fixture
+def ann(app: Flask) -> Visitor:
+    """Sign in a sender of an organization with some points."""
+    return visitor(app, books.make_organization(1_000, sandbox_balance=500), "sender")
+
+
+def upload(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: str) -> TestResponse:
+    """Upload a list as a file; return the answer. The body is written out: Werkzeug leaves a long one open."""
+    raw = content.encode() if isinstance(content, str) else content
+    parts = [f'name="{name}"\r\n\r\n{text}\r\n'.encode() for name, text in fields.items()]
+    parts += [b'name="csrf_token"\r\n\r\n%s\r\n' % forgery_token(of.get()).encode()]
+    parts += [b'name="file"; filename="people.csv"\r\n\r\n%s\r\n' % raw]
+    body = b"".join(b"--edge\r\nContent-Disposition: form-data; " + part for part in parts) + b"--edge--\r\n"
+    return of.client.post(f"/console/{mode}/send", data=body, content_type="multipart/form-data; boundary=edge")
+
+
+def checked(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: str) -> str:
+    """Upload a list; return the path of its check."""
+    answer = upload(of, content, mode=mode, **fields)
+    assert answer.status_code == 303, answer.text
+    return answer.location
+
+
+def confirm(of: Visitor, path: str, **fields: str) -> TestResponse:
+    """Press the last button of a list, as its page offers it."""
+    page = of.get(f"{path}/confirm")
+    assert page.status_code == 200, page.text
+    return of.client.post(f"{path}/confirm", data=_hidden(page) | fields)
+
+
+def _hidden(page: TestResponse) -> dict[str, str]:
+    return dict(re.findall(r'name="(csrf_token|recipients|points|form_id)"[^>]* value="([^"]*)"', page.text))
+
+
+def words_of(page: TestResponse) -> str:
+    """Return the text of a page, on one line."""
+    return " ".join(re.sub(r"<[^>]+>", " ", page.text).replace("\u202f", " ").split())
+
+
+def rows_of(file: TestResponse) -> list[dict[str, str]]:
+    assert file.content_type == "text/csv; charset=utf-8"
+    return list(csv.DictReader(StringIO(file.text)))
+
+
+def value(statement: str) -> object:
+    with transaction() as connection:
+        return connection.execute(text(statement)).scalar()
+
+
+def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visitor) -> None:
+    books.make_users("ann@example.com")
+    path = checked(ann, _FAULTY, label="Spring")
+    check = words_of(ann.get(path))
+    assert "10 lines left out" in check
+    assert "Recipients 3" in check
+    assert "“e-mail” (2)" in check
+    assert "the addresses in “manager_email” (5)" in check
+    bad = rows_of(ann.get(f"{path}/bad-lines.csv"))
+    assert [int(line["line"]) for line in bad] == list(range(4, 14))
+    assert bad[3]["reason"].startswith("is the same address as line 2")
+    assert bad[9]["what stands there"] == "'=cmd@example.com"
+    assert "Needed 60" in words_of(ann.get(f"{path}/cost"))
+    assert "Issue 60 points to 3 recipients" in ann.get(f"{path}/confirm").text
+    done = confirm(ann, path)
+    assert (done.status_code, done.location) == (303, f"{path}/outcome")
+    assert "0 of 1 batch" in words_of(ann.get(done.location))
+    [batch_id] = books.drain_all(ann.organization_id)
+    assert "60 points issued to 3 recipients." in words_of(ann.get(done.location))
+    outcome = rows_of(ann.get(f"{path}/outcome.csv"))
+    assert [int(row["line"]) for row in outcome] == list(range(2, 15))
+    assert [row["state"] for row in outcome] == ["credited", "held", *["left out"] * 10, "held"]
+    assert [row["amount"] for row in outcome if row["amount"]] == ["10", "20", "30"]
+    assert outcome[0]["label"] == "Spring"
+    batch = ann.get(f"/batches/{batch_id}")
+    assert "Sent by Ann Sender" in words_of(batch)
+    asking = ann.get(f"/batches/{batch_id}/take-back")
+    assert "Points to come back 60" in words_of(asking)
+    form = _hidden(asking)
+    again = ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form | {"reason": " "})
+    assert again.status_code == 400
+    assert "Say why" in again.text
+    taken = [
+        ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form | {"reason": "Wrong list"})
+        for _ in range(2)
+    ]
+    assert len({answer.location for answer in taken}) == 1
+    books.drain_all(ann.organization_id)
+    assert "Points taken back 60" in words_of(ann.get(taken[0].location))
+    assert books.balance_of(ann.organization_id) == 1_000
+    actions = words_of(ann.get("/activity")) if ann.get("/activity").status_code == 200 else ""
+    assert not actions or "60 points to 3 recipients" in actions
+
+
+def test_sixteen_clicks_at_once_issue_once(app: Flask, ann: Visitor, many_connections: None) -> None:
+    path = checked(ann, "email\n" + "".join(f"p{i}@example.com\n" for i in range(25)), amount="4")
+    form = _hidden(ann.get(f"{path}/confirm"))
+    cookie = ann.client.get_cookie("points_console", path="/console")
+    assert cookie is not None
+
+    def click(_: int) -> TestResponse:
+        client = app.test_client()
+        client.set_cookie("points_console", cookie.value, path="/console")
+        return client.post(f"{path}/confirm", data=form)
+
+    with ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(click, range(16)))
+    assert {(answer.status_code, answer.location) for answer in answers} == {(303, f"{path}/outcome")}
+    assert len(books.drain_all(ann.organization_id)) == 1
+    assert books.balance_of(ann.organization_id) == 900
+
+
+def test_a_list_longer_than_a_batch_is_accepted_whole_and_in_order(
+    monkeypatch: pytest.MonkeyPatch, ann: Visitor
+) -> None:
+    monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "10")
+    forget_everything()
+    emails = [f"p{i}@example.com" for i in range(25)]
+    path = checked(ann, "email\nbad line\n" + "\n".join(emails), amount="50")
+    cost = words_of(ann.get(f"{path}/cost"))
+    assert "It pays 20 of 25 recipients" in cost
+    assert "it goes as 3 batches" in cost
+    assert "Issue points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
+    assert confirm(ann, path).status_code == 303
+    assert "0 of 3 batches" in words_of(ann.get(f"{path}/outcome"))
+    books.drain_all(ann.organization_id)
+    outcome = rows_of(ann.get(f"{path}/outcome.csv"))
+    assert [row["email"] for row in outcome] == ["bad line", *emails]
+    assert [row["state"] for row in outcome] == ["left out", *["held"] * 20, *["unpaid"] * 5]
+    assert len({row["batch_id"] for row in outcome}) == 4
+    assert [int(row["line"]) for row in outcome] == list(range(2, 28))
+
+
+def test_nothing_of_a_long_list_is_accepted_if_one_part_is_not(monkeypatch: pytest.MonkeyPatch, ann: Visitor) -> None:
+    monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
+    forget_everything()
+    path = checked(ann, "email,amount\na@example.com,1\nb@example.com,1\nc@example.com,900\n")
+    form = _hidden(ann.get(f"{path}/confirm"))
+    monkeypatch.setenv("POINTS_AMOUNT_MAX", "100")
+    forget_everything()
+    refused = ann.client.post(f"{path}/confirm", data=form)
+    assert refused.status_code == 409
+    assert "Nothing was issued." in refused.text
+    assert books.drain_all(ann.organization_id) == []
+
+
+def test_the_same_list_again_must_be_meant(ann: Visitor) -> None:
+    list_ = "email\na@example.com\nb@example.com\n"
+    confirm(ann, checked(ann, list_, amount="1"))
+    other = checked(ann, list_.upper(), amount="2")
+    assert "sent to before" in ann.get(other).text
+    unmeant = confirm(ann, other)
+    assert unmeant.status_code == 409
+    assert "tick that it is meant" in unmeant.text
+    assert confirm(ann, other, again="yes").status_code == 303
+    assert "sent to before" not in ann.get(checked(ann, list_, amount="1", mode="sandbox")).text
+
+
+def test_a_list_that_points_send_has_sent_is_known(ann: Visitor) -> None:
+    path = checked(ann, "email\na@example.com\n", amount="3")
+    campaign = value("SELECT findings ->> 'campaign' FROM uploads")
+    books.queue_batch(ann.organization_id, ["a@example.com"], 3, idempotency_key=f"points-send-{campaign}-1")
+    assert "points send" in ann.get(path).text
+
+
+def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
+    path = checked(ann, "first;private;work\nAnn;a@example.com;b@example.com\n")
+    asking = ann.get(path)
+    assert "“private” (2) and “work” (3)" in words_of(asking)
+    assert ann.get(f"{path}/cost").location == path
+    assert "Choose the column." in ann.post(path, of=path, amount="5").text
+    assert ann.post(path, of=path, column="7", amount="5").status_code == 400
+    assert ann.post(path, of=path, column="2").status_code == 303
+    assert "give the points for each recipient" in ann.get(path).text
+    assert "Say how many points" in ann.post(path, of=path, column="2").text
+    assert ann.post(path, of=path, column="2", amount="5").status_code == 303
+    assert "b@example.com" in words_of(ann.get(path))
+    assert "a@example.com" not in words_of(ann.get(path)).partition("Not used")[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "beside"),
+    [
+        ({}, "Choose a file, or paste addresses below."),
+        (
+            {"pasted": "nobody here", "amount": "1"},
+            "The pasted list holds no e-mail address to send to",
+        ),
+        ({"pasted": "a@example.com;b\nc@example.com,d", "amount": "1"}, "The pasted list may have"),
+        ({"pasted": "a@example.com", "amount": "ten"}, "Write a whole number in digits alone."),
+        ({"pasted": "a@example.com", "amount": "0"}, "must be between 1 and"),
+        ({"pasted": "a@example.com", "amount": "1", "label": "x" * 256}, "255"),
+    ],
+)
+def test_what_is_wrong_with_a_list_stands_beside_its_field(ann: Visitor, fields: dict[str, str], beside: str) -> None:
+    answer = ann.post("/send", **fields)
+    assert answer.status_code == 400
+    assert re.search(rf'class="wrong"[^>]*>[^<]*{re.escape(beside)}', answer.text), words_of(answer)
+    assert value("SELECT count(*) FROM uploads") == 0
+
+
+def test_pasted_addresses_are_a_list_too(ann: Visitor) -> None:
+    answer = ann.post("/send", pasted="a@example.com\r\n b@example.com \r\n\r\n", amount="7")
+    assert "Points in all 14" in words_of(ann.get(answer.location))
+
+
+def test_a_list_changed_in_another_window_is_not_issued(ann: Visitor) -> None:
+    path = checked(ann, "email\na@example.com\n", amount="3")
+    form = _hidden(ann.get(f"{path}/confirm"))
+    assert ann.post(path, of=path, amount="300").status_code == 303
+    refused = ann.client.post(f"{path}/confirm", data=form)
+    assert refused.status_code == 409
+    assert "another window" in refused.text
+    assert books.drain_all(ann.organization_id) == []
+
+
+def test_a_sandbox_list_moves_no_real_points(ann: Visitor) -> None:
+    path = checked(ann, "email\na@example.com\n", amount="300", mode="sandbox")
+    assert "sandbox" in words_of(ann.get(f"{path}/confirm"))
+    assert ann.get(path.replace("/sandbox/", "/live/")).status_code == 404
+    confirm(ann, path)
+    books.drain_all(ann.organization_id)
+    assert books.balance_of(ann.organization_id) == 1_000
+    assert books.balance_of(ann.organization_id, sandbox=True) == 200
+
+
+def test_a_viewer_sends_cancels_and_reverses_by_no_form(app: Flask, ann: Visitor) -> None:
+    path = checked(ann, "email\na@example.com\n", amount="3")
+    form = _hidden(ann.get(f"{path}/confirm"))
+    batch_id = books.queue_batch(ann.organization_id, ["b@example.com"], 5)
+    eve = visitor(app, ann.organization_id, "viewer")
+    own = {"csrf_token": forgery_token(eve.get())}
+    forms = [
+        *((f"{path}{step}", form | own) for step in ("", "/confirm")),
+        ("/console/live/send", own | {"pasted": "a@example.com", "amount": "1"}),
+        (f"/console/live/batches/{batch_id}/cancel", own),
+        (f"/console/live/batches/{batch_id}/take-back", own | {"reason": "x", "form_id": "f" * 24}),
+    ]
+    assert [eve.client.post(to, data=fields).status_code for to, fields in forms] == [403] * len(forms)
+    assert [eve.get(of).status_code for of in ("/send", path, f"{path}/cost", f"{path}/confirm")] == [403] * 4
+    seen = ("/batches", f"/batches/{batch_id}", "/transactions", "/held")
+    assert [eve.get(of).status_code for of in seen] == [200] * 4
+    assert "Cancel it" not in eve.get(f"/batches/{batch_id}").text
+    books.execute(f"UPDATE members SET role = 'viewer' WHERE id = {ann.member_id}")
+    assert ann.client.post(f"{path}/confirm", data=form).status_code == 403
+    assert books.drain_all(ann.organization_id) == [batch_id]
+
+
+def test_another_organization_meets_nothing_of_this_one(app: Flask, ann: Visitor) -> None:
+    path = checked(ann, "email\nsecret@example.com\n", amount="3")
+    confirm(ann, path)
+    [batch_id] = books.drain_all(ann.organization_id)
+    waiting = books.queue_batch(ann.organization_id, ["more@example.com"], 5)
+    form = _hidden(ann.get(f"/batches/{batch_id}/take-back")) | {"reason": "x"}
+    reversal = ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form).location
+    mallory = visitor(app, books.make_organization(50), "admin")
+    own = {"csrf_token": forgery_token(mallory.get())}
+    pages = [path, *(f"{path}/{step}" for step in ("cost", "confirm", "outcome", "outcome.csv", "bad-lines.csv"))]
+    pages += [f"/console/live/batches/{batch_id}{step}" for step in ("", "/outcome.csv", "/take-back", "/cancel")]
+    pages.append(reversal)
+    assert {page: mallory.get(page).status_code for page in pages} == dict.fromkeys(pages, 404)
+    forms = [path, f"{path}/confirm", *(f"/console/live/batches/{waiting}/{what}" for what in ("cancel", "take-back"))]
+    fields = own | {"reason": "x", "form_id": "f" * 24, "recipients": "1", "points": "3", "again": "yes", "amount": "3"}
+    assert {to: mallory.client.post(to, data=fields).status_code for to in forms} == dict.fromkeys(forms, 404)
+    for page in ("/batches", "/transactions", "/held", "/batches?email=secret@example.com"):
+        assert "secret@example.com" not in words_of(mallory.get(page)).replace("?email", "")
+        assert f"/batches/{batch_id}" not in mallory.get(page).text
+    assert value(f"SELECT status FROM batches WHERE id = {waiting}") == "queued"
+
+
+def test_a_queued_batch_is_called_off_once(ann: Visitor) -> None:
+    batch_id = books.queue_batch(ann.organization_id, ["b@example.com"], 5, label="Oops")
+    assert "Oops" in ann.get(f"/batches/{batch_id}/cancel").text
+    for _ in range(2):
+        assert ann.post(f"/batches/{batch_id}/cancel").status_code == 303
+    assert books.drain_all(ann.organization_id) == []
+    assert "cancelled" in words_of(ann.get(f"/batches/{batch_id}"))
+    assert value("SELECT count(*) FROM member_actions WHERE action = 'batch.cancelled'") == 1
+
+
+def test_a_batch_that_was_issued_meanwhile_is_not_called_off(ann: Visitor) -> None:
+    batch_id = books.queue_batch(ann.organization_id, ["b@example.com"], 5)
+    page = ann.get(f"/batches/{batch_id}/cancel")
+    books.drain_all(ann.organization_id)
+    ann.client.post(f"/console/live/batches/{batch_id}/cancel", data=_hidden(page))
+    assert "was issued or refused meanwhile" in ann.get(f"/batches/{batch_id}").text
+    assert books.balance_of(ann.organization_id) == 995
+
+
+def test_transactions_are_found_by_address_reference_and_state(ann: Visitor) -> None:
+    books.make_users("b@example.com")
+    books.queue_batch(ann.organization_id, ["a@example.com", "b@example.com"], 5, references=["r-1", "r-2"])
+    books.drain_all(ann.organization_id)
+    found = {
+        query: [email for email in ("a@example.com", "b@example.com") if f">{email}" in ann.get(query).text]
+        for query in (
+            "/transactions?email=&reference=&state=",
+            "/transactions?email=A@example.com",
+            "/transactions?reference=r-2",
+            "/transactions?state=held",
+            "/transactions?state=unpaid",
+            "/held",
+        )
+    }
+    assert list(found.values()) == [
+        ["a@example.com", "b@example.com"],
+        ["a@example.com"],
+        ["b@example.com"],
+        ["a@example.com"],
+        [],
+        ["a@example.com"],
+    ]
+    wrong = ann.get("/transactions?email=nobody").text
+    assert "must be an e-mail address" in wrong
+    assert ">a@example.com" not in wrong
+
+
+def test_a_long_batch_is_shown_in_pages(ann: Visitor) -> None:
+    batch_id = books.queue_batch(ann.organization_id, [f"p{i}@example.com" for i in range(250)], 1)
+    books.drain_all(ann.organization_id)
+    assert "Transactions 1 to 100 of 250" in words_of(ann.get(f"/batches/{batch_id}"))
+    last = ann.get(f"/batches/{batch_id}?from=201")
+    assert "p249@example.com" in last.text
+    assert ">Next<" not in last.text
+    assert len(rows_of(ann.get(f"/batches/{batch_id}/outcome.csv"))) == 250
+
+
+def test_lists_past_their_time_are_dropped_and_a_sent_one_is_still_known(ann: Visitor) -> None:
+    list_ = "email\na@example.com\nbad\n"
+    sent, unsent, young = (checked(ann, list_, amount=amount) for amount in "123")
+    assert confirm(ann, sent).status_code == 303
+    books.execute(
+        "UPDATE uploads SET created_at = now() - interval '8 days' WHERE amount = 2",
+        "UPDATE uploads SET created_at = now() - interval '32 days' WHERE amount = 1",
+    )
+    forgotten = []
+    for _ in range(3):
+        with transaction() as connection:
+            forgotten.append(uploads.forget(connection, at_most=1))
+    assert forgotten == [1, 1, 0]
+    assert [ann.get(path).status_code for path in (sent, unsent, young)] == [302, 404, 200]
+    assert "no longer kept" in words_of(ann.get(f"{sent}/outcome"))
+    assert "sent to before" in ann.get(young).text
+
+
+def test_an_organization_keeps_few_lists_that_it_does_not_send(ann: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "UNSENT_MAX", 2)
+    paths = [checked(ann, "email\na@example.com\n", amount="1") for _ in range(3)]
+    assert [ann.get(path).status_code for path in paths] == [404, 200, 200]
+
+
+@pytest.mark.alone
+def test_a_hundred_thousand_lines_are_checked_in_five_seconds(ann: Visitor) -> None:
+    lines = (f"someone.{i}@example{i % 50}.com,{i % 900 + 1},ref-{i},Spring" for i in range(100_000))
+    written = "email,amount,reference,label\n" + "\n".join(lines) + "\n" + "bad\n" * 300
+    began = time.monotonic()
+    path = checked(ann, written)
+    page = ann.get(path)
+    assert time.monotonic() - began < 5
+    assert "Recipients 100 000" in words_of(page)
+    assert page.text.count('data-label="Why"') == 100
+    assert len(rows_of(ann.get(f"{path}/bad-lines.csv"))) == 300
+
+
+def test_the_limits_of_the_interface_hold_here(ann: Visitor) -> None:
+    assert upload(ann, b"x" * (settings().body_bytes_max + 1)).status_code == 413
