@@ -42,6 +42,7 @@ def list_events() -> Response:
     asked = parse_events_request(request.args)
     found = _read(who, asked, asked.after)
     if not found.events and found.is_end and asked.wait_s:
+        assert who.api_key_id is not None, "a key calls"
         with _slots.slot(who.api_key_id) as may_wait:
             if may_wait:
                 found = _wait(who, asked, found)
