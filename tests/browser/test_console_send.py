@@ -118,7 +118,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(
     page.get_by_role("button", name="Check the list").click()
     looked_at(page, window, "Check the list")
     expect(page.get_by_role("heading", name="10 lines left out")).to_be_visible()
-    if (target := os.environ.get("POINTS_SCREENSHOT")) and window == WINDOWS["wide"]:  # The picture of the README.
+    if (target := os.environ.get("CONSOLE_SCREENSHOT")) and window == WINDOWS["wide"]:  # The picture of the README.
         page.set_viewport_size({"width": 1000, "height": 760})
         page.screenshot(path=Path(target))
     page.get_by_role("link", name="Go on to the cost").click()
