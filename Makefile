@@ -41,10 +41,10 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with make PYTHON=python3.12")'
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-$(VENV)/.installed: requirements.lock pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed: requirements.lock pyproject.toml client/pyproject.toml | $(VENV)/bin/python
 	@echo "Installing (once; about half a minute) …"
 	@$(PIP) install --quiet --require-hashes --requirement requirements.lock
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable ./client --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
@@ -66,6 +66,7 @@ compare: install-dev  ## This checkout beside another one, round by round: make 
 	@$(BIN)/python -m benchmarks.compare $(WITH) $(COMPARE)
 
 format: install-dev  ## Put the code into its one format.
+	$(BIN)/python client/make_sync.py
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
@@ -76,4 +77,4 @@ lock:  ## Pin every dependency anew (needs uv).
 	$(LOCK) pyproject.toml --extra embedded --group build --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCK_FLAGS)
 
 clean:  ## Remove the environment and caches; the data directory stays.
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info client/src/*.egg-info

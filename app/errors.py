@@ -108,6 +108,13 @@ class OutOfReach(PointsError):
         super().__init__("The service is out of reach of its database. Try again soon.")
 
 
+class TooManySignIns(OutOfReach):
+    """More sign-ins wait for their turn than a process lets wait."""
+
+    def __init__(self) -> None:
+        PointsError.__init__(self, "Too many people sign in at this moment. Try again in a few seconds.")
+
+
 class BatchLost(PointsError):
     """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 

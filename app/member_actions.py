@@ -12,6 +12,7 @@ MEMBER_ADDED, MEMBER_REMOVED, ROLE_CHANGED = "member.added", "member.removed", "
 LINK_MADE, PASSWORD_CHOSEN, SESSIONS_ENDED = "member.link_made", "member.password_chosen", "member.sessions_ended"
 SIGNED_IN = "member.signed_in"
 KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
+WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
 # What is done to batches.
 SENT, CANCELLED, RESCHEDULED, REVERSED = "batch.sent", "batch.cancelled", "batch.rescheduled", "batch.reversed"
 
@@ -20,7 +21,8 @@ SENT, CANCELLED, RESCHEDULED, REVERSED = "batch.sent", "batch.cancelled", "batch
 class Action:
     """One action as Activity shows it. `member_name` is None where somebody who runs the service did it.
 
-    `subject_id` is the id of the batch, reversal, key or member that it was done to; `subject_name` the member's name.
+    `subject_id` is the id of the batch, reversal, key, webhook or member that it was done to; `subject_name` is the
+    member's name.
     """
 
     id: int

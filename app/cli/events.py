@@ -3,7 +3,7 @@
 import base64
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
@@ -21,8 +21,6 @@ from app.cli.send.service import Service
 from app.errors import Refused
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_WAIT_S = 25
-_PAGE = 1_000
 _TRY_AGAIN_AFTER_S = 2.0
 _FORWARD_TIMEOUT_S = 15.0
 
@@ -62,29 +60,13 @@ def tail(
     service = Service(url or running_url(data_dir), key, patience_s=patience, say=say)
     with closing(service):
         try:
-            for event in _follow(service, _end_of(service) if after is None else after, types):
+            for found in service.follow(after=service.last_sequence() if after is None else after, types=types):
+                event = found.document
                 click.echo(orjson.dumps(event) if as_json else _line(event))
                 if receiver is not None:
                     receiver.hand_over(event)
         except KeyboardInterrupt:
             return
-
-
-def _end_of(service: Service) -> int:
-    """Return the last sequence of the log: it is looked through for a type that hardly ever comes."""
-    after: int | None = None
-    while True:
-        end = int(service.events(after=after, types="ping", limit=_PAGE, wait=0)["last_sequence"])
-        if end == (after or 0):
-            return end
-        after = end
-
-
-def _follow(service: Service, after: int, types: str | None) -> Iterator[Mapping[str, Any]]:
-    while True:
-        page = service.events(after=after, types=types, limit=_PAGE, wait=_WAIT_S)
-        yield from page["events"]
-        after = page["last_sequence"]
 
 
 def _line(event: Mapping[str, Any]) -> str:

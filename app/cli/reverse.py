@@ -2,9 +2,8 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import closing
-from typing import Any
+from dataclasses import asdict
 
 import click
 
@@ -17,6 +16,7 @@ from app.cli.send.service import Service
 from app.cli.tables import console, print_pairs
 from app.errors import Refused
 from app.values.numbers import counted, points
+from points_client import Organization, Recoverable, Reversed
 
 _NOTHING = "Nothing was taken back"
 
@@ -44,8 +44,8 @@ def reverse(
         found = service.verify_reverse(body)
         if not (yes and as_json):
             _show_plan(service.organization(), batch_id, found, err=as_json)
-        if not found["validated"]:
-            raise Refused(f"{_NOTHING}: {found['error']}")
+        if not found.validated:
+            raise Refused(f"{_NOTHING}: {found.error}")
         if not (yes or confirms("Take it back?", nothing_done=_NOTHING, how="take it back", err=as_json)):
             raise Refused(f"{_NOTHING}.")
         try:
@@ -53,23 +53,24 @@ def reverse(
         except NoAnswer as error:
             raise Refused(f"{error.sentence} Give the command again: it takes only what is left.") from None
     if as_json:
-        Answer(result).print(as_json=True)
+        told = ("reversal_id", "transactions", "amount", "current_balance")
+        Answer({name: value for name, value in asdict(result).items() if name in told}).print(as_json=True)
     else:
         _show_outcome(result)
 
 
-def _show_plan(organization: Mapping[str, Any], batch_id: int, found: Mapping[str, Any], *, err: bool) -> None:
+def _show_plan(organization: Organization, batch_id: int, found: Recoverable, *, err: bool) -> None:
     rows = {
-        "Organization": f"{organization['name']} ({organization['id']})",
+        "Organization": f"{organization.name} ({organization.id})",
         "Batch": str(batch_id),
-        "Transactions": points(found["transactions"]),
-        "Credited": _count(found["credited"], "taken from their users"),
-        "Held": _count(found["held"], "never to be claimed"),
-        "Back already": _count(found["already_reversed"], "nothing is left of them"),
-        "Not debited": _count(found["not_debited"], "nothing to take"),
-        "Comes back": counted(found["recoverable"], "point"),
-        "Balance": points(organization["balance"]),
-        "Balance after": points(organization["balance"] + found["recoverable"]),
+        "Transactions": points(found.transactions),
+        "Credited": _count(found.credited, "taken from their users"),
+        "Held": _count(found.held, "never to be claimed"),
+        "Back already": _count(found.already_reversed, "nothing is left of them"),
+        "Not debited": _count(found.not_debited, "nothing to take"),
+        "Comes back": counted(found.recoverable, "point"),
+        "Balance": points(organization.balance),
+        "Balance after": points(organization.balance + found.recoverable),
     }
     print_pairs(console(stderr=err), rows)
 
@@ -78,15 +79,15 @@ def _count(number: int, meaning: str) -> str | None:
     return f"{points(number)}, {meaning}" if number else None
 
 
-def _show_outcome(result: Mapping[str, Any]) -> None:
-    codes = Counter(one["code"] for one in result["transactions"])
+def _show_outcome(result: Reversed) -> None:
+    codes = Counter(one.code for one in result.transactions)
     out = console()
     out.print()
     rows = {
-        "Reversal": str(result["reversal_id"]),
-        "Taken back": f"{counted(result['amount'], 'point')} of {counted(codes[None], 'transaction')}",
+        "Reversal": str(result.reversal_id),
+        "Taken back": f"{counted(result.amount or 0, 'point')} of {counted(codes[None], 'transaction')}",
         "Nothing left": points(codes["already_reversed"]) if codes["already_reversed"] else None,
         "Not debited": points(codes["not_debited"]) if codes["not_debited"] else None,
-        "Balance": points(result["current_balance"]),
+        "Balance": points(result.current_balance or 0),
     }
     print_pairs(out, rows)

@@ -78,7 +78,8 @@ class MemberSession(Base):
 class MemberAction(Base):
     """What a member did, or (without a member) somebody who runs the service did to the members.
 
-    `subject_id` is the id of the batch, reversal, key or member that it was done to; `detail` says what an id does not.
+    `subject_id` is the id of the batch, reversal, key, webhook or member that it was done to; `detail` says what an id
+    does not.
     """
 
     __tablename__ = "member_actions"

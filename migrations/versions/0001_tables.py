@@ -560,10 +560,9 @@ def upgrade() -> None:
     for made in (
         *(_ORGANIZATIONS, _API_KEYS, _MEMBERS, _UPLOADS),
         *(_USERS, _BATCHES, _TRANSACTIONS, _UNFOLDED_BATCHES, _REFILLS),
-        *(_REVERSALS, _EVENTS),
+        *(_REVERSALS, _EVENTS, _WEBHOOKS),
     ):
         op.execute(made)
-    op.execute(_WEBHOOKS)
     op.execute(_WRITTEN_ONCE)
 
 

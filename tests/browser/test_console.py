@@ -17,9 +17,11 @@ from tests.browser.page_checks import (
     width_beyond_the_window,
 )
 from tests.e2e.conftest import Service
+from tests.unit.deployment.files import ROOT
 
+_PICTURE = ROOT / "docs" / "console.png"
 _PASSWORD = "correct horse battery"
-_PAGES = ("", "/keys", "/members", "/activity", "/account")
+_PAGES = ("", "/keys", "/webhooks", "/members", "/activity", "/account")
 _BOTH = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 _WIDTHS = pytest.mark.parametrize("width", [390, 1280])
 
@@ -87,6 +89,14 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
     page.get_by_role("link", name="Mary Jackson").click()
     open_everything(page)
     _require_good_page(page)
+    page.goto(f"{look.service.url}/console/sandbox/webhooks")
+    page.get_by_label("Address").fill("https://127.0.0.1:9/")
+    page.get_by_label("Name").fill(f"Shop {width} {dark}")
+    page.get_by_role("button", name="Make the webhook").click()
+    _require_good_page(page)
+    page.get_by_role("link", name="To the webhook").click()
+    open_everything(page)
+    _require_good_page(page)
     page.goto(f"{look.service.url}/console/live/nowhere")
     _require_good_page(page)
 
@@ -113,6 +123,18 @@ def test_without_javascript_an_admin_adds_a_member_who_then_sees_less(
     page.goto(f"{service.url}/console/live/keys")
     expect(page.get_by_role("heading", level=1)).to_have_text("Not for your role")
     context.close()
+
+
+def test_the_picture_of_the_page_is_that_of_the_console(look: Look, email: str) -> None:
+    """Look at what `docs/console.png` shows. Delete it to have this test make it anew."""
+    page = look.at("/console", width=1000)
+    page.set_viewport_size({"width": 1000, "height": 560})
+    _sign_in(page, email)
+    expect(page.get_by_text("Held", exact=True)).to_be_visible()
+    expect(page.get_by_role("row", name="issued May")).to_be_visible()
+    if not _PICTURE.exists():
+        page.screenshot(path=_PICTURE)
+    assert _PICTURE.read_bytes()[16:24] == (1000).to_bytes(4) + (560).to_bytes(4)
 
 
 def test_the_keyboard_alone_skips_to_the_content_and_switches_the_mode(look: Look, email: str) -> None:

@@ -87,7 +87,7 @@ def test_a_first_start_shows_keys_that_work_and_a_batch_that_was_issued(own_serv
             {"POINTS_AMOUNT_MAX": "10", "POINTS_RECIPIENTS_MAX": "1", "POINTS_SANDBOX_BALANCE": "0"},
             "ada@example.com    10 points, credited",
         ),
-        ({"POINTS_RATE_LIMIT": "1/day"}, "A first batch was not issued: HTTP Error 429"),
+        ({"POINTS_RATE_LIMIT": "1/day"}, "A first batch was not issued: The service answers 429"),
     ],
 )
 def test_a_first_start_fits_its_settings(tmp_path: Path, settings: dict[str, str], shown: str) -> None:

@@ -4,14 +4,17 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from cryptography.fernet import Fernet
 from flask import Flask
 from werkzeug.routing import Rule
 
 from app import api_keys
 from app.api import create_app
 from app.api.console import paths
+from app.events import webhooks
 from app.members import ADMIN, ROLES, SENDER, VIEWER
 from app.postgres.database import transaction
+from tests.conftest import forget_everything
 from tests.integration import books
 from tests.integration.visitors import Visitor, forgery_token, visitor
 
@@ -19,7 +22,9 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 @pytest.fixture
-def app() -> Flask:
+def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
+    monkeypatch.setenv("POINTS_SECRETS_KEY", Fernet.generate_key().decode())
+    forget_everything()
     return create_app()
 
 
@@ -27,17 +32,27 @@ def _rules(app: Flask, method: str) -> Iterator[tuple[Rule, str]]:
     """Yield each page or form for members, with its path for the row 1."""
     for rule in app.url_map.iter_rules():
         if rule.endpoint.startswith("console.") and method in (rule.methods or ()):
-            yield rule, re.sub(r"<[^>]+>", "1", rule.rule.replace("<any(live, sandbox):mode>", "live"))
+            yield rule, re.sub(r"<[^>]+>", "1", re.sub(r"<any\((\w+)[^>]*>", r"\1", rule.rule))
 
 
 def _everything() -> list[object]:
     """Return all that forms of this page can change, but the last sight of a session."""
-    tables = ("members", "member_sessions", "member_actions", "api_keys", "batches", "reversals", "organizations")
+    tables = (
+        "members",
+        "member_sessions",
+        "member_actions",
+        "api_keys",
+        "batches",
+        "reversals",
+        "organizations",
+        "webhooks",
+    )
     with transaction() as connection:
         return [connection.exec_driver_sql(f"SELECT {t}::text FROM {t} ORDER BY 1").scalars().all() for t in tables]
 
 
 _FORM = {"mode": "live", "role": "admin", "email": "x@example.com", "first_name": "X", "last_name": "Y"}
+_FORM |= {"url": "https://example.com/hook", "types": "*", "from_sequence": "1"}
 
 
 def test_every_form_says_which_role_it_is_for(app: Flask) -> None:
@@ -112,10 +127,19 @@ def test_a_member_sees_and_changes_nothing_of_another_organization(app: Flask) -
     victim = visitor(app, theirs, ADMIN, "victim@example.com")
     with transaction() as connection:
         key_id, _ = api_keys.create(connection, theirs, sandbox=False)
+        webhook = webhooks.create(
+            connection,
+            organization_id=theirs,
+            sandbox=False,
+            url="https://victim.example.com",
+            types=["*"],
+            description="Theirs",
+            secret="none",
+        )
     books.queue_batch(theirs, ["secret@example.com"], 21, label="Theirs")
     books.drain_all(theirs)
     assert victim.post("/members", of="/members", **_FORM).status_code == 200
-    assert (victim.member_id, key_id) == (1, 1)
+    assert (victim.member_id, key_id, webhook.id) == (1, 1, 1)
     admin = visitor(app, own, ADMIN)
     before, tried = _everything(), 0
     for method in ("GET", "POST"):
@@ -190,8 +214,6 @@ def test_a_fault_of_ours_is_a_page_that_says_nothing_of_it(app: Flask, monkeypat
 
 def test_while_postgresql_is_away_the_console_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
-    from tests.conftest import forget_everything  # noqa: PLC0415  # Settings are read anew.
-
     forget_everything()
     for path in ("/console/sign-in", "/console/live"):
         answer = create_app().test_client().get(path)

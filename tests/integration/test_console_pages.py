@@ -10,6 +10,7 @@ from flask import Flask
 from app import api_keys, members
 from app.api import create_app
 from app.errors import InvalidKey, Refused
+from app.events.sequencer import number_events
 from app.members import ADMIN, VIEWER
 from app.postgres.database import transaction
 from app.values import numbers
@@ -246,3 +247,7 @@ def test_a_batch_of_a_member_names_it_as_the_sender_in_every_answer(app: Flask) 
         assert senders == ([None, ann] if not query else [ann])
     transaction_id = shown["transactions"][0]["id"]
     assert data(f"/v1/transactions/{transaction_id}")["sender"] == ann
+    with transaction() as connection:
+        number_events(connection, organization_id)
+    batches = [event["data"]["batch"] for event in data("/v1/events?types=batch.*")["events"]]
+    assert [(batch["sender"], batch["batch_id"]) for batch in batches] == [(ann, batch_id), (None, batch_id + 1)]

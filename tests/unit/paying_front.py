@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 from app.cli.send import send
 from app.errors import PointsError
 
+_VERIFIED = {"code": None, "required": 0, "available": 0, "affordable_recipients": 0}
+
 
 class Done(NamedTuple):
     """What a run of the command came to; `document` is what `--json` prints, `told` what stands on standard error."""
@@ -69,11 +71,11 @@ class PayingFront:
 
     def answer(self, path: str, body: Any, key: str | None) -> tuple[int, dict[str, Any], dict[str, str]]:
         if path == "/v1/organization":
-            return 200, _envelope({"id": 7, "name": "Acme", "balance": self.balance}), {}
+            return 200, _envelope(self._organization()), {}
         if faults := self.refusal or self._faults(body):
             return _refused(400, faults)
         if path == "/v1/points/verify":
-            return 200, _envelope({"validated": True, "error": None}, code=None), {}
+            return 200, _envelope({"validated": True, "error": None}, **_VERIFIED), {}
         assert key is not None, "every send has a key"
         with self._lock:
             if key in self._answers:
@@ -106,10 +108,16 @@ class PayingFront:
                 self.balance -= item["amount"]
                 self.paid.append(item["email"])
                 self.points.append(item["amount"])
-            of_each = {"sandbox": False, "organization": {"id": 7}}
-            flags = {"debited": debited, "credited": False, "created_at": self.created_at}
+            of_each = {"sandbox": False, "organization": self._organization(), "created_at": self.created_at}
+            flags = {"debited": debited, "credited": False, "allocated": False}
             transactions.append({"id": batch_id * 1_000 + place, **item, **of_each, **flags})
-        return _envelope({"transactions": transactions, "current_balance": self.balance}, batch_id=batch_id)
+        amount = sum(transaction["amount"] for transaction in transactions if transaction["debited"])
+        data = {"transactions": transactions, "amount": amount, "current_balance": self.balance}
+        return _envelope(data, batch_id=batch_id)
+
+    def _organization(self) -> dict[str, Any]:
+        about = {"id": 7, "name": "Acme", "is_disabled": False, "is_suspended": False, "created_at": self.created_at}
+        return {**about, "balance": self.balance, "last_refill": None}
 
 
 def _items(body: Any) -> list[dict[str, Any]]:

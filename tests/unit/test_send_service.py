@@ -11,11 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from app.cli.send import service as module
 from app.cli.send.answers import FaultyBody, NoAnswer
 from app.cli.send.service import Service
 from app.errors import Refused
 from app.settings import settings
+from points_client import attempts
+from points_client._sync import calling
 
 URL = "https://points.example.com/shop"
 BODY = {"recipients": ["ann@example.com"], "amount": 1}
@@ -25,8 +26,13 @@ def _envelope(data: dict[str, Any], **additional: object) -> dict[str, Any]:
     return {"success": True, "data": data, "errors": None, "additional_data": {"version": "1.0", **additional}}
 
 
-ORGANIZATION = httpx.Response(200, json=_envelope({"id": 1}))
-TRANSACTIONS = [{"id": 1, "amount": 1, "debited": True, "credited": False, "created_at": "now", "more": "x"}]
+MOMENT = "2026-01-31T09:30:00.000000Z"
+ACME = {"id": 1, "name": "Acme", "is_disabled": False, "is_suspended": False, "balance": 9, "last_refill": 10}
+ACME |= {"created_at": MOMENT}
+ORGANIZATION = httpx.Response(200, json=_envelope(ACME))
+VERIFIED = {"code": None, "required": 1, "available": 1, "affordable_recipients": 1}
+FLAGS = {"debited": True, "credited": False, "allocated": False, "sandbox": False}
+TRANSACTIONS = [{"id": 1, "organization": ACME, "email": "ann@example.com", "amount": 1, "created_at": MOMENT, **FLAGS}]
 
 
 def _queued(location: str) -> httpx.Response:
@@ -35,7 +41,7 @@ def _queued(location: str) -> httpx.Response:
 
 
 def _issued(**headers: str) -> httpx.Response:
-    data = {"transactions": TRANSACTIONS, "current_balance": 9}
+    data = {"transactions": TRANSACTIONS, "amount": 1, "current_balance": 9}
     return httpx.Response(201, json=_envelope(data, batch_id=7), headers=headers)
 
 
@@ -67,11 +73,12 @@ class Calls:
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     calls = Calls()
-    clock = SimpleNamespace(sleep=calls.sleep, monotonic=lambda: sum(calls.slept_s))
-    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(calling, "sleep", calls.sleep)
+    monkeypatch.setattr(attempts, "time", SimpleNamespace(monotonic=lambda: sum(calls.slept_s)))
+    monkeypatch.setattr(attempts, "_between", lambda low, high: 1.0)  # No jitter.
     make = httpx.Client
     transport = httpx.MockTransport(calls.answer)
-    monkeypatch.setattr(httpx, "Client", lambda **options: make(**options, transport=transport))
+    monkeypatch.setattr(httpx, "Client", lambda **options: make(**options | {"transport": transport}))
     return calls
 
 
@@ -88,8 +95,8 @@ def service(calls: Calls) -> Iterator[Service]:
 def test_a_busy_service_is_asked_again_at_growing_intervals_or_when_it_says(calls: Calls, service: Service) -> None:
     busy, limited = httpx.Response(503), httpx.Response(429, headers={"Retry-After": "7"})
     calls.answers = [busy, httpx.Response(502), limited, httpx.Response(500), httpx.Response(504), ORGANIZATION]
-    assert service.organization() == {"id": 1}
-    assert calls.slept_s == [1, 2, 7, 10, 20]
+    assert service.organization().id == 1
+    assert calls.slept_s == [0.5, 1, 7, 4, 8]
 
 
 def test_patience_ends_and_begins_anew_with_each_call(calls: Calls, service: Service) -> None:
@@ -97,7 +104,7 @@ def test_patience_ends_and_begins_anew_with_each_call(calls: Calls, service: Ser
     service.organization()
     with pytest.raises(NoAnswer, match="answers 503"):
         service.organization()
-    assert calls.slept_s == [1, 2, 5, 10, 1, 2, 5, 10, 20]
+    assert calls.slept_s == [0.5, 1, 2, 4, 0.5, 1, 2, 4, 8, 16]
 
 
 def test_a_wait_beyond_all_patience_is_not_begun(calls: Calls, service: Service) -> None:
@@ -134,7 +141,7 @@ class _Here(BaseHTTPRequestHandler):
     """A service on this machine, and a proxy for others, that tells which address it was asked for."""
 
     def do_GET(self) -> None:
-        content = json.dumps(_envelope({"asked": self.path})).encode()
+        content = json.dumps(_envelope(ACME | {"name": self.path})).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -158,7 +165,7 @@ def test_a_proxy_that_the_environment_names_is_for_the_world_outside_and_not_for
             asked = []
             for url in (here, "http://points.example.com"):
                 with closing(_service(url)) as service:
-                    asked.append(service.organization()["asked"])
+                    asked.append(service.organization().name)
         finally:
             server.shutdown()
             answering.join()
@@ -173,7 +180,7 @@ def test_a_network_that_goes_is_waited_for_but_one_that_never_was_there_is_not(c
     calls.answers = [ORGANIZATION, gone, httpx.ReadTimeout("late"), ORGANIZATION]
     service.organization()
     service.organization()
-    assert calls.slept_s == [1, 2]
+    assert calls.slept_s == [0.5, 1]
 
 
 @pytest.mark.parametrize("location", ["/v1/batches/7", "https://thief.example.com/v1/batches/7"])
@@ -182,7 +189,7 @@ def test_a_queued_batch_is_asked_for_by_its_key_until_it_is_issued_and_the_key_g
 ) -> None:
     calls.answers = [_queued(location), _queued(location), _issued(**{"Idempotency-Replayed": "true"})]
     issued = service.send(BODY, "key-1")
-    assert (issued.batch_id, issued.transactions, issued.current_balance) == (7, [(1, 1, True, False, "now")], 9)
+    assert (issued.batch_id, [one.id for one in issued.transactions], issued.current_balance) == (7, [1], 9)
     assert not issued.replayed, "it was issued by this very call"
     assert calls.slept_s == [3, 3]
     assert {request.headers["Idempotency-Key"] for request in calls.requests} == {"key-1"}
@@ -244,9 +251,9 @@ def test_what_is_no_points_issuing_service_is_said_to_be_none(
 
 
 def test_an_answer_about_other_recipients_than_those_sent_is_not_believed(calls: Calls, service: Service) -> None:
-    data = {"transactions": TRANSACTIONS * 2, "current_balance": 9}
+    data = {"transactions": TRANSACTIONS * 2, "amount": 2, "current_balance": 9}
     calls.answers = [httpx.Response(201, json=_envelope(data, batch_id=7))]
-    with pytest.raises(NoAnswer, match="not as a Points Issuing Service does"):
+    with pytest.raises(NoAnswer, match="other recipients than those sent"):
         service.send(BODY, "key-1")
 
 
@@ -274,7 +281,7 @@ def test_a_faulty_body_is_told_by_what_is_wrong_with_it(
     ("answer", "amount_max"),
     [
         (_refused(400, amount=["The amount must be between 1 and 1000 points, but is 9."]), 1_000),
-        (httpx.Response(200, json=_envelope({"validated": True, "error": None})), 2**63 - 1),
+        (httpx.Response(200, json=_envelope({"validated": True, "error": None}, **VERIFIED)), 2**63 - 1),
     ],
 )
 def test_the_service_is_asked_how_much_it_gives_one_recipient(
@@ -311,7 +318,7 @@ def test_an_answer_that_cannot_be_unpacked_is_of_no_points_issuing_service(calls
     def broken(_request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, content=iter([b"no gzip"]), headers={"Content-Encoding": "gzip"})
 
-    service._client._transport = httpx.MockTransport(broken)
+    service._points._caller._http._transport = httpx.MockTransport(broken)
     with pytest.raises(NoAnswer, match="not as a Points Issuing Service does"):
         service.organization()
 

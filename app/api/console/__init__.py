@@ -28,11 +28,13 @@ from app.api.console.views import (
     sign_out,
     take_back,
     transactions,
+    webhook_actions,
+    webhooks,
 )
 
 # Each puts its pages on one of the two blueprints of `paths`.
 _VIEWS = (
-    *(account, activity, keys, link, members, overview, parts, sign_in, sign_out),
+    *(account, activity, keys, link, members, overview, parts, sign_in, sign_out, webhook_actions, webhooks),
     *(send, send_cost, outcome, batches, cancel, take_back, transactions),
 )
 

@@ -17,10 +17,8 @@ _SENTENCES = {
 
 def page_of(error: Exception, status: int) -> Response:
     """Answer with a page. Its words are those of an expected error, or of the status; never a library's."""
-    sentence = _SENTENCES.get(status)
-    if isinstance(error, PointsError) and status not in _SENTENCES:
-        sentence = error.sentence
-    elif isinstance(error, HTTPException) and status == 403:
+    sentence = error.sentence if isinstance(error, PointsError) else _SENTENCES.get(status)
+    if isinstance(error, HTTPException) and status == 403:
         sentence = error.description
     if sentence is None:
         sentence = f"Something went wrong on our side. Say {current_record().request_id} when you report it."

@@ -49,3 +49,11 @@ class MemberForm(FlaskForm):
             parse(field.data)
         except InvalidAddress as error:
             raise ValidationError(f"It {error.sentence}") from None
+
+
+class WebhookForm(FlaskForm):
+    """What it may hold is decided by the rules of the interface, which have all its faults at once."""
+
+    url = StringField("Address", filters=[stripped])
+    types = StringField("Events", filters=[stripped])
+    description = StringField("Name", filters=[stripped])

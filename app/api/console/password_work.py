@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
 
-from app.errors import OutOfReach
+from app.errors import TooManySignIns
 
 _WAITING_MAX = 8
 
@@ -17,10 +17,10 @@ def password_work() -> Iterator[None]:
     """Wait for the turn to hash a password.
 
     Raises:
-        OutOfReach: too many wait already; a flood of sign-ins must not take the threads of the callers.
+        TooManySignIns: too many wait already; a flood of sign-ins must not take the threads of the callers.
     """
     if not _places.acquire(blocking=False):
-        raise OutOfReach
+        raise TooManySignIns
     try:
         with _one_at_a_time:
             yield

@@ -30,6 +30,7 @@ NAVIGATION = (
     ),
     (
         Entry(endpoint="console.keys", words="Keys", role=members.ADMIN),
+        Entry(endpoint="console.webhooks", words="Webhooks", role=members.ADMIN),
         Entry(endpoint="console.members", words="Members", role=members.ADMIN),
         Entry(endpoint="console.activity", words="Activity"),
         Entry(endpoint="console.account", words="Your account"),
@@ -41,6 +42,10 @@ NAVIGATION = (
 _UNDER = {
     **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue", "outcome"), "send"),
     **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back", "show_reversal"), "list_batches"),
+    **dict.fromkeys(("make_key",), "keys"),
+    **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
+    **dict.fromkeys(("add_member", "member", "make_link"), "members"),
+    **dict.fromkeys(("change_password",), "account"),
 }
 
 

@@ -1,9 +1,7 @@
-"""What the service answers `points send`: an issued batch, faults of a body, or nothing clear."""
+"""What the service may answer `points send` besides an issued batch: faults of a body, or nothing clear."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from app.errors import PointsError, Refused
 
@@ -27,26 +25,6 @@ class FaultyBody(Refused):
         self.limit = None if limit is None else int(limit[1])
         self.is_too_long = status == 413 or limit is not None
         self.places = {int(place[1]): found[0] for key, found in errors.items() if (place := _PLACE.match(key))}
-
-
-class Transaction(NamedTuple):
-    """The outcome of one recipient: the fields of the answer that the result file needs."""
-
-    id: int
-    amount: int
-    debited: bool
-    credited: bool
-    created_at: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Issued:
-    """An issued batch, its transactions in the order of the recipients; `replayed` if an earlier call issued it."""
-
-    batch_id: int
-    transactions: Sequence[Transaction]
-    current_balance: int
-    replayed: bool
 
 
 def sentences_of(errors: Mapping[str, Sequence[str]]) -> str:

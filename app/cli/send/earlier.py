@@ -27,7 +27,7 @@ def require_no_second_payment(run: Run) -> None:
     Raises:
         Refused: the list has changed since it was sent, or was sent too long ago; or the result file is unreliable.
     """
-    payer, again = (str(run.organization["id"]), word(run.choices.sandbox)), run.choices.again
+    payer, again = (str(run.organization.id), word(run.choices.sandbox)), run.choices.again
     amount, paid, sent_at = run.choices.amount, _Paid(run), datetime.now(UTC).isoformat()
     sent: dict[str, array[int]] = {}  # The amounts of each request of this campaign.
     for row in run.results.rows():

@@ -34,11 +34,11 @@ def say(sentence: str) -> None:
 
 def plan(run: Run) -> None:
     """Show the plan and its cost. It never shows which recipients have accounts."""
-    recipients, balance = run.recipients, run.organization["balance"]
+    recipients, balance = run.recipients, run.organization.balance
     left = balance - run.cost
     mode = ", sandbox" if run.choices.sandbox else ""
     rows = {
-        "Organization": f"{run.organization['name']} ({run.organization['id']}{mode})",
+        "Organization": f"{run.organization.name} ({run.organization.id}{mode})",
         "Column": run.list.title(run.columns.address),
         **{f"{name.capitalize()}s": run.list.title(place) for name, place in run.columns.own.items()},
         "Not used": ", ".join(unused_columns(run.list, run.columns)) or None,
@@ -125,7 +125,7 @@ def _document(run: Run) -> dict[str, Any]:
     return {
         "complete": run.stopped is None,
         "error": run.stopped,
-        "organization_id": run.organization["id"],
+        "organization_id": run.organization.id,
         "sandbox": run.choices.sandbox,
         "amount": run.choices.amount,
         "label": run.choices.label,

@@ -2,11 +2,11 @@
 
 import fcntl
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -23,6 +23,7 @@ from app.lists import ColumnUnclear, ListFile
 from app.lists.columns import OWN, Columns, columns_of
 from app.lists.recipients import Part, Recipients
 from app.settings import INT64_MAX
+from points_client import Verified
 
 _CONCURRENT_CALLS = 2
 
@@ -77,7 +78,7 @@ def _verify(run: Run, parts: Iterator[Part]) -> None:
         _verify(run, run.recipients.parts(smaller))
 
 
-def _require_verified(part: Part, outcome: Future[Mapping[str, Any]]) -> None:
+def _require_verified(part: Part, outcome: Future[Verified]) -> None:
     try:
         verdict = outcome.result()
     except FaultyBody as error:
@@ -87,8 +88,8 @@ def _require_verified(part: Part, outcome: Future[Mapping[str, Any]]) -> None:
         raise Refused(
             f"Nothing was sent: the service refuses line {part.lines[place]}: {sentence} Fix or remove that line."
         ) from None
-    if verdict["code"] not in (None, "insufficient_balance"):
-        raise Refused(verdict["error"])
+    if verdict.code not in (None, "insufficient_balance"):
+        raise Refused(verdict.error or "")
 
 
 def ask(run: Run) -> None:
@@ -99,7 +100,7 @@ def ask(run: Run) -> None:
     """
     if not (run.choices.yes and run.choices.as_json):
         output.plan(run)
-    if run.choices.atomic and run.cost > run.organization["balance"]:
+    if run.choices.atomic and run.cost > run.organization.balance:
         raise Refused(
             "Nothing was sent: the balance does not pay all of it. Refill, or omit --atomic to pay as many as it does."
         )

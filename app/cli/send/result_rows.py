@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from app.cli.send.answers import Issued
 from app.lists import for_spreadsheet
 from app.lists.columns import CONTROL, Item, bare_reference, safe_reference
 from app.lists.recipients import BadLine
+from app.values.timestamps import timestamp
+from points_client import Sent
 
 COLUMNS = (
     *("line", "email", "transaction_id", "amount", "debited", "credited", "held", "batch_id", "reason"),
@@ -44,7 +45,7 @@ class Request:
             return [Item(**item) for item in self.body["items"]]
         return [Item(email) for email in self.body["recipients"]]
 
-    def rows(self, issued: Issued) -> list[str]:
+    def rows(self, issued: Sent) -> list[str]:
         """Return the outcome of each line, in the order of the list, without the last column (the check)."""
         default, again = self.body.get("label") or "", _cell(self.again or "")
         payer = f"{word(self.sandbox)},{self.organization_id}"
@@ -53,7 +54,7 @@ class Request:
             flags, reason = _FLAGS[found.debited, found.credited]
             row = (
                 f"{line},{for_spreadsheet(item.email)},{found.id},{found.amount},{flags},{issued.batch_id},{reason},"
-                f"{_cell(item.label or default)},{payer},{found.created_at},{self.key},{again},"
+                f"{_cell(item.label or default)},{payer},{timestamp(found.created_at)},{self.key},{again},"
                 f"{_quoted(safe_reference(item.reference or ''))}"
             )
             rows.append((line, row))

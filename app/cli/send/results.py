@@ -14,12 +14,12 @@ from pathlib import Path
 import orjson
 
 from app.cli.send import result_parts
-from app.cli.send.answers import Issued
 from app.cli.send.result_parts import CURRENT, EARLIER, checked_parts, next_check, sync, sync_folder
 from app.cli.send.result_rows import TOO_LOW, Request, address_of, identity_of
 from app.errors import Refused
 from app.lists.columns import UNPAID_BATCH
 from app.lists.recipients import BadLine
+from points_client import Sent
 
 _SENDING = ".sending-"
 
@@ -81,7 +81,7 @@ class ResultFile:
         self.path_of(request).unlink(missing_ok=True)
         self.unanswered = [other for other in self.unanswered if other.identity != request.identity]
 
-    def write(self, request: Request, issued: Issued) -> None:
+    def write(self, request: Request, issued: Sent) -> None:
         """Append the rows of a request and flush them to the disk, unless they are there.
 
         Raises:

@@ -1,14 +1,12 @@
 """The state of one run of `points send`: the options, the list, and the progress."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from app.cli.send.answers import Issued
 from app.cli.send.result_rows import Request
 from app.cli.send.results import ResultFile
 from app.cli.send.service import Service
@@ -16,6 +14,7 @@ from app.lists import ListFile
 from app.lists.columns import Columns, Item
 from app.lists.recipients import Part, Recipients
 from app.values.keys import DEVELOPMENT_PREFIX
+from points_client import Organization, Sent
 
 # The service's default limit; its answer to a verify tells another limit.
 _RECIPIENTS_MAX = 10_000
@@ -61,13 +60,13 @@ class Run:
         """
         self.choices, self.list, self.recipients = choices, file, recipients
         self.columns, self.service = columns, service
-        self.organization: Mapping[str, Any] = service.organization()
+        self.organization: Organization = service.organization()
         self.campaign = ""  # Known once the list is read.
         self.results = ResultFile(choices.result_path)
         self.size = _RECIPIENTS_MAX
         # The sums of all parts: `points` counts debited points, `replayed` batches that were issued before.
         self.totals = Counter[str]()
-        self.balance: int = self.organization["balance"]
+        self.balance: int = self.organization.balance
         self.stopped: str | None = None
         self.undebited: Path | None = None  # The list of unpaid recipients.
         # How many recipients earlier runs have sent to, and the points for them.
@@ -88,7 +87,7 @@ class Run:
 
     def affordable(self) -> int:
         """Return how many recipients the balance pays now. In a part, the first that it cannot pay ends the paying."""
-        left, paid, skipped = self.organization["balance"], 0, self.before
+        left, paid, skipped = self.organization.balance, 0, self.before
         for part in self.recipients.parts(self.size):
             for item in islice(part.items, skipped, None):
                 if self.amount_of(item) > left:
@@ -125,14 +124,15 @@ class Run:
             lines=part.lines,
             bad=part.bad,
             again=self.choices.again,
-            organization_id=self.organization["id"],
+            organization_id=self.organization.id,
             sandbox=self.choices.sandbox,
             announced_at=datetime.now(UTC).isoformat(),
         )
 
-    def add(self, issued: Issued) -> None:
+    def add(self, issued: Sent) -> None:
         """Add the outcome of a part to the sums."""
         debited = [transaction for transaction in issued.transactions if transaction.debited]
+        assert issued.current_balance is not None, "an issued batch has one"
         self.balance = issued.current_balance
         self.totals.update(
             batches=1,

@@ -7,13 +7,14 @@ from functools import partial
 import click
 
 from app.cli.progress import progress_bar
-from app.cli.send.answers import Issued, NoAnswer
+from app.cli.send.answers import NoAnswer
 from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.result_rows import Request
 from app.cli.send.run import Run
 from app.errors import PointsError
 from app.local.interrupts import interrupts_delayed
+from points_client import Sent
 
 _CONCURRENT_CALLS = 2
 _CARRY_ON = "give the same command again to carry on: nothing is paid twice."
@@ -49,7 +50,7 @@ def send(run: Run) -> None:
 
 def _send_parts(run: Run) -> None:
     # One at a time if the balance cannot pay them all: the first lines come first.
-    at_most = _CONCURRENT_CALLS if run.cost <= run.organization["balance"] else 1
+    at_most = _CONCURRENT_CALLS if run.cost <= run.organization.balance else 1
     with progress_bar("Sending", total=run.recipients.count) as advance_to:
         for request, outcome in in_order(_announced(run), at_most=at_most):
             try:
@@ -63,7 +64,7 @@ def _send_parts(run: Run) -> None:
             advance_to(run.totals["sent"])
 
 
-def _announced(run: Run) -> Iterator[tuple[Request, Callable[[], Issued]]]:
+def _announced(run: Run) -> Iterator[tuple[Request, Callable[[], Sent]]]:
     """Yield each part's request and call; the request is announced on the disk first."""
     for request in map(run.request, run.recipients.parts(run.size)):
         with interrupts_delayed():
@@ -77,7 +78,7 @@ def _resend_unanswered(run: Run) -> None:
         _write(run, request, run.service.send(request.body, request.key))
 
 
-def _write(run: Run, request: Request, issued: Issued) -> None:
+def _write(run: Run, request: Request, issued: Sent) -> None:
     with interrupts_delayed():
         run.results.write(request, issued)
         if run.is_of_this_campaign(request.key):

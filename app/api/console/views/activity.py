@@ -35,6 +35,8 @@ _SENTENCES = {
     member_actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
     member_actions.KEY_MADE: "Made {key} key {id}",
     member_actions.KEY_REVOKED: "Revoked key {id}",
+    member_actions.WEBHOOK_MADE: "Made {mode} webhook {id}",
+    member_actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
     member_actions.SENT: "Sent {mode} batch {id}{more}",
     member_actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
     member_actions.RESCHEDULED: "Moved {mode} batch {id}{more}",
@@ -44,11 +46,13 @@ _SENTENCES = {
 
 def sentence_of(action: Action) -> str:
     """Say what was done, with its numbers and names."""
+    mode = {None: "", True: "sandbox", False: "live"}[action.sandbox]
     return _SENTENCES.get(action.action, action.action).format(
         subject=action.subject_name,
         id=action.subject_id,
         key="development" if action.sandbox else "live",
-        mode={None: "", True: "sandbox", False: "live"}[action.sandbox],
+        mode=mode,
+        Mode=mode.capitalize(),
         detail=action.detail,
         more="" if action.detail is None else f": {action.detail}",
     )

@@ -1,0 +1,102 @@
+"""What an admin does with a webhook: ping, disable, enable, skip, replay, rotate, delete."""
+
+from collections.abc import Callable
+from functools import partial
+
+from flask import flash, redirect, request, url_for
+from sqlalchemy import Connection
+from werkzeug.wrappers import Response
+
+from app import member_actions
+from app.api.console.paths import current_member, is_sandbox, needs, pages
+from app.api.console.views.webhooks import secret_page, to_webhook
+from app.errors import InvalidRequest, PointsError, WebhookConflict
+from app.events import webhook_actions as actions
+from app.events import webhooks as rows
+from app.events.waking import wake
+from app.events.webhook_secrets import encrypted, new_secret
+from app.events.webhooks import WebhookRow
+from app.members import ADMIN
+from app.postgres.database import transaction
+from app.settings import INT64_MAX
+
+_Action = Callable[[Connection, WebhookRow], object]
+
+# Each with what Activity and the page say of it.
+_SIMPLE: dict[str, tuple[_Action, str]] = {
+    "ping": (actions.ping, "pinged"),
+    "disable": (actions.disable, "disabled"),
+    "enable": (actions.enable, "enabled"),
+    "skip": (actions.skip, "left the event that it was stuck at"),
+}
+
+
+@pages.post("/webhooks/<int:webhook_id>/<any(ping, disable, enable, skip):action>")
+@needs(ADMIN)
+def act_on_webhook(webhook_id: int, action: str) -> Response:
+    function, done = _SIMPLE[action]
+    return _try(webhook_id, function, done)
+
+
+@pages.post("/webhooks/<int:webhook_id>/replay")
+@needs(ADMIN)
+def replay_webhook(webhook_id: int) -> Response:
+    typed = request.form.get("from_sequence", "").strip()
+    if not typed.isascii() or not typed.isdigit() or not 1 <= int(typed[:20]) <= INT64_MAX:
+        flash("The sequence to begin from must be a whole number of at least 1.", "bad")
+        return to_webhook(webhook_id)
+    sequence = int(typed)
+    return _try(webhook_id, partial(_replay, from_sequence=sequence), f"begins anew from event {sequence}")
+
+
+@pages.post("/webhooks/<int:webhook_id>/rotate")
+@needs(ADMIN)
+def rotate_webhook(webhook_id: int) -> str:
+    secret = new_secret()
+    stored = encrypted(secret)
+    _act(webhook_id, lambda connection, found: rows.rotate(connection, found.id, secret=stored), "rotated its secret")
+    return secret_page(webhook_id, secret)
+
+
+@pages.post("/webhooks/<int:webhook_id>/delete")
+@needs(ADMIN)
+def delete_webhook(webhook_id: int) -> Response:
+    _act(webhook_id, lambda connection, found: rows.delete(connection, found.id), "deleted")
+    flash(f"Webhook {webhook_id} is deleted.")
+    return redirect(url_for("console.webhooks"), 303)
+
+
+def _replay(connection: Connection, found: WebhookRow, *, from_sequence: int) -> WebhookRow:
+    return actions.replay(connection, found, from_sequence)
+
+
+def _try(webhook_id: int, action: _Action, done: str) -> Response:
+    """Do it, and say on the webhook's page that it is done, or why it cannot be."""
+    try:
+        _act(webhook_id, action, done)
+        flash(f"Done: {done}.")
+    except (WebhookConflict, InvalidRequest) as error:
+        for sentence in _sentences(error):
+            flash(sentence, "bad")
+    return to_webhook(webhook_id)
+
+
+def _sentences(error: PointsError) -> list[str]:
+    return [sentence for sentences in error.faults.values() for sentence in sentences]
+
+
+def _act(webhook_id: int, action: _Action, done: str) -> None:
+    who = current_member()
+    with transaction() as connection:
+        found = rows.find(connection, webhook_id, organization_id=who.organization_id, sandbox=is_sandbox())
+        action(connection, found)
+        member_actions.record(
+            connection,
+            member_actions.WEBHOOK_CHANGED,
+            organization_id=who.organization_id,
+            member_id=who.id,
+            subject_id=webhook_id,
+            sandbox=found.sandbox,
+            detail=done,
+        )
+    wake(who.organization_id)

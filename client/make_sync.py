@@ -1,0 +1,55 @@
+"""Makes `points_client/_sync` from `points_client/_async`: the same code without `async` and `await`.
+
+    python client/make_sync.py    writes the files (`make format` does it)
+
+A test compares what this would write with what is there.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent / "src" / "points_client"
+# In `_sync` in words of its own: threads in the place of tasks.
+BY_HAND = {"in_order.py"}
+
+_REPLACED = [
+    (r"\basync (def|for|with)\b", r"\1"),
+    (r"\bawait ", ""),
+    (r"\bAwaitable\[(\w+)\]", r"\1"),
+    (r"\bfrom asyncio import sleep\b", "from time import sleep"),
+    (r"\bAwaitable, ", ""),
+    (r"\bAsyncIterator\b", "Iterator"),
+    (r"\bAbstractAsyncContextManager\b", "AbstractContextManager"),
+    (r"\bhttpx\.Async(\w+)", r"httpx.\1"),
+    (r"\bAsync(Points|Consumer|Caller|Batches|Transactions|Reversals|Events|Webhooks)\b", r"\1"),
+    (r"\b__a(enter|exit)__\b", r"__\1__"),
+    (r"\baclose\b", "close"),
+    (r"\bpoints_client\._async\b", "points_client._sync"),
+]
+_OPENING = '"""The calls without `async`: made from `_async` by `make_sync.py`. Edit the files there."""\n'
+
+
+def made() -> dict[Path, str]:
+    """Return each file of `_sync` that is made, with its text."""
+    sources = [path for path in sorted((PACKAGE / "_async").glob("*.py")) if path.name not in BY_HAND]
+    return {PACKAGE / "_sync" / path.name: _without_async(path) for path in sources}
+
+
+def _without_async(path: Path) -> str:
+    if path.name == "__init__.py":
+        return _OPENING
+    text = path.read_text(encoding="utf-8")
+    for pattern, replacement in _REPLACED:
+        text = re.sub(pattern, replacement, text)
+    target = str(PACKAGE / "_sync" / path.name)
+    for step in (["check", "--quiet", "--select", "I", "--fix"], ["format", "--quiet"]):
+        command = [sys.executable, "-m", "ruff", *step, "--stdin-filename", target, "-"]
+        text = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    return text
+
+
+if __name__ == "__main__":
+    for target, text in made().items():
+        target.write_text(text, encoding="utf-8")

@@ -1,0 +1,46 @@
+"""A client of the Points Issuing Service: `Points`, and `AsyncPoints` with the same names."""
+
+from points_client._async.client import AsyncPoints
+from points_client._async.consumer import AsyncConsumer
+from points_client._sync.client import Points
+from points_client._sync.consumer import Consumer
+from points_client.attempts import RETRIED, Wait
+from points_client.errors import Invalid, InvalidSignature, NoAnswer, NotAuthorized, PointsError, Refused
+from points_client.event_results import DeliveredEvent, Delivery, Event, Webhook
+from points_client.requests import Item
+from points_client.results import Batch, Counts, Organization, Scheduled, Sent, Transaction, User, Verified
+from points_client.reversal_results import Recoverable, Reversal, Reversed, ReversedTransaction
+from points_client.signatures import verify_webhook
+
+__all__ = [
+    "RETRIED",
+    "AsyncConsumer",
+    "AsyncPoints",
+    "Batch",
+    "Consumer",
+    "Counts",
+    "DeliveredEvent",
+    "Delivery",
+    "Event",
+    "Invalid",
+    "InvalidSignature",
+    "Item",
+    "NoAnswer",
+    "NotAuthorized",
+    "Organization",
+    "Points",
+    "PointsError",
+    "Recoverable",
+    "Refused",
+    "Reversal",
+    "Reversed",
+    "ReversedTransaction",
+    "Scheduled",
+    "Sent",
+    "Transaction",
+    "User",
+    "Verified",
+    "Wait",
+    "Webhook",
+    "verify_webhook",
+]

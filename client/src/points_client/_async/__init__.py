@@ -1,0 +1,1 @@
+"""The calls, as they are written. `_sync` is made from this folder by `make_sync.py`, and never edited."""

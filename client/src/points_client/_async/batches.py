@@ -1,0 +1,80 @@
+"""The batches of an organization, in the key's mode."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from functools import partial
+
+from points_client._async.calling import AsyncCaller
+from points_client._async.paging import rows
+from points_client._async.waiting import until_final
+from points_client.requests import WAIT_S, moment, query
+from points_client.results import Batch
+
+
+class AsyncBatches:
+    """`points.batches`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def get(self, batch_id: int) -> Batch:
+        """Return a batch as it is now, with its transactions once it is issued.
+
+        Raises:
+            Refused: there is no such batch (404).
+        """
+        return await self._caller.get(Batch, f"/v1/batches/{batch_id}")
+
+    def list(
+        self,
+        *,
+        status: str | None = None,
+        idempotency_key: str | None = None,
+        label: str | None = None,
+        email: str | None = None,
+        batch: int | None = None,
+        created_from: datetime | str | None = None,
+        created_to: datetime | str | None = None,
+        debited: bool | None = None,
+        credited: bool | None = None,
+        allocated: bool | None = None,
+        page_size: int = 100,
+    ) -> AsyncIterator[Batch]:
+        """Yield all batches that match, newest first, without their transactions; both ends of a time are included.
+
+        The three flags find batches with at least one transaction that has all of them.
+        """
+        asked = query(
+            status=status,
+            idempotency_key=idempotency_key,
+            label=label,
+            email=email,
+            batch=batch,
+            created_from=created_from,
+            created_to=created_to,
+            debited=debited,
+            credited=credited,
+            allocated=allocated,
+            limit=page_size,
+        )
+        return rows(self._caller, Batch, "/v1/batches", "batches", asked)
+
+    async def wait(self, batch_id: int, *, wait_s: float = WAIT_S) -> Batch:
+        """Wait until a batch is final, and return it; as it is, when `wait_s` seconds are over. Look at `final`."""
+        return await until_final(partial(self.get, batch_id), wait_s=wait_s)
+
+    async def cancel(self, batch_id: int) -> Batch:
+        """Call a batch off while it is scheduled or queued; again on one that is cancelled does nothing.
+
+        Raises:
+            Refused: it is issued or refused already (409), or there is no such batch (404).
+        """
+        return await self._caller.do(Batch, "POST", f"/v1/batches/{batch_id}/cancel")
+
+    async def reschedule(self, batch_id: int, send_at: datetime | str) -> Batch:
+        """Move a scheduled batch to another moment, with a zone.
+
+        Raises:
+            Refused: it is no longer scheduled (409), or there is no such batch (404).
+        """
+        return await self._caller.do(Batch, "PATCH", f"/v1/batches/{batch_id}", {"send_at": moment(send_at)})

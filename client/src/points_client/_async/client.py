@@ -1,0 +1,227 @@
+"""`AsyncPoints`: the calls of one key."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from types import TracebackType
+
+import httpx
+
+from points_client._async.batches import AsyncBatches
+from points_client._async.calling import AsyncCaller, result
+from points_client._async.events import AsyncEvents
+from points_client._async.reversals import AsyncReversals
+from points_client._async.sending import send, send_all
+from points_client._async.transactions import AsyncTransactions
+from points_client._async.webhooks import AsyncWebhooks
+from points_client.attempts import RETRIED, Wait
+from points_client.parts import PART_SIZE
+from points_client.requests import PATIENCE_S, WAIT_S, AnyItem, new_key, reverse_body, send_body
+from points_client.results import Organization, Sent, Transaction, Verified
+from points_client.reversal_results import Recoverable, Reversed
+
+
+class AsyncPoints:
+    """A Points Issuing Service, called with one API key.
+
+    Args:
+        key: `pts_live_…` or `pts_dev_…`. With a development key nothing is real.
+        url: where the service is, such as `https://points.example.com`.
+        patience_s: seconds that a call without a `wait_s` of its own is tried again; `math.inf` for ever.
+        transport: in the place of the network, for tests: `points_client.testing.FakePoints`.
+        on_wait: told before each wait why and for how long. What it raises ends the call.
+        retried: the statuses that are tried again.
+
+    Every call may raise a `PointsError`: `Invalid`, `NotAuthorized`, `Refused`, or `NoAnswer`.
+
+    Raises:
+        ValueError: the key or the URL cannot be one.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        url: str,
+        *,
+        patience_s: float = PATIENCE_S,
+        transport: httpx.AsyncBaseTransport | None = None,
+        on_wait: Callable[[Wait], object] | None = None,
+        retried: AbstractSet[int] = RETRIED,
+    ) -> None:
+        caller = AsyncCaller(key, url, patience_s=patience_s, transport=transport, on_wait=on_wait, retried=retried)
+        self._caller = caller
+        self.batches = AsyncBatches(caller)
+        self.transactions = AsyncTransactions(caller)
+        self.reversals = AsyncReversals(caller)
+        self.events = AsyncEvents(caller)
+        self.webhooks = AsyncWebhooks(caller)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._caller.close()
+
+    async def __aenter__(self) -> "AsyncPoints":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def organization(self) -> Organization:
+        """Return the key's organization, with the balance of the key's mode and what is scheduled."""
+        answer = await self._caller.call("GET", "/v1/organization")
+        return result(Organization, {**answer.data, "scheduled": answer.additional.get("scheduled")})
+
+    async def verify(
+        self,
+        *,
+        recipients: Sequence[str] | None = None,
+        items: Iterable[AnyItem] | None = None,
+        amount: int | None = None,
+        label: str | None = None,
+        atomic: bool = False,
+        expect: Mapping[str, int] | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Verified:
+        """Tell whether a send would pay everybody. It writes nothing, and reserves nothing."""
+        body = send_body(
+            recipients=recipients,
+            items=items,
+            amount=amount,
+            label=label,
+            atomic=atomic,
+            expect=expect,
+            metadata=metadata,
+        )
+        answer = await self._caller.call("POST", "/v1/points/verify", body=body)
+        return result(Verified, {**answer.additional, **answer.data})
+
+    async def send(
+        self,
+        *,
+        recipients: Sequence[str] | None = None,
+        items: Iterable[AnyItem] | None = None,
+        amount: int | None = None,
+        label: str | None = None,
+        atomic: bool = False,
+        idempotency_key: str | None = None,
+        expect: Mapping[str, int] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        send_at: datetime | str | None = None,
+        hold_days: int | None = None,
+        wait_s: float = WAIT_S,
+    ) -> Sent:
+        """Issue points: one transaction for each recipient, in order, exactly once.
+
+        Args:
+            recipients: 1 to 10,000 addresses, who each get `amount` points; or
+            items: each recipient with an amount, label or reference of its own.
+            idempotency_key: 1 to 255 visible ASCII characters that name this send. Give one that you have written down,
+                and the send can be repeated after a crash of yours. Without one a new key is made, for the tries of
+                this call; `Sent` and `NoAnswer` tell it.
+            expect: control totals, `{"recipients": …, "amount": …}`: a difference is `Invalid`, and nobody is paid.
+            send_at: when to issue it, with a zone; then `Sent.status` is `scheduled`.
+            wait_s: seconds to wait until it is issued, with all tries. When they are over, a send that was accepted is
+                returned with `status` `queued`: it will be issued once, `batches.wait` waits for it. 0: do not wait.
+
+        Whom the balance does not pay has `debited` false, and `Sent` is returned all the same.
+
+        Raises:
+            NoAnswer: nobody knows whether it was accepted. Send the same again with `NoAnswer.key`.
+            Invalid: the send has faults, or the key was used with another body.
+            Refused: the organization may not issue, or the batch of this key was cancelled.
+        """
+        body = send_body(
+            recipients=recipients,
+            items=items,
+            amount=amount,
+            label=label,
+            atomic=atomic,
+            expect=expect,
+            metadata=metadata,
+            send_at=send_at,
+            hold_days=hold_days,
+        )
+        return await send(self._caller, body, new_key() if idempotency_key is None else idempotency_key, wait_s)
+
+    def send_all(
+        self,
+        items: Iterable[AnyItem | str],
+        *,
+        run: str,
+        amount: int | None = None,
+        label: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        part_size: int = PART_SIZE,
+        in_flight: int = 2,
+        wait_s: float = 300.0,
+    ) -> AsyncIterator[Transaction]:
+        """Send to any number of recipients, and yield each transaction, in their order.
+
+        Args:
+            items: addresses, or items with an amount, label or reference of their own. They are read as they are sent.
+            run: the name of this run, such as `2026-03`. The idempotency key of each part is made of it and of the
+                part's number: `2026-03-part-1`.
+            part_size: items of one part; at most what the service takes in one send.
+            in_flight: parts that are sent at the same time. With 1, a part is paid only after the one before it: choose
+                that when the balance may not pay all.
+            wait_s: seconds to wait for each part.
+
+        **Safe to run again** after any interruption, within 30 days: what was paid is yielded again, and not paid
+        again. For that, keep equal: `run`, the items and their order, `amount`, `label`, `metadata`, `part_size`. Where
+        they differ, the service answers `Invalid` (422), and that part is not paid again. A new run needs a new name.
+
+        Nothing is sent before the first transaction is asked for. When a part fails, those before it were yielded, and
+        the one that was sent along with it may be paid: run it again.
+
+        Raises:
+            NoAnswer: a part was not issued in time. Run it again.
+            Invalid, Refused: as `send`.
+            ValueError: `run` is no name, or `part_size` or `in_flight` is less than 1.
+        """
+        more = {"amount": amount, "label": label, "metadata": metadata}
+        return send_all(
+            self._caller, items, run=run, more=more, part_size=part_size, in_flight=in_flight, wait_s=wait_s
+        )
+
+    async def verify_reverse(
+        self,
+        *,
+        batch: int | None = None,
+        transactions: Iterable[int] | None = None,
+        reason: str,
+        amount: int | None = None,
+        atomic: bool = False,
+    ) -> Recoverable:
+        """Tell what `reverse` would take back. It writes nothing."""
+        body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
+        answer = await self._caller.call("POST", "/v1/points/reverse/verify", body=body)
+        return result(Recoverable, {**answer.additional, **answer.data})
+
+    async def reverse(
+        self,
+        *,
+        batch: int | None = None,
+        transactions: Iterable[int] | None = None,
+        reason: str,
+        amount: int | None = None,
+        atomic: bool = False,
+        idempotency_key: str | None = None,
+        wait_s: float = WAIT_S,
+    ) -> Reversed:
+        """Take points back, from a batch or from 1 to 10,000 transactions; `amount` of each, or all that is left of it.
+
+        `idempotency_key` and `wait_s` are as in `send`.
+
+        Raises:
+            NoAnswer: nobody knows whether it was accepted. Ask the same again with `NoAnswer.key`.
+            Invalid: the call has faults, or the key was used with another body.
+            Refused: the organization is disabled, there is no such batch, or it is only scheduled: cancel it.
+        """
+        body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
+        key = new_key() if idempotency_key is None else idempotency_key
+        answer = await self._caller.call("POST", "/v1/points/reverse", body=body, key=key, wait_s=wait_s)
+        nothing = {"transactions": (), "amount": None, "current_balance": None}
+        about = {"status": "done", "replayed": answer.replayed, "idempotency_key": key}
+        return result(Reversed, {**nothing, **about, **answer.data}, key=key)

@@ -1,0 +1,73 @@
+"""The log of events of an organization, in the key's mode."""
+
+import time
+from collections.abc import Iterator, Sequence
+from time import sleep
+
+from points_client._sync.calling import Caller, result
+from points_client.event_results import Event
+from points_client.requests import query
+
+_WAIT_S = 25  # What the service holds a call at most.
+
+
+class Events:
+    """`points.events`."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(
+        self, *, after: int | None = None, types: Sequence[str] | None = None, page_size: int = 100
+    ) -> Iterator[Event]:
+        """Yield the events after a sequence, oldest first, up to the last there is; `types` such as `batch.*`.
+
+        None begins with the oldest that is kept.
+
+        Raises:
+            Invalid: events after `after` are no longer kept; the sentence names the oldest.
+        """
+        while True:
+            page, looked_to = self._page(after, types, page_size, 0)
+            for event in page:
+                yield event
+            if not page and looked_to == (after or 0):
+                return
+            after = looked_to
+
+    def last_sequence(self) -> int:
+        """Return the sequence of the last event: follow after it for what comes from now on."""
+        after: int | None = None
+        while True:  # For a type that hardly ever comes, a call looks through thousands.
+            _, looked_to = self._page(after, ("ping",), 1000, 0)
+            if looked_to == (after or 0):
+                return looked_to
+            after = looked_to
+
+    def follow(self, *, after: int, types: Sequence[str] | None = None) -> Iterator[Event]:
+        """Yield the events after a sequence as they happen, without end. After a break, go on after the last one seen.
+
+        The service holds the call until there is one. Two calls of a key are held at the same time; beyond that, it is
+        asked once a second.
+
+        Raises:
+            NoAnswer: the service was out of reach for longer than `patience_s`.
+            Invalid: events after `after` are no longer kept; the sentence names the oldest.
+        """
+        while True:
+            asked_at = time.monotonic()
+            page, after = self._page(after, types, 100, _WAIT_S)
+            for event in page:
+                yield event
+            if not page and time.monotonic() - asked_at < 1:
+                sleep(1)
+
+    def _page(
+        self, after: int | None, types: Sequence[str] | None, limit: int, wait_s: int
+    ) -> tuple[Sequence[Event], int]:
+        """Return a page of events, and the sequence up to which the log was looked through."""
+        names = None if types is None else ",".join(types)
+        asked = query(after=after, types=names, limit=limit, wait=wait_s or None)
+        answer = self._caller.call("GET", "/v1/events", query=asked)
+        page = [result(Event, {**event, "document": event}) for event in answer.part("events")]
+        return page, answer.part("last_sequence")

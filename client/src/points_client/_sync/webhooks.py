@@ -1,0 +1,97 @@
+"""The webhooks of an organization, in the key's mode."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from points_client._sync.calling import Caller
+from points_client._sync.paging import rows
+from points_client.errors import Refused
+from points_client.event_results import Delivery, Webhook
+
+
+class Webhooks:
+    """`points.webhooks`. `create`, `ping`, `rotate` and `skip` have no idempotency key, so they are never made twice:
+    after a lost answer they raise `NoAnswer`, and `list` or `get` tells what there is.
+    """
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def create(self, url: str, *, types: Sequence[str] = ("*",), description: str | None = None) -> Webhook:
+        """Make a webhook; only this answer shows its `secret`. `types` are those of events, such as `batch.*`.
+
+        Raises:
+            Invalid: the address is not https, or leads to a machine that is not public.
+            Refused: there are ten already.
+        """
+        body = _told(url=url, types=[*types], description=description)
+        return self._caller.do_once(Webhook, "POST", "/v1/webhooks", body)
+
+    def list(self) -> Iterator[Webhook]:
+        """Yield all webhooks."""
+        return rows(self._caller, Webhook, "/v1/webhooks", "webhooks", {})
+
+    def get(self, webhook_id: int) -> Webhook:
+        """Return a webhook.
+
+        Raises:
+            Refused: there is no such webhook (404); so do all calls below.
+        """
+        return self._caller.get(Webhook, _path(webhook_id))
+
+    def update(
+        self,
+        webhook_id: int,
+        *,
+        url: str | None = None,
+        types: Sequence[str] | None = None,
+        description: str | None = None,
+    ) -> Webhook:
+        """Change what is given of a webhook."""
+        body = _told(url=url, types=None if types is None else [*types], description=description)
+        return self._caller.do(Webhook, "PATCH", _path(webhook_id), body)
+
+    def delete(self, webhook_id: int) -> None:
+        """Remove a webhook. It is no error when there is none of this id: an earlier try may have removed it."""
+        try:
+            self._caller.call("DELETE", _path(webhook_id))
+        except Refused as error:
+            if error.status != 404:
+                raise
+
+    def ping(self, webhook_id: int) -> Webhook:
+        """Write a `ping` into the log of events, which is delivered to this webhook alone."""
+        return self._caller.do_once(Webhook, "POST", _path(webhook_id, "ping"))
+
+    def rotate(self, webhook_id: int) -> Webhook:
+        """Give it a new `secret`, which this answer alone shows. The old one signs along for 24 hours."""
+        return self._caller.do_once(Webhook, "POST", _path(webhook_id, "rotate"))
+
+    def disable(self, webhook_id: int) -> Webhook:
+        """Stop the deliveries. Nothing is lost: enabled again, it goes on where it stood."""
+        return self._caller.do(Webhook, "POST", _path(webhook_id, "disable"))
+
+    def enable(self, webhook_id: int) -> Webhook:
+        """Go on with the deliveries."""
+        return self._caller.do(Webhook, "POST", _path(webhook_id, "enable"))
+
+    def replay(self, webhook_id: int, *, from_sequence: int) -> Webhook:
+        """Deliver again all events from this sequence on."""
+        body = {"from_sequence": from_sequence}
+        return self._caller.do(Webhook, "POST", _path(webhook_id, "replay"), body)
+
+    def skip(self, webhook_id: int) -> Webhook:
+        """Leave out the event that it is stuck at."""
+        return self._caller.do_once(Webhook, "POST", _path(webhook_id, "skip"))
+
+    def deliveries(self, webhook_id: int) -> Iterator[Delivery]:
+        """Yield the attempts of the last 30 days, newest first."""
+        return rows(self._caller, Delivery, _path(webhook_id, "deliveries"), "deliveries", {})
+
+
+def _path(webhook_id: int, verb: str | None = None) -> str:
+    return f"/v1/webhooks/{webhook_id}" + (f"/{verb}" if verb else "")
+
+
+def _told(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,63 @@
+"""What a call may raise: one base, and a class for each thing that a caller can do about it."""
+
+from collections.abc import Mapping, Sequence
+
+
+class PointsError(Exception):
+    """Base of all errors of this package.
+
+    Attributes:
+        status: the HTTP status of the answer; None when there was none.
+        errors: field name to sentences, as the service answered them; empty when it did not answer itself.
+        code: a stable word for programs, such as `organization_suspended`; None on a 400.
+        request_id: the `X-Request-Id` of the answer, to name to the people who run the service.
+        location: where a redirect points to. Redirects are not followed: the key would travel with them.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        errors: Mapping[str, Sequence[str]] | None = None,
+        code: str | None = None,
+        request_id: str | None = None,
+        location: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.errors: Mapping[str, Sequence[str]] = errors or {}
+        self.code = code
+        self.request_id = request_id
+        self.location = location
+
+
+class Invalid(PointsError):
+    """The call has faults (400, 405, 413, 415, 422), and nothing was written: mend it.
+
+    422 means that the idempotency key was used with another body: find out which of the two is right.
+    """
+
+
+class InvalidSignature(Invalid):
+    """A webhook was not signed with this secret, or not lately: do not believe it."""
+
+
+class NotAuthorized(PointsError):
+    """The key is missing, malformed, unknown or revoked (401)."""
+
+
+class Refused(PointsError):
+    """The call is understood, and not done (403, 404, 409): the sentences say why."""
+
+
+class NoAnswer(PointsError):
+    """No clear answer came in time: nobody knows whether the call was done.
+
+    `key` is the idempotency key that was used, or None for a call without one. **Make the same call again with this
+    key**: it is done once. A call that only reads has no key, and can be made again at any time.
+    """
+
+    def __init__(self, message: str, *, key: str | None, status: int | None = None, request_id: str | None = None):
+        super().__init__(message, status=status, request_id=request_id)
+        self.key = key

@@ -1,0 +1,82 @@
+"""Events, webhooks and their deliveries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from points_client.reading import read
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """Something that happened, in the order of `sequence`: 1, 2, 3 … of an organization and mode, without gaps.
+
+    `id` is stable. `data` is what it is about, as JSON: of `batch.issued`, for one, `data["batch"]` as in the list.
+    `document` is the whole event as it came, with what this class does not know.
+    """
+
+    type: str
+    timestamp: datetime
+    id: str
+    sequence: int
+    sandbox: bool
+    data: Mapping[str, Any]
+    organization: Mapping[str, Any]
+    document: Mapping[str, Any]
+    version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Webhook:
+    """An endpoint: a cursor over the log of events, which stands at `position`.
+
+    `status`: `enabled`, `failing`, `disabled` (then `disabled_reason`: `caller`, `gone`, `failing`). `secret`, for
+    `verify_webhook`, is shown when it is made and when it is rotated, and never again.
+    """
+
+    id: int
+    url: str
+    status: str
+    position: int = 0
+    types: tuple[str, ...] = ()
+    description: str | None = None
+    disabled_reason: str | None = None
+    failures: int = 0
+    failing_since: datetime | None = None
+    retry_at: datetime | None = None
+    old_secret_until: datetime | None = None
+    created_at: datetime | None = None
+    secret: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeliveredEvent:
+    """Which event was delivered."""
+
+    id: str
+    sequence: int
+    type: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delivery:
+    """One attempt to deliver an event: the `status` that was answered after `ms` milliseconds, or the `error`."""
+
+    id: int
+    event: DeliveredEvent
+    attempt: int
+    delivered: bool
+    status: int | None = None
+    ms: int | None = None
+    error: str | None = None
+    created_at: datetime | None = None
+
+
+def read_event(document: Mapping[str, Any]) -> Event:
+    """Return the event that a JSON object is.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it is none.
+    """
+    return read(Event, {**document, "document": document})

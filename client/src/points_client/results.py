@@ -1,0 +1,142 @@
+"""What the service answers about organizations, sends and reversals.
+
+Amounts and balances are whole points. Moments are in UTC. A field that a newer service adds is left out, and a status
+that is not listed here may come: look at `final`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scheduled:
+    """What an organization has scheduled: batches, the points for all their recipients, the moment of the next."""
+
+    batches: int
+    amount: int
+    next_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Organization:
+    """An organization with the balance of the key's mode; inside a transaction, the balance right after that one.
+
+    `last_refill` is the balance right after the last refill. `scheduled` is filled by `organization()` alone.
+    """
+
+    id: int
+    name: str
+    is_disabled: bool
+    is_suspended: bool
+    balance: int
+    created_at: datetime
+    last_refill: int | None = None
+    scheduled: Scheduled | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class User:
+    """An account."""
+
+    id: int
+    first_name: str
+    last_name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Transaction:
+    """One recipient of a batch.
+
+    Paid: `debited`, `credited` and `allocated` are true. Held, because no account has the address yet: only `debited`.
+    Unpaid, because the balance was too low: none of them. `state` says it in a word: `credited`, `held`, `unpaid`,
+    `reversed`, `returned`. `reversed` is how many points were taken back.
+    """
+
+    id: int
+    organization: Organization
+    email: str
+    amount: int
+    debited: bool
+    credited: bool
+    allocated: bool
+    sandbox: bool
+    created_at: datetime
+    recipient: User | None = None
+    sender: User | None = None
+    label: str | None = None
+    reference: str | None = None
+    reversed: int = 0
+    held_until: datetime | None = None
+    state: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sent:
+    """What became of a send.
+
+    `status` is `issued`, and then all is filled; or `queued` (the wait ran out: it is accepted and will be issued once)
+    or `scheduled`, and then `transactions` is empty and `amount` and `current_balance` are None. `amount` is the sum of
+    what was debited. `replayed`: the batch was issued before this call was made.
+    """
+
+    batch_id: int
+    status: str
+    transactions: tuple[Transaction, ...]
+    amount: int | None
+    current_balance: int | None
+    replayed: bool
+    idempotency_key: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verified:
+    """Whether a send would pay everybody. If not: a sentence in `error`, a word in `code`.
+
+    `required` and `available` are points; `affordable_recipients` is how many the balance pays, from the first on.
+    """
+
+    validated: bool
+    error: str | None
+    code: str | None
+    required: int
+    available: int
+    affordable_recipients: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Counts:
+    """How many recipients of a batch are in each state."""
+
+    recipients: int
+    debited: int
+    credited: int
+    held: int
+    unpaid: int
+    reversed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """A batch as it is now. Until it is issued, and in a list, `transactions` is None.
+
+    `status`: `scheduled`, `queued`, `issued`, `refused` (then `refusal` says why), `cancelled`. `final`: it will not
+    change.
+    """
+
+    batch_id: int
+    status: str
+    final: bool
+    created_at: datetime
+    refusal: str | None = None
+    label: str | None = None
+    metadata: Mapping[str, str] | None = None
+    idempotency_key: str | None = None
+    api_key_id: int | None = None
+    sender: User | None = None
+    counts: Counts | None = None
+    send_at: datetime | None = None
+    issued_at: datetime | None = None
+    transactions: tuple[Transaction, ...] | None = None
+    amount: int | None = None
+    current_balance: int | None = None
