@@ -6,8 +6,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app import logs
+from app.events.cursors import due_of
 from app.events.sequencer import NUMBERED_MAX, number_events
-from app.events.waking import wake
+from app.events.waking import ask
 from app.ledger.drain import drain
 from app.messaging import hints
 from app.messaging.worker_counters import Counts
@@ -51,7 +52,7 @@ def number(organization_id: int) -> None:
     while True:
         with transaction() as connection:
             numbered = number_events(connection, organization_id)
-        if numbered:
-            wake(organization_id)
+            webhook_ids = due_of(connection, organization_id) if numbered else []
+        ask(webhook_ids)
         if numbered < NUMBERED_MAX:
             return

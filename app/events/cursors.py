@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 
 from app.events.attempts import Attempt
 from app.events.webhooks import COLUMNS, WebhookRow
+from app.postgres.database import fetch_all
 
 # Longer than an attempt, and what is done between two.
 OWNED_S = 20
@@ -178,14 +179,14 @@ def due_of(connection: Connection, organization_id: int) -> Sequence[int]:
 
     Their owners look again before they leave, if they are told (`hints.request_delivery`).
     """
-    return connection.execute(_DUE_OF, {"organization_id": organization_id}).scalars().all()
+    return [row[0] for row in fetch_all(connection, _DUE_OF, {"organization_id": organization_id})]
 
 
-_DUE_OF = text(f"""
+_DUE_OF = f"""
     SELECT w.id FROM webhooks w JOIN event_logs l ON {_LOG}
-    WHERE w.organization_id = :organization_id AND w.disabled_reason IS NULL AND w.position < l.last_sequence
+    WHERE w.organization_id = %(organization_id)s AND w.disabled_reason IS NULL AND w.position < l.last_sequence
       AND (w.retry_at IS NULL OR w.retry_at <= clock_timestamp())
-""")
+""".encode()
 
 
 def drop_old_deliveries(connection: Connection, *, at_most: int) -> int:

@@ -1,5 +1,7 @@
 """Waking whoever delivers: after events were numbered, and after a call that lets a webhook go on."""
 
+from collections.abc import Sequence
+
 from app.events import cursors
 from app.messaging import hints
 from app.messaging.jobs import submit_delivery
@@ -16,6 +18,11 @@ def wake(organization_id: int) -> None:
     """
     with single_statement() as connection:
         webhook_ids = cursors.due_of(connection, organization_id)
+    ask(webhook_ids)
+
+
+def ask(webhook_ids: Sequence[int]) -> None:
+    """Ask for deliveries to these webhooks, once what they are to be sent is committed."""
     if not webhook_ids:
         return
     for webhook_id in hints.request_deliveries(webhook_ids):
