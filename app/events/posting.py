@@ -40,7 +40,9 @@ class Poster:
         self._bounds = Bounds()
         self._network = CheckedNetwork(receiver, self._bounds)
         self._pool = httpcore.ConnectionPool(
-            ssl_context=_ssl_context(), max_connections=1, network_backend=self._network
+            ssl_context=_ssl_context() if receiver.scheme == "https" else None,
+            max_connections=1,
+            network_backend=self._network,
         )
 
     def __enter__(self) -> Self:

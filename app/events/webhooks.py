@@ -82,23 +82,25 @@ _CREATE = text(f"""
 """)
 
 
-def find(connection: Connection, webhook_id: int, *, organization_id: int, sandbox: bool) -> WebhookRow:
-    """Return a webhook, its row locked until the transaction ends.
+def find(
+    connection: Connection, webhook_id: int, *, organization_id: int, sandbox: bool, lock: bool = False
+) -> WebhookRow:
+    """Return a webhook; with `lock`, for whoever changes it, its row is locked until the transaction ends.
 
     Raises:
         NotFound: the organization has no such webhook in this mode.
     """
     parameters = {"id": webhook_id, "organization_id": organization_id, "sandbox": sandbox}
-    row = connection.execute(_FIND, parameters).one_or_none() if webhook_id <= INT64_MAX else None
+    statement = _LOCK if lock else _FIND
+    row = connection.execute(statement, parameters).one_or_none() if webhook_id <= INT64_MAX else None
     if row is None:
         raise NotFound("webhook", webhook_id)
     return WebhookRow._make(row)
 
 
-_FIND = text(f"""
-    SELECT {COLUMNS} FROM webhooks
-    WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
-""")
+_ONE = f"SELECT {COLUMNS} FROM webhooks WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
+_FIND = text(_ONE)
+_LOCK = text(f"{_ONE} FOR NO KEY UPDATE")
 
 
 def find_all(connection: Connection, *, organization_id: int, sandbox: bool) -> list[WebhookRow]:

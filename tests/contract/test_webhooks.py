@@ -264,6 +264,18 @@ def test_points_webhooks_lists_them_and_status_says_how_far_they_are_behind(
     assert service.json("webhooks", "reencrypt")["webhooks"] >= 1
 
 
+def test_a_delivering_worker_that_is_killed_loses_nothing(
+    service: Service, two: list[Organization], receiver: Receiver
+) -> None:
+    key = two[0].live
+    _make(key, receiver.url, types=["batch.issued"])
+    service.kill("deliveries")
+    batches = [key.send({"recipient": address(), "amount": 1}).json()["additional_data"]["batch_id"] for _ in range(3)]
+    until(lambda: len(receiver.calls) >= 3, "all have arrived", within_s=60)
+    arrived = list(dict.fromkeys(call.event["data"]["batch"]["batch_id"] for call in receiver.calls))
+    assert arrived == batches
+
+
 def test_with_redis_away_an_event_still_arrives(narrow: Service) -> None:
     [organization] = organizations(narrow, 100)
     with Receiver().running() as receiver:

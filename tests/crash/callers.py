@@ -102,13 +102,12 @@ class Caller(threading.Thread):
     def _call_off(self, party: Party) -> None:
         """Send without waiting, at once or for later, and call it off at once."""
         intent = self.new_intent(party, name="-off")
+        intent.key = None  # Nobody asks again what became of it.
         intent.send_at = (datetime.now(UTC) + _SOON).isoformat() if self._random.random() < _LATER else None
         self._intents.add(intent)
         self.sender.attempt(party, intent, prefer="respond-async")
         if intent.known is Known.ACCEPTED:
             self._undoer.cancel(party, intent)
-        elif intent.known is Known.NOTHING:
-            intent.key = None  # Nobody asks again what became of it.
 
     def _nothing(self, _party: Party, _intent: Intent) -> None:
         """Most sends are followed by nothing."""

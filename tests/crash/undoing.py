@@ -51,8 +51,7 @@ class Undoer:
                 return
 
     def cancel(self, party: Party, intent: Intent) -> None:
-        """Call off an accepted batch: it is cancelled, or issued and stays so. Nobody sends it again."""
-        intent.key = None
+        """Call off an accepted batch: it is cancelled, or issued and stays so."""
         answer = self._post(party, intent.sandbox, f"/v1/batches/{intent.batch_id}/cancel", {}, None)
         if answer is not None and answer.status == 200:
             intent.known = Known.CANCELLED

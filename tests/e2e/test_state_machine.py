@@ -45,6 +45,7 @@ class Points(RuleBasedStateMachine):
         self.operators = Operators(engine, self.model)
         self.callers = Callers(client, self.model)
         self.used: list[Used] = []
+        self.with_an_end: list[int] = []
         self.domain = f"{uuid.uuid4().hex}.example"
 
     @initialize(target=keys, points=points, sandbox=st.booleans())
@@ -163,6 +164,22 @@ class Points(RuleBasedStateMachine):
         key = self.operators.new_key(batch.organization, sandbox=batch.sandbox)
         there = [place for place in places if place < len(batch.transaction_ids)]
         self.callers.reverse(key, batch_id, there or None, points)
+
+    @rule(key=keys, request=requests)
+    def send_what_is_held_for_a_day(self, key: Key, request: Request) -> None:
+        """Without an idempotency key: its end may come, and a replay would show the one that it had."""
+        request = self._addressed(request)
+        self.operators.set_held_days(key.organization, 1)
+        answer = self.callers.send(key, request)
+        if key.organization.refusal is None:
+            self.with_an_end.append(self.callers.expect_issued(answer, key, request, days=1))
+        self.operators.set_held_days(key.organization, None)
+
+    @precondition(lambda self: self.with_an_end)
+    @rule(which=any_number)
+    def the_end_of_a_batch_comes(self, which: int) -> None:
+        batch_id = self.with_an_end.pop(which % len(self.with_an_end))
+        self.operators.end(batch_id)
 
     @rule(key=keys, request=requests)
     def schedule_and_cancel(self, key: Key, request: Request) -> None:

@@ -396,7 +396,7 @@ def test_an_organization_keeps_few_lists_that_it_does_not_send(ann: Visitor, mon
 
 
 @pytest.mark.alone
-def test_a_hundred_thousand_lines_are_checked_in_five_seconds(ann: Visitor) -> None:
+def test_a_hundred_thousand_lines_are_checked_in_five_seconds_and_sent_whole(ann: Visitor) -> None:
     lines = (f"someone.{i}@example{i % 50}.com,{i % 900 + 1},ref-{i},Spring" for i in range(100_000))
     written = "email,amount,reference,label\n" + "\n".join(lines) + "\n" + "bad\n" * 300
     began = time.monotonic()
@@ -406,6 +406,8 @@ def test_a_hundred_thousand_lines_are_checked_in_five_seconds(ann: Visitor) -> N
     assert "Recipients 100 000" in words_of(page)
     assert page.text.count('data-label="Why"') == 100
     assert len(rows_of(ann.get(f"{path}/bad-lines.csv"))) == 300
+    assert confirm(ann, path).status_code == 303
+    assert value("SELECT sum(recipient_count) FROM batches WHERE status = 'queued'") == 100_000
 
 
 def test_the_limits_of_the_interface_hold_here(ann: Visitor) -> None:

@@ -83,7 +83,10 @@ def _read(webhook: WebhookRow) -> WebhookRow:
 
 def _do(action: Callable[..., WebhookRow], webhook: WebhookRow, *more: Any) -> WebhookRow:
     with transaction() as connection:
-        return action(connection, _read(webhook), *more)
+        found = webhooks.find(
+            connection, webhook.id, organization_id=webhook.organization_id, sandbox=webhook.sandbox, lock=True
+        )
+        return action(connection, found, *more)
 
 
 def _deliver(webhook: WebhookRow) -> bool:

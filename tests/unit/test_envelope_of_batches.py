@@ -136,6 +136,31 @@ def test_points_claimed_since_are_shown_as_held_to_a_retry_and_as_credited_to_a_
     assert now["recipient"] == {"id": 5, "first_name": "Ada", "last_name": "Lovelace"}
 
 
+def test_an_end_is_shown_while_it_is_held_and_to_a_retry_as_it_was_issued() -> None:
+    first, later = rows.MOMENT.replace(year=2027), rows.MOMENT.replace(year=2028)
+    held: dict[str, Any] = {"credited": False, "user_id": None, "first_name": None, "last_name": None}
+    transactions = [
+        rows.transaction(**held),
+        rows.transaction(**held, held_until=later),
+        rows.transaction(claimed=True, held_until=later),
+        rows.transaction(**held, points_left=0, returned=True),
+        rows.transaction(**held, points_left=0),
+        rows.transaction(),
+    ]
+    issue = rows.Issue(batch=rows.issued_batch(held_until=first), transactions=transactions)
+    then, now = (issued(issue, as_issued=as_issued)["transactions"] for as_issued in (True, False))
+    at_first, extended = "2027-01-31T09:30:00.000000Z", "2028-01-31T09:30:00.000000Z"
+    assert [(row["state"], row["held_until"]) for row in then] == [*[("held", at_first)] * 5, ("credited", None)]
+    assert [(row["state"], row["held_until"]) for row in now] == [
+        ("held", at_first),
+        ("held", extended),
+        ("credited", None),
+        ("returned", None),
+        ("reversed", None),
+        ("credited", None),
+    ]
+
+
 def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
     issue = rows.Issue(batch=rows.issued_batch(), transactions=[rows.transaction(claimed=True)])
     assert sent(bodies.batch_body(issue.batch, issue.transactions, metadata={"run": "7"})) == {

@@ -43,6 +43,7 @@ def list_events() -> Response:
     found = _read(who, asked, asked.after)
     assert who.api_key_id is not None, "who calls /v1 has a key"
     if not found.events and found.is_end and asked.wait_s:
+        assert who.api_key_id is not None, "a key calls"
         with _slots.slot(who.api_key_id) as may_wait:
             if may_wait:
                 found = _wait(who, asked, found)

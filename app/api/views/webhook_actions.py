@@ -28,7 +28,9 @@ Action = Callable[[Connection, WebhookRow], WebhookRow]
 def _act(who: Caller, webhook_id: int, action: Action) -> WebhookRow:
     """Do something with a webhook of the caller's, and have it go on."""
     with transaction() as connection:
-        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        webhook = webhooks.find(
+            connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
+        )
         webhook = action(connection, webhook)
     wake(webhook.organization_id)
     return webhook

@@ -71,7 +71,9 @@ def change(webhook_id: int) -> Response:
     refuse_parameters()
     columns = parse_webhook(json_bytes(), is_new=False)
     with transaction() as connection:
-        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        webhook = webhooks.find(
+            connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
+        )
         afresh = webhooks.AFRESH if columns.get("url", webhook.url) != webhook.url else {}
         webhook = webhooks.change(connection, webhook.id, **columns, **afresh)
     wake(webhook.organization_id)
@@ -89,7 +91,9 @@ def delete(webhook_id: int) -> Response:
     who = caller()
     refuse_parameters()
     with transaction() as connection:
-        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        webhook = webhooks.find(
+            connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
+        )
         webhooks.delete(connection, webhook.id)
     response = Response(status=204)
     del response.headers["Content-Type"]  # Of nothing.

@@ -29,6 +29,8 @@ _BAD = {
     "allocated": ("", "f", "no", "[]"),
 }
 
+_BAD_OF_TRANSACTIONS = {"user": ("", "0", "-1", "1.0", CANARY, "9223372036854775808", "%D9%A3")}
+
 _FAULTS = [
     raw(f"{path.decode()} {name}={value}"[:61], get(b"%b?%b=%b" % (path, name.encode(), value.encode())), 400, name)
     for path in (BATCHES, TRANSACTIONS)
@@ -47,6 +49,12 @@ _BAD_OF_EVENTS = {
 _FAULTS_OF_EVENTS = [
     raw(f"events {name}={value}"[:61], get(b"/v1/events?%b=%b" % (name.encode(), value.encode())), 400, name)
     for name, values in _BAD_OF_EVENTS.items()
+    for value in values
+]
+
+_FAULTS_OF_TRANSACTIONS = [
+    raw(f"transactions {name}={value}", get(b"%b?%b=%b" % (TRANSACTIONS, name.encode(), value.encode())), 400, name)
+    for name, values in _BAD_OF_TRANSACTIONS.items()
     for value in values
 ]
 
@@ -88,6 +96,7 @@ _STRANGE_AND_RIGHT = [
 
 CASES: list[RawCase] = [
     *_FAULTS,
+    *_FAULTS_OF_TRANSACTIONS,
     *_FAULTS_OF_EVENTS,
     *_TWICE,
     raw("everything at once", get(b"%b?%b" % (BATCHES, _ALL)), 400, *_BAD),

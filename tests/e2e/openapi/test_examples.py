@@ -58,7 +58,7 @@ def _alike(example: Any, answered: Any, field: str = "") -> bool:
         return re.fullmatch(_FORMS[field], answered) is not None
     if field in ("id", "batch_id", "api_key_id", "reversal_id", "position", "sequence", "ms"):
         return type(answered) is int and answered >= (field not in ("position", "ms"))
-    if field.endswith(("_at", "_until", "timestamp")) and example is not None:
+    if field.endswith(("_at", "_since", "_until", "timestamp")) and example is not None:
         return isinstance(answered, str) and all(_TIME.match(time) for time in (example, answered))
     return type(example) is type(answered) and bool(example == answered)
 

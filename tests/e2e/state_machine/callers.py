@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from app.values.timestamps import timestamp
 from tests.e2e.state_machine.model import Batch, Body, Model, Request
 from tests.e2e.state_machine.operators import Key
 
@@ -37,20 +38,24 @@ class Callers:
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         return self.call("POST", "/v1/points/send", key, json=_body(request), headers=headers)
 
-    def expect_issued(self, answer: httpx.Response, key: Key, request: Request) -> None:
-        """Compare a 201 with what the model issues; ids and the moment are the service's to choose."""
+    def expect_issued(self, answer: httpx.Response, key: Key, request: Request, *, days: int | None = None) -> int:
+        """Compare a 201 with what the model issues, held for so many days; return the id of the batch.
+
+        Ids and the moment are the service's to choose.
+        """
         assert answer.status_code == 201, answer.text
         assert "Idempotency-Replayed" not in answer.headers
         document = answer.json()
         batch = self.model.send(key.organization, request, sandbox=key.sandbox)
-        _take_ids_and_moment(batch, document["data"]["transactions"])
-        batch_id = document["additional_data"]["batch_id"]
+        _take_ids_and_moment(batch, document["data"]["transactions"], days)
+        batch_id: int = document["additional_data"]["batch_id"]
         assert document == _success(batch.data, batch_id=batch_id)
         assert batch_id not in self.model.batches
         assert not set(batch.transaction_ids) & {
             id_ for other in self.model.batches.values() for id_ in other.transaction_ids
         }
         self.model.batches[batch_id] = batch
+        return batch_id
 
     def verify(self, key: Key, request: Request) -> None:
         validated, additions = self.model.verify(key.organization, request, sandbox=key.sandbox)
@@ -145,17 +150,20 @@ def _counts(batch: Batch) -> Body:
     rows = batch.data["transactions"]
     states = [row["state"] for row in rows]
     counted = {state: states.count(state) for state in ("credited", "held", "unpaid", "reversed")}
+    counted["reversed"] += states.count("returned")
     return {"recipients": len(rows), "debited": len(rows) - counted["unpaid"], **counted}
 
 
-def _take_ids_and_moment(batch: Batch, answered: list[Body]) -> None:
-    """Give the model's batch what only the service knows: ids that rise, and one moment for all of them."""
+def _take_ids_and_moment(batch: Batch, answered: list[Body], days: int | None) -> None:
+    """Give the model's batch what only the service knows: ids that rise, one moment for all of them, and its end."""
     ids = [transaction["id"] for transaction in answered]
     assert ids == sorted(set(ids))
     moment = answered[0]["created_at"]
     assert _TIMESTAMP.match(moment)
     for transaction, id_ in zip(batch.data["transactions"], ids, strict=True):
         transaction |= {"id": id_, "created_at": moment}
+        if days is not None and transaction["state"] == "held":
+            transaction["held_until"] = timestamp(datetime.fromisoformat(moment) + timedelta(days=days))
 
 
 def _body(request: Request) -> Body:

@@ -153,6 +153,7 @@ class Model:
         for transaction in self._held():
             if key_of(transaction["email"]) == key:
                 transaction |= {"recipient": user, "credited": True, "allocated": True, "state": "credited"}
+                transaction["held_until"] = None
                 self.credits[key] += transaction["amount"] - transaction["reversed"]
 
     def reverse(self, batch: Batch, places: Sequence[int], points: int | None) -> list[tuple[int, str | None]]:
@@ -168,9 +169,16 @@ class Model:
             if transaction["credited"] and not batch.sandbox:
                 self.credits[key_of(transaction["email"])] -= part
             if part == left > 0:
-                transaction["state"] = "reversed"
+                transaction |= {"state": "reversed", "held_until": None}
             taken.append((part, code))
         return taken
+
+    def give_back(self, batch: Batch) -> None:
+        """The end of a batch has come: what is still held of it goes back."""
+        for transaction in batch.data["transactions"]:
+            if transaction["state"] == "held":
+                batch.organization.purses[batch.sandbox].balance += transaction["amount"] - transaction["reversed"]
+                transaction |= {"state": "returned", "reversed": transaction["amount"], "held_until": None}
 
     @property
     def held(self) -> list[str]:

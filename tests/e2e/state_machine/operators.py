@@ -2,13 +2,21 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from app import api_keys, organizations, users
 from app.ledger.claim import register
 from app.ledger.refill import refill
+from app.ledger.returns import due_returns, return_held
 from app.values.timestamps import timestamp
 from tests.e2e.state_machine.model import Model, Organization, key_of
+
+# It is written once, and a trigger sees to that.
+_TRIGGER = "ALTER TABLE batches {} TRIGGER batches_final_once"
+_END = text("""
+    UPDATE batches SET held_until = clock_timestamp(), return_at = clock_timestamp()
+    WHERE id = :id AND return_at IS NOT NULL
+""")
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,23 @@ class Operators:
             organizations.set_flags(connection, organization.id, **flags)
         for flag, on in flags.items():
             setattr(organization, flag, on)
+
+    def set_held_days(self, organization: Organization, days: int | None) -> None:
+        with self.engine.begin() as connection:
+            organizations.set_options(connection, organization.id, {"held_days": days})
+
+    def end(self, batch_id: int) -> None:
+        """Let the end of a batch come, and return what is unclaimed, unless the service's own return is faster."""
+        with self.engine.begin() as connection:
+            connection.execute(text(_TRIGGER.format("DISABLE")))
+            connection.execute(_END, {"id": batch_id})
+            connection.execute(text(_TRIGGER.format("ENABLE")))
+        due = True
+        while due:
+            with self.engine.begin() as connection:
+                step = [one for one in due_returns(connection, at_most=1_000) if one.batch_id == batch_id]
+                due = bool(step) and return_held(connection, step) is None
+        self.model.give_back(self.model.batches[batch_id])
 
     def new_key(self, organization: Organization, *, sandbox: bool) -> Key:
         with self.engine.begin() as connection:

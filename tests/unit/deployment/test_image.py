@@ -24,7 +24,7 @@ def test_what_the_image_installs_is_pinned_by_hashes_and_the_project_adds_nothin
     installs = re.findall(r"pip install ([^&]*)", " && ".join(instructions("RUN")))
     assert [install.strip() for install in installs] == [
         "--require-hashes --requirement requirements.lock",
-        "--no-deps --no-build-isolation .",
+        "--no-deps --no-build-isolation ./client .",
     ]
 
 
@@ -37,7 +37,7 @@ def test_the_image_has_no_embedded_servers() -> None:
 def test_the_image_is_built_from_every_package_and_the_builder_is_sent_nothing_else() -> None:
     sources = {source for copied in instructions("COPY") if "--from" not in copied for source in copied.split()[:-1]}
     packages = {name.rstrip("*") for name in pyproject()["tool"]["setuptools"]["packages"]["find"]["include"]}
-    assert sources == packages | {"requirements.lock", "pyproject.toml", "README.md"}
+    assert sources == packages | {"requirements.lock", "pyproject.toml", "README.md", "client"}
     rules = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
     assert rules[0] == "*"
     assert {rule.removeprefix("!") for rule in rules if rule.startswith("!")} == sources

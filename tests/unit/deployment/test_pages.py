@@ -12,7 +12,7 @@ from app.cli import points
 from app.settings import Settings
 from tests.unit.deployment.files import ROOT
 
-_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "RESULTS.md"]
+_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/RESULTS.md", "client/README.md")]
 _PAGES += sorted((ROOT / "docs").rglob("*.md"))
 _SOURCES = [path for folder in ("app", "worker", "migrations", "tests") for path in (ROOT / folder).rglob("*.py")]
 

@@ -1,0 +1,136 @@
+"""The calls of the client that no fake answers, through the door: reversals, what is later, held, events, webhooks."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from points_client import Consumer, Invalid, InvalidSignature, Points, Refused, verify_webhook
+from tests.deadline import until
+from tests.e2e.conftest import Service
+from tests.receiver import Receiver
+
+
+@pytest.fixture
+def points(service: Service) -> Iterator[Points]:
+    caller = service.organization(sandbox_balance=1_000)
+    with Points(caller.development, service.url) as made:
+        yield made
+
+
+def address() -> str:
+    return f"{uuid.uuid4().hex}@example.com"
+
+
+def test_points_are_taken_back_once_and_the_same_key_shows_it_again(points: Points) -> None:
+    sent = points.send(recipients=[address(), address()], amount=400)
+    found = points.verify_reverse(batch=sent.batch_id, reason="mistake")
+    assert (found.validated, found.recoverable, found.transactions, found.held) == (True, 800, 2, 2)
+    body = {"transactions": [sent.transactions[0].id], "reason": "mistake", "amount": 100}
+    back = [points.reverse(**body, idempotency_key="back-1") for _ in range(2)]  # type: ignore[arg-type]
+    assert [(one.status, one.amount, one.current_balance, one.replayed) for one in back] == [
+        ("done", 100, 300, False),
+        ("done", 100, 300, True),
+    ]
+    queued = points.reverse(batch=sent.batch_id, reason="all of it", wait_s=0)
+    done = points.reversals.wait(queued.reversal_id)
+    assert (queued.status, done.status, done.amount, done.reason) == ("queued", "done", 700, "all of it")
+    assert [one.reversal_id for one in points.reversals.list(page_size=1)] == [queued.reversal_id, back[0].reversal_id]
+    assert points.transactions.get(sent.transactions[0].id).state == "reversed"
+    with pytest.raises(Invalid) as reused:
+        points.reverse(batch=sent.batch_id, reason="other", idempotency_key="back-1")
+    assert reused.value.code == "idempotency_key_reused"
+
+
+def test_what_is_scheduled_is_moved_and_cancelled(points: Points) -> None:
+    moment = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
+    email = address()
+    sent = points.send(recipients=[email], amount=5, send_at=moment, idempotency_key="later")
+    assert sent.status == "scheduled"
+    scheduled = points.organization().scheduled
+    assert scheduled is not None
+    assert (scheduled.batches, scheduled.amount, scheduled.next_at) == (1, 5, moment)
+    assert points.batches.reschedule(sent.batch_id, moment + timedelta(hours=1)).send_at == moment + timedelta(hours=1)
+    for _ in range(2):
+        assert points.batches.cancel(sent.batch_id).status == "cancelled"
+    with pytest.raises(Refused) as cancelled:
+        points.send(recipients=[email], amount=5, send_at=moment, idempotency_key="later")
+    assert (cancelled.value.status, cancelled.value.code) == (409, "batch_cancelled")
+    issued = points.send(recipients=[address()], amount=5)
+    with pytest.raises(Refused) as final:
+        points.batches.cancel(issued.batch_id)
+    assert (final.value.status, final.value.code) == (409, "batch_final")
+
+
+def test_what_is_held_is_extended(points: Points) -> None:
+    sent = points.send(recipients=[address()], amount=5, hold_days=1)
+    [held] = sent.transactions
+    assert held.held_until is not None
+    later = held.held_until + timedelta(days=9)
+    assert points.transactions.extend(held.id, later).held_until == later
+    with pytest.raises(Invalid):
+        points.transactions.extend(held.id, held.held_until)
+
+
+def test_a_consumer_handles_what_a_follower_is_told_as_it_happens(points: Points) -> None:
+    handled: list[tuple[int, str]] = []
+    lock = threading.RLock()
+
+    def load(_: object) -> int:
+        return handled[-1][0] if handled else 0
+
+    consumer = Consumer(
+        points,
+        transaction=lambda: lock,
+        load=load,
+        handle=lambda _, event: handled.append((event.sequence, event.type)),
+        store=lambda _, __: None,
+        types=("batch.*", "reversal.*"),
+    )
+    first = points.send(recipients=[address()], amount=1)
+    follower = points.events.follow(after=points.events.last_sequence())
+    second = points.send(recipients=[address()], amount=2)
+    told = next(event for event in follower if event.type == "batch.issued" and event.data["batch"]["amount"] == 2)
+    assert told.data["batch"]["batch_id"] == second.batch_id
+    points.reverse(batch=first.batch_id, reason="x")
+    until(lambda: consumer.catch_up() and handled[-1][1] == "reversal.issued", "the reversal is told")
+    assert [kind for _, kind in handled] == ["batch.issued", "batch.issued", "reversal.issued"]
+    assert consumer.catch_up() == 0
+
+
+def test_a_webhook_brings_a_signed_event_and_is_changed_and_removed(points: Points) -> None:
+    with Receiver().running() as receiver:
+        webhook = points.webhooks.create(receiver.url, types=("batch.*", "ping"), description="Shop")
+        assert webhook.secret is not None
+        sent = points.send(recipients=[address()], amount=1)
+        until(lambda: receiver.calls, "the event arrives")
+        call = receiver.calls[0]
+        event = verify_webhook(call.body, call.headers, webhook.secret)
+        assert (event.type, event.data["batch"]["batch_id"]) == ("batch.issued", sent.batch_id)
+        assert next(points.events.list(after=event.sequence - 1)) == event
+        with pytest.raises(InvalidSignature):
+            verify_webhook(call.body.replace(b"issued", b"refused"), call.headers, webhook.secret)
+        rotated = points.webhooks.rotate(webhook.id)
+        assert rotated.secret not in (None, webhook.secret)
+        points.webhooks.ping(webhook.id)
+        until(lambda: len(receiver.calls) == 2, "the ping arrives")
+        ping = receiver.calls[1]
+        for secret in (webhook.secret, rotated.secret or ""):  # The old one signs along.
+            assert verify_webhook(ping.body, ping.headers, secret).type == "ping"
+        points.webhooks.replay(webhook.id, from_sequence=event.sequence)
+        until(lambda: len(receiver.calls) == 4, "both arrive once more")
+    until(lambda: len(list(points.webhooks.deliveries(webhook.id))) == 4, "every delivery is shown")
+    assert {one.event.type for one in points.webhooks.deliveries(webhook.id)} == {"batch.issued", "ping"}
+    assert points.webhooks.update(webhook.id, description="Other").description == "Other"
+    assert points.webhooks.disable(webhook.id).disabled_reason == "caller"
+    assert points.webhooks.enable(webhook.id).status == "enabled"
+    assert [one.id for one in points.webhooks.list()] == [webhook.id]
+    for _ in range(2):  # Also when it is gone already.
+        points.webhooks.delete(webhook.id)
+    with pytest.raises(Refused):
+        points.webhooks.get(webhook.id)
+    with pytest.raises(Invalid) as invalid:
+        points.webhooks.create("http://example.com")
+    assert set(invalid.value.errors) == {"url"}
