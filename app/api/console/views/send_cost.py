@@ -2,6 +2,7 @@
 
 from flask import redirect, render_template, url_for
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
 from app import upload_parts, uploads
@@ -15,8 +16,11 @@ from app.api.sending.send_path import send_path
 from app.batches import QUEUED
 from app.errors import MayNotIssue, NotFound, PointsError, Refused
 from app.members import SENDER
-from app.postgres.database import transaction
+from app.postgres.database import is_locked_out, transaction
 from app.uploads import UploadRow
+
+# Another click holds the list for longer than a statement waits.
+_BUSY = "Another window is sending this list at this moment: reload this page soon, and it shows the outcome."
 
 Page = AnyResponse | tuple[str, int] | str
 
@@ -51,6 +55,10 @@ def issue(token: str) -> Page:
         raise
     except PointsError as error:
         return _with_cost("console/confirm.html", token, refusal=error.sentence)
+    except DBAPIError as error:
+        if not is_locked_out(error):
+            raise
+        return _with_cost("console/confirm.html", token, refusal=_BUSY)
     if accepted and accepted[-1].status == QUEUED:
         current_record().batch_id = accepted[-1].batch_id
         send_path.ask_for_drain(
