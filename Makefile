@@ -77,4 +77,4 @@ lock:  ## Pin every dependency anew (needs uv).
 	$(LOCK) pyproject.toml --extra embedded --group build --group dev --constraint requirements.lock --output-file requirements-dev.lock $(LOCK_FLAGS)
 
 clean:  ## Remove the environment and caches; the data directory stays.
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info client/src/*.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info client/build client/src/*.egg-info

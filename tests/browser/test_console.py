@@ -90,7 +90,7 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
     open_everything(page)
     _require_good_page(page)
     page.goto(f"{look.service.url}/console/sandbox/webhooks")
-    page.get_by_label("Address").fill("https://127.0.0.1:9/")
+    page.get_by_label("URL").fill("https://127.0.0.1:65000/")
     page.get_by_label("Name").fill(f"Shop {width} {dark}")
     page.get_by_role("button", name="Make the webhook").click()
     _require_good_page(page)

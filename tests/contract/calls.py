@@ -1,4 +1,7 @@
-"""Who calls, and what holds for every answer: the envelope, its headers, and that a refusal has changed nothing."""
+"""Who calls, and what holds for every answer: the envelope, its headers, and that a refusal has changed nothing.
+
+They do not use our client: what it would repeat or leave out is what is tested here.
+"""
 
 import contextlib
 import re

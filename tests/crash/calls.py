@@ -1,4 +1,7 @@
-"""One call over HTTP, on a connection of its own, and what a caller knows after it."""
+"""One call over HTTP, on a connection of its own, and what a caller knows after it.
+
+It does not use our client: a lost answer is what is tested, and the two must not share a fault.
+"""
 
 import http.client
 import json

@@ -215,3 +215,23 @@ def test_a_fold_goes_through_the_transactions_of_its_own_batches() -> None:
     books.execute("ANALYZE")
     books.issue_now(organization_id, [ANN], 1)
     assert _rows_read("transactions", books.fold) < 50
+
+
+def test_a_return_goes_through_the_transactions_of_its_own_batches() -> None:
+    organization_id = books.make_organization(10**9)
+    for _ in range(60):
+        books.queue_batch(organization_id, [ANN], 1, hold_days=1)
+    books.drain_all(organization_id)
+    books.execute("ANALYZE")
+    books.let_days_pass(1)
+    books.return_unclaimed()
+    assert books.balance_of(organization_id) == 10**9
+    for _ in range(300):
+        books.queue_batch(organization_id, [ANN], 1, hold_days=9)
+    books.queue_batch(organization_id, _strangers(MANY), 1, hold_days=9)
+    books.drain_all(organization_id)
+    books.let_days_pass(1)
+    books.issue_now(organization_id, [ANN], 1, hold_days=1)
+    books.let_days_pass(1)
+    assert _rows_read("transactions", books.return_unclaimed) < 50
+    assert books.balance_of(organization_id) == 10**9 - 300 - MANY

@@ -54,6 +54,6 @@ class MemberForm(FlaskForm):
 class WebhookForm(FlaskForm):
     """What it may hold is decided by the rules of the interface, which have all its faults at once."""
 
-    url = StringField("Address", filters=[stripped])
-    types = StringField("Events", filters=[stripped])
+    url = StringField("URL", filters=[stripped])
+    types = StringField("Types of events", filters=[stripped])
     description = StringField("Name", filters=[stripped])
