@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
-from app import upload_parts, uploads
+from app import sent_lists, upload_parts
 from app.api.call.record import current_record
 from app.api.console import lists
 from app.api.console.caller import calling_member
@@ -71,7 +71,7 @@ def issue(token: str) -> Page:
 
 
 def _require_meant(connection: Connection, upload: UploadRow, *, is_meant: bool) -> None:
-    if upload.sent_at is None and not is_meant and uploads.sent_before(connection, upload):
+    if upload.sent_at is None and not is_meant and sent_lists.sent_before(connection, upload):
         raise Refused("This list was sent before: tick that it is meant to be sent again.")
 
 
@@ -84,7 +84,7 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page
             return redirect(url_for("console.check", token=token), 303)
         verdict = lists.cost(connection, who, upload)
         batches = upload_parts.count(connection, upload.id)
-        earlier = uploads.sent_before(connection, upload)
+        earlier = sent_lists.sent_before(connection, upload)
     page = render_template(
         template,
         upload=upload,
