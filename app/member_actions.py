@@ -14,7 +14,7 @@ SIGNED_IN = "member.signed_in"
 KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
 WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
 # What is done to batches.
-SENT, CANCELLED, RESCHEDULED, REVERSED = "batch.sent", "batch.cancelled", "batch.rescheduled", "batch.reversed"
+SENT, CANCELLED, REVERSED = "batch.sent", "batch.cancelled", "batch.reversed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -130,7 +130,7 @@ def test_the_picture_of_the_page_is_that_of_the_console(look: Look, email: str) 
     page = look.at("/console", width=1000)
     page.set_viewport_size({"width": 1000, "height": 560})
     _sign_in(page, email)
-    expect(page.get_by_text("Held", exact=True)).to_be_visible()
+    expect(page.locator("dt", has_text="Held")).to_be_visible()
     expect(page.get_by_role("row", name="issued May")).to_be_visible()
     if not _PICTURE.exists():
         page.screenshot(path=_PICTURE)

@@ -39,7 +39,6 @@ _SENTENCES = {
     member_actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
     member_actions.SENT: "Sent {mode} batch {id}{more}",
     member_actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
-    member_actions.RESCHEDULED: "Moved {mode} batch {id}{more}",
     member_actions.REVERSED: "Took back points by {mode} reversal {id}{more}",
 }
 
