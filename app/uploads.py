@@ -52,13 +52,6 @@ class UploadRow(NamedTuple):
     sent_at: datetime | None
 
 
-class EarlierSend(NamedTuple):
-    """When a list was sent before. By `points send` it has no upload."""
-
-    token: str | None
-    sent_at: datetime
-
-
 _COLUMNS = ", ".join(f'"{field}"' for field in UploadRow._fields)
 
 
@@ -170,33 +163,6 @@ def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int]) 
 
 
 _MARK_SENT = text("UPDATE uploads SET sent_at = clock_timestamp(), content = NULL WHERE id = :id")
-
-
-def sent_before(connection: Connection, upload: UploadRow) -> EarlierSend | None:
-    """Return when the same recipients were sent to last by this organization in this mode, if they were."""
-    parameters = {
-        "id": upload.id,
-        "organization_id": upload.organization_id,
-        "sandbox": upload.sandbox,
-        "digest": upload.digest,
-        "key": f"points-send-{(upload.findings or {}).get('campaign')}-1",
-    }
-    row: Any = connection.execute(_SENT_BEFORE, parameters).first()
-    return None if row is None else EarlierSend(*row)
-
-
-# The second part finds a list that `points send` has sent with the same amount and label.
-_SENT_BEFORE = text("""
-    SELECT token, sent_at FROM (
-        (SELECT token, sent_at FROM uploads
-         WHERE organization_id = :organization_id AND sandbox = :sandbox AND digest = :digest
-           AND sent_at IS NOT NULL AND id <> :id
-         ORDER BY sent_at DESC LIMIT 1)
-        UNION ALL
-        SELECT NULL, created_at FROM batches
-        WHERE (organization_id, sandbox, idempotency_key) = (:organization_id, :sandbox, :key)
-    ) earlier ORDER BY sent_at DESC LIMIT 1
-""")
 
 
 def forget(connection: Connection, *, at_most: int) -> int:

@@ -13,6 +13,8 @@ from werkzeug.test import TestResponse
 
 from app import uploads
 from app.api import create_app
+from app.postgres import connections
+from app.postgres.connections import engine
 from app.postgres.database import transaction
 from app.settings import settings
 from tests.conftest import forget_everything
@@ -154,6 +156,21 @@ def test_sixteen_clicks_at_once_issue_once(app: Flask, ann: Visitor, many_connec
     assert {(answer.status_code, answer.location) for answer in answers} == {(303, f"{path}/outcome")}
     assert len(books.drain_all(ann.organization_id)) == 1
     assert books.balance_of(ann.organization_id) == 900
+
+
+def test_who_clicks_while_the_list_is_held_is_told_and_issues_nothing(
+    monkeypatch: pytest.MonkeyPatch, ann: Visitor
+) -> None:
+    path = checked(ann, "email\na@example.com\n", amount="4")
+    form = _hidden(ann.get(f"{path}/confirm"))
+    monkeypatch.setattr(connections, "LOCK_TIMEOUT_MS", 100)
+    forget_everything()
+    with engine().connect() as other, other.begin():
+        other.execute(text("SELECT FROM uploads FOR UPDATE"))
+        answer = ann.client.post(f"{path}/confirm", data=form)
+    assert answer.status_code == 409
+    assert "Another window is sending this list" in answer.text
+    assert books.drain_all(ann.organization_id) == []
 
 
 def test_a_list_longer_than_a_batch_is_accepted_whole_and_in_order(

@@ -7,7 +7,7 @@ from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
-from app import organizations, uploads
+from app import organizations, sent_lists, uploads
 from app.api.console import lists
 from app.api.console.forms import say_beside
 from app.api.console.list_forms import CheckAgainForm, ListForm
@@ -60,7 +60,7 @@ def check(token: str) -> Page:
         found = find_list(connection, token)
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
-        earlier = None if found.question else uploads.sent_before(connection, found)
+        earlier = None if found.question else sent_lists.sent_before(connection, found)
     told = {"column": found.column, "amount": str(found.amount or ""), "label": found.label}
     form = CheckAgainForm(formdata=None, data=told)
     return _checked(found, form, earlier)
@@ -144,7 +144,7 @@ def _new_list(form: ListForm) -> str:
     )
 
 
-def _checked(upload: UploadRow, form: CheckAgainForm, earlier: uploads.EarlierSend | None) -> str:
+def _checked(upload: UploadRow, form: CheckAgainForm, earlier: sent_lists.EarlierSend | None) -> str:
     form.column.choices = _choices(upload)
     return render_template(
         "console/check.html",

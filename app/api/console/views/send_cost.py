@@ -2,9 +2,10 @@
 
 from flask import redirect, render_template, url_for
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
-from app import upload_parts, uploads
+from app import sent_lists, upload_parts
 from app.api.call.record import current_record
 from app.api.console import lists
 from app.api.console.caller import calling_member
@@ -15,8 +16,11 @@ from app.api.sending.send_path import send_path
 from app.batches import QUEUED
 from app.errors import MayNotIssue, NotFound, PointsError, Refused
 from app.members import SENDER
-from app.postgres.database import transaction
+from app.postgres.database import is_locked_out, transaction
 from app.uploads import UploadRow
+
+# Another click holds the list for longer than a statement waits.
+_BUSY = "Another window is sending this list at this moment: reload this page soon, and it shows the outcome."
 
 Page = AnyResponse | tuple[str, int] | str
 
@@ -51,6 +55,10 @@ def issue(token: str) -> Page:
         raise
     except PointsError as error:
         return _with_cost("console/confirm.html", token, refusal=error.sentence)
+    except DBAPIError as error:
+        if not is_locked_out(error):
+            raise
+        return _with_cost("console/confirm.html", token, refusal=_BUSY)
     if accepted and accepted[-1].status == QUEUED:
         current_record().batch_id = accepted[-1].batch_id
         send_path.ask_for_drain(
@@ -63,7 +71,7 @@ def issue(token: str) -> Page:
 
 
 def _require_meant(connection: Connection, upload: UploadRow, *, is_meant: bool) -> None:
-    if upload.sent_at is None and not is_meant and uploads.sent_before(connection, upload):
+    if upload.sent_at is None and not is_meant and sent_lists.sent_before(connection, upload):
         raise Refused("This list was sent before: tick that it is meant to be sent again.")
 
 
@@ -76,7 +84,7 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page
             return redirect(url_for("console.check", token=token), 303)
         verdict = lists.cost(connection, who, upload)
         batches = upload_parts.count(connection, upload.id)
-        earlier = uploads.sent_before(connection, upload)
+        earlier = sent_lists.sent_before(connection, upload)
     page = render_template(
         template,
         upload=upload,
