@@ -16,7 +16,7 @@ _COLUMNS = {
     "First name": "first_name",
     "Last name": "last_name",
     "Role": "role",
-    "Password": "has_password",
+    "Can sign in": "has_password",
     "Locked": "is_locked",
     "Created": "created_at",
 }

@@ -36,5 +36,5 @@ def delay_s(failures: int, *, retry_after_s: float | None) -> float:
         retry_after_s: what the receiver asked for.
     """
     step = SCHEDULE_S[min(failures, len(SCHEDULE_S)) - 1]
-    spread = step * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311  # It guards no secret.
+    spread = step * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311  # nosec B311  # It guards no secret.
     return max(spread, min(retry_after_s or 0.0, 2 * step))

@@ -14,6 +14,7 @@ from app.errors import InsufficientBalance, OrganizationSuspended
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
 _SEND_AT = "2026-02-01T09:00:00Z"
+_A_DAY_LATER = "2026-02-01T09:00:00.000000Z"
 
 BODIES: dict[str, Any] = {
     "to_two": {"recipients": [_ADA, _GRACE], "amount": 50},
@@ -131,7 +132,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "transaction": (_TO_ADA, {}),
     "extended": (_FOR_LONGER, {}),
     "webhook_changed": ({"types": ["*"], "description": None}, {}),
-    "webhook_rotated": ({"old_secret_until": "2026-02-01T09:00:00.000000Z"}, {}),
+    "webhook_rotated": ({"old_secret_until": _A_DAY_LATER}, {}),
     "webhook_disabled": ({"status": "disabled", "disabled_reason": "caller"}, {}),
     "webhook_moved_back": ({"position": 0}, {}),
     "webhook_moved_on": ({"status": "failing", "failing_since": "2026-01-31T09:30:00.492913Z"}, {}),
