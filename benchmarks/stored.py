@@ -26,6 +26,21 @@ _TRANSACTIONS = """
     WHERE b.organization_id = %(organization_id)s AND b.issued_at = %(now)s
     ORDER BY b.id, u.position
 """
+# As if they had been told and numbered, so that nothing is left to do.
+_EVENTS = """
+    WITH log AS (
+        INSERT INTO event_logs AS l (organization_id, sandbox, last_sequence)
+        VALUES (%(organization_id)s, false, %(batches)s)
+        ON CONFLICT (organization_id, sandbox) DO UPDATE SET last_sequence = l.last_sequence + %(batches)s
+        RETURNING last_sequence - %(batches)s AS before
+    )
+    INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type, batch_id, credited)
+    SELECT organization_id, false, log.before + row_number() OVER (ORDER BY b.id),
+           nextval(pg_get_serial_sequence('unnumbered_events', 'id')), issued_at, 'batch.issued', b.id, recipient_count
+    FROM batches b CROSS JOIN log
+    WHERE organization_id = %(organization_id)s AND issued_at = %(now)s
+    ORDER BY b.id
+"""
 _USERS = "UPDATE users SET folded_balance = folded_balance + %(batches)s"
 _ORGANIZATION = """
     UPDATE organizations SET balance = balance - %(batches)s * (SELECT count(*) FROM users)
@@ -37,5 +52,5 @@ def store(connection: psycopg.Connection[tuple[object, ...]], organization_id: i
     """Issue `batches` batches of one point to each user, in one transaction."""
     parameters = {"organization_id": organization_id, "batches": batches, "now": datetime.now(UTC)}
     with connection.transaction():
-        for statement in (_BATCHES, _TRANSACTIONS, _USERS, _ORGANIZATION):
+        for statement in (_BATCHES, _TRANSACTIONS, _EVENTS, _USERS, _ORGANIZATION):
             connection.execute(statement, parameters)

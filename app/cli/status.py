@@ -204,7 +204,7 @@ def _describe(found: dict[str, Any]) -> str:
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",
         "Messages": "unknown" if found["queued_messages"] is None else points(found["queued_messages"]),
         "Queued batches": "unknown" if found["queued_batches"] is None else points(found["queued_batches"]),
-        "Queued reversals": "unknown" if found["queued_reversals"] is None else points(found["queued_reversals"]),
+        "Reversals": "unknown" if found["queued_reversals"] is None else f"{points(found['queued_reversals'])} queued",
         "Oldest queued": none_queued if oldest is None else f"{oldest:.1f} s",
     }
-    return "\n".join(f"{name + ':':<18}{value}".rstrip() for name, value in lines.items())
+    return "\n".join(f"{name + ':':<16}{value}".rstrip() for name, value in lines.items())

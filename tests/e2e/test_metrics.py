@@ -42,7 +42,10 @@ def settled(service: Service) -> dict[tuple[str, ...], float]:
 
 def _of_callers(found: dict[tuple[str, ...], float]) -> dict[tuple[str, ...], float]:
     """Leave out what moves without anybody sending anything."""
-    unrelated = ("points_sweeps", "points_last_sweep", "points_database", "points_broker")
+    unrelated = (
+        *("points_sweeps", "points_last_sweep", "points_database", "points_broker"),
+        *("points_webhook", "points_unnumbered", "points_oldest_unnumbered"),
+    )
     return {
         name: value for name, value in found.items() if not name[0].startswith(unrelated) and "/metrics" not in name
     }

@@ -46,7 +46,10 @@ def shown(service: Service) -> dict[str, set[str]]:
     caller = service.organization(10)
     body = {"recipient": f"{uuid.uuid4().hex}@example.com", "amount": 1}
     assert service.verify(caller.live, body).status_code == 200
-    assert service.send(caller.live, body).status_code == 201
+    sent = service.send(caller.live, body)
+    assert sent.status_code == 201
+    back = {"batch": sent.json()["additional_data"]["batch_id"], "reason": "a test"}
+    assert service.call("POST", "/v1/points/reverse", key=caller.live, json=back).status_code == 201
     service.points("audit")
 
     def look() -> dict[str, set[str]]:
@@ -56,7 +59,12 @@ def shown(service: Service) -> dict[str, set[str]]:
                 found[sample.name] |= sample.labels.keys()
         return found
 
-    comes_late = {"points_issued_points_total", "points_audit_breaches", "points_last_sweep_timestamp_seconds"}
+    comes_late = {
+        "points_issued_points_total",
+        "points_reversed_points_total",
+        "points_audit_breaches",
+        "points_last_sweep_timestamp_seconds",
+    }
     until(lambda: comes_late <= look().keys(), within_s=30)
     return look()
 

@@ -85,7 +85,9 @@ def test_a_send_goes_through_no_table_whose_rows_were_few_when_its_plans_were_ma
     for _ in range(200):
         books.queue_batch(organization_id, [ANN], 1)
     books.drain_all(organization_id)
-    assert _rows_read(table, lambda: _send_and_read(organization_id)) < 50
+    # A plan that goes through a table does so each time. Entries of an index that are dead, but that a statement of
+    # autovacuum might still see at that moment, are gone through once.
+    assert min(_rows_read(table, lambda: _send_and_read(organization_id)) for _ in range(3)) < 50
 
 
 @pytest.mark.parametrize("few", [1, 60])

@@ -6,6 +6,9 @@ from typing import Any
 import schemathesis
 from schemathesis import Case, GenerationMode, HookContext
 
+# `held_until` is later with each call, and later than that of any send.
+_DAYS_AHEAD = {"send_at": 1, "held_until": 3_649}
+
 
 @schemathesis.hook
 def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]) -> None:
@@ -30,12 +33,12 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
 def _mend_body(body: dict[str, Any]) -> None:
     # JSON Schema counts `10.0` among the integers; the contract does not.
     for part in (body, *(body.get("items") or ())):
-        if isinstance(amount := part.get("amount"), float) and amount.is_integer():
-            part["amount"] = int(amount)
-    if body.get("send_at"):  # Any moment of the right form, however far it lies.
-        body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()
-    if isinstance(days := body.get("hold_days"), float) and days.is_integer():
-        body["hold_days"] = int(days)
+        for name, value in part.items():
+            if name in ("amount", "hold_days", "batch") and isinstance(value, float) and value.is_integer():
+                part[name] = int(value)
+    for name, days_ahead in _DAYS_AHEAD.items():  # Any moment of the right form, however far it lies.
+        if body.get(name):
+            body[name] = (datetime.now(UTC) + timedelta(days=days_ahead)).isoformat()
     if "url" in body:  # Any URL, but the service calls none that the operator does not allow; nobody listens there.
         body["url"] = "http://127.0.0.1:1024/"
     if "from_sequence" in body:
@@ -45,7 +48,5 @@ def _mend_body(body: dict[str, Any]) -> None:
         item["email"] = f"{place}@example.com"  # Each another.
         item["amount"] = item.get("amount") or body.get("amount") or 1
         item.pop("reference", None)
-    if isinstance(batch := body.get("batch"), float) and batch.is_integer():
-        body["batch"] = int(batch)
     if body.pop("transactions", None):
         body["batch"] = 1  # Which ids there are, no schema can say; of a batch that is not there, 404 can.
