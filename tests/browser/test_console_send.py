@@ -10,25 +10,10 @@ from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expe
 
 from tests.browser.page_checks import cut_off_texts, ids_used_twice, width_beyond_the_window
 from tests.e2e.conftest import Organization, Service
+from tests.faulty_list import FAULTY_LIST
 from tests.unit.deployment.files import ROOT
 
-# Ten kinds of faults, and three good lines.
-_LIST = """name,e-mail,amount,reference,manager_email
-Ann,ann@example.com,10,r-1,boss@example.com
-Bob,bob@example.com,20,r-2,boss@example.com
-No address,,5,r-3,boss@example.com
-Not one,carl.example.com,5,r-4,boss@example.com
-Two,"dora@example.com; ed@example.com",5,r-5,boss@example.com
-Again,Ann@Example.com,5,,boss@example.com
-No amount,fay@example.com,,r-7,boss@example.com
-Nothing,gil@example.com,0,r-8,boss@example.com
-Words,hal@example.com,ten,r-9,boss@example.com
-Same reference,ida@example.com,5,r-2,boss@example.com
-Too wide,jan@example.com,5,r-11,boss@example.com,more
-Formula,=cmd@example.com,5,r-12,boss@example.com
-Kim,kim@example.com,30,r-13,boss@example.com
-"""
-_FILE = FilePayload(name="spring.csv", mimeType="text/csv", buffer=_LIST.encode())
+_FILE = FilePayload(name="spring.csv", mimeType="text/csv", buffer=FAULTY_LIST.encode())
 # Delete it to have it made anew.
 _PICTURE = ROOT / "docs" / "console-send.png"
 _PATIENCE_MS = 60_000

@@ -18,26 +18,11 @@ from app.postgres.connections import engine
 from app.postgres.database import transaction
 from app.settings import settings
 from tests.conftest import forget_everything
+from tests.faulty_list import FAULTY_LIST
 from tests.integration import books
 from tests.integration.visitors import Visitor, forgery_token, visitor
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
-
-_FAULTY = """name,e-mail,amount,reference,manager_email
-Ann,ann@example.com,10,r-1,boss@example.com
-Bob,bob@example.com,20,r-2,boss@example.com
-No address,,5,r-3,boss@example.com
-Not one,carl.example.com,5,r-4,boss@example.com
-Two,"dora@example.com; ed@example.com",5,r-5,boss@example.com
-Again,Ann@Example.com,5,,boss@example.com
-No amount,fay@example.com,,r-7,boss@example.com
-Nothing,gil@example.com,0,r-8,boss@example.com
-Words,hal@example.com,ten,r-9,boss@example.com
-Same reference,ida@example.com,5,r-2,boss@example.com
-Too wide,jan@example.com,5,r-11,boss@example.com,more
-Formula,=cmd@example.com,5,r-12,boss@example.com
-Kim,kim@example.com,30,r-13,boss@example.com
-"""
 
 
 @pytest.fixture
@@ -98,7 +83,7 @@ def value(statement: str) -> object:
 
 def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visitor) -> None:
     books.make_users("ann@example.com")
-    path = checked(ann, _FAULTY, label="Spring")
+    path = checked(ann, FAULTY_LIST, label="Spring")
     check = words_of(ann.get(path))
     assert "10 lines left out" in check
     assert "Recipients 3" in check

@@ -10,7 +10,7 @@ from werkzeug.test import TestResponse
 
 from app import member_sessions, members
 from app.api import create_app
-from app.api.console import password_work
+from app.api.console.turns import password_work
 from app.api.console.views.sign_in import WRONG
 from app.postgres.database import transaction
 from app.values import numbers, passwords
@@ -174,14 +174,14 @@ def test_of_many_tries_at_once_ten_are_looked_at() -> None:
 
 def test_a_flood_of_sign_ins_is_turned_away_and_takes_no_thread(app: Flask) -> None:
     make_member(books.make_organization(), "ann@example.com", "viewer")
-    for _ in range(password_work._WAITING_MAX):
+    for _ in range(password_work.waiting_max):
         assert password_work._places.acquire(blocking=False)
     try:
         _, answer = sign_in(app, "ann@example.com")
         assert answer.status_code == 503
         assert answer.headers["Content-Type"].startswith("text/html")
     finally:
-        password_work._places.release(password_work._WAITING_MAX)
+        password_work._places.release(password_work.waiting_max)
     assert sign_in(app, "ann@example.com")[1].status_code == 303
 
 

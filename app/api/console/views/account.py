@@ -5,8 +5,8 @@ from werkzeug.wrappers import Response
 
 from app import member_sessions, members
 from app.api.console.forms import ChangePasswordForm, say_beside
-from app.api.console.password_work import password_work
 from app.api.console.paths import current_member, needs, pages, row_id
+from app.api.console.turns import password_work
 from app.api.console.views.link import chosen_password
 from app.members import VIEWER
 from app.postgres.database import transaction
@@ -48,7 +48,7 @@ def _changed(current: str, password: str) -> str | None:
     """Return the token of the one session that is left; None if the current password is another."""
     with transaction() as connection:
         found = member_sessions.count_try(connection, parse(current_member().email).key)
-    with password_work():
+    with password_work.turn():
         if found is None or not passwords.is_right(current, found[1]):
             return None
         password_hash = passwords.hash_password(password)

@@ -5,8 +5,8 @@ from werkzeug.wrappers import Response
 
 from app import member_sessions, members
 from app.api.console.forms import ChoosePasswordForm, say_beside
-from app.api.console.password_work import password_work
 from app.api.console.paths import door
+from app.api.console.turns import password_work
 from app.errors import Refused
 from app.postgres.database import transaction
 from app.values import passwords
@@ -22,7 +22,7 @@ def link(token: str) -> Response | tuple[str, int] | str:
     password = chosen_password(form)
     if password is None:
         return render_template("console/link.html", form=form, of=member)
-    with password_work():
+    with password_work.turn():
         password_hash = passwords.hash_password(password)
     with transaction() as connection:
         member = members.find_by_link(connection, token)  # Of two at once, the first has used it up.

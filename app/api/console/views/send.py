@@ -12,7 +12,7 @@ from app.api.console import lists
 from app.api.console.forms import say_beside
 from app.api.console.list_forms import CheckAgainForm, ListForm
 from app.api.console.paths import current_member, is_sandbox, needs, pages
-from app.api.console.turns import turn_to_check
+from app.api.console.turns import list_checks
 from app.errors import NotFound, Refused
 from app.lists import for_spreadsheet
 from app.members import SENDER
@@ -41,7 +41,7 @@ def upload() -> Page:
     content, name = given
     asked = form.asked()
     try:
-        with turn_to_check():
+        with list_checks.turn():
             found, shown = lists.look_at(content, name, asked)
     except Refused as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
@@ -85,7 +85,7 @@ def check_again(token: str) -> Page:
         return _checked(found, form, None), 400
     asked = form.asked(column)
     try:
-        with turn_to_check():
+        with list_checks.turn():
             judged, shown = lists.look_at(content, found.name, asked)
     except Refused as error:
         say_beside(form.column if found.question == uploads.COLUMN else form.amount, as_sentence(error.sentence))

@@ -7,8 +7,8 @@ from werkzeug.wrappers import Response
 
 from app import member_sessions
 from app.api.console.forms import SignInForm, say_beside
-from app.api.console.password_work import password_work
 from app.api.console.paths import ROOT, door
+from app.api.console.turns import password_work
 from app.errors import InvalidAddress
 from app.postgres.database import transaction
 from app.values.addresses import parse
@@ -46,7 +46,7 @@ def _token_for(email: str, password: str) -> str | None:
         email_key = ""
     with transaction() as connection:
         found = member_sessions.count_try(connection, email_key)
-    with password_work():
+    with password_work.turn():
         right = is_right(password, None if found is None else found[1])
     if found is None or not right:
         return None
