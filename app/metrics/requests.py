@@ -1,4 +1,4 @@
-"""What a web process counts of its requests, at a few microseconds each."""
+"""What a web process counts for each request, in a few microseconds."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from app.postgres.connections import connections_in_use
 from app.settings import settings
 
-# Method and route of an unknown path and of bytes that are not a request: callers must not be able to add label values.
+# Method and route for an unknown path, and for bytes that are not a request: callers must not add label values.
 NO_ROUTE = ("other", "no route")
 
 _REQUESTS = Counter("points_requests", "Requests answered.", ("method", "route", "status"))

@@ -18,7 +18,7 @@ from app.values.utf8 import is_utf8
 
 
 def _text(_context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """Refuse text that is not UTF-8. A blank --again must not start another campaign by accident."""
+    """Refuse text that is not UTF-8, and a blank --again, which would start another campaign by accident."""
     if text is not None and not is_utf8(text):
         raise click.BadParameter("it is not in UTF-8.")
     if text is not None and parameter.name == "again" and not text.strip():
