@@ -5,7 +5,7 @@ _TRANSACTION = "format('transaction %s', t.batch_id::numeric * 131072 + t.positi
 _END = "coalesce(t.held_until, b.held_until)"
 
 RETURN_RULES = {
-    "no claim comes after the points' end": f"""
+    "no claim is later than held_until": f"""
         SELECT {_TRANSACTION}, format('claimed at %s, held until %s', t.claimed_at, {_END}) AS seen
         FROM transactions t JOIN batches b ON b.id = t.batch_id
         WHERE t.claimed_at >= {_END}
@@ -20,7 +20,7 @@ RETURN_RULES = {
               SELECT id, -1, held_until, held_until, issued_at FROM batches
               WHERE held_until <> issued_at + make_interval(hours => 24 * hold_days)) differing
         ORDER BY batch_id, position""",
-    "returned points were held until their end, and went back once": f"""
+    "returned points were held until held_until, and went back once": f"""
         SELECT format('transaction %s', coalesce(t.batch_id, e.batch_id)::numeric * 131072
                                         + coalesce(t.position, e.position)) AS subject,
                format('returned at %s, held until %s, entries of returns: %s of %s points', t.returned_at, t.held_until,
@@ -36,7 +36,7 @@ RETURN_RULES = {
                AND t.held_until <= t.returned_at) IS NOT TRUE
         ORDER BY coalesce(t.batch_id, e.batch_id), coalesce(t.position, e.position)""",
     # A batch whose points the balance could not take is looked at again within two hours.
-    "points held with an end are looked at when it comes": f"""
+    "a return looks at each batch when its held points end": f"""
         SELECT {_TRANSACTION},
                format('held until %s, looked at: %s', {_END}, coalesce(b.return_at::text, 'never')) AS seen
         FROM transactions t JOIN batches b ON b.id = t.batch_id

@@ -23,7 +23,7 @@ class Beginning(NamedTuple):
 
 
 def beginning(text: IO[str], name: str, wanted: Collection[str]) -> Beginning:
-    """Read the first rows. A heading has a cell with a `wanted` name, and stands above every address.
+    """Read the first rows. A heading has a cell with a `wanted` name, and is above every address.
 
     Raises:
         Refused: the list is empty, cannot be read, or can be read in two ways.

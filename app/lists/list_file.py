@@ -29,8 +29,8 @@ class ListFile:
 
         Args:
             column: the heading or the number that the person has given for the addresses.
-            others: headings of further columns. They tell which row is the heading where a number is given, and no
-                heading is a spelling of e-mail.
+            others: headings of further columns. They identify the heading row if a number is given and no heading is a
+                spelling of e-mail.
 
         Raises:
             Refused: the list cannot be read, is empty, or its delimiter or heading is ambiguous.

@@ -1,4 +1,4 @@
-"""The rows of a list, read by Python's strict `csv`; around a wrong quote, each line is reported."""
+"""The rows of a list, read by Python's strict `csv`. Around a wrong quote, each line is reported."""
 
 import csv
 import re

@@ -31,10 +31,10 @@ REVERSALS = "a reversal and its transactions have one organization and mode"
 SEQUENCES = "event sequences rise by one, from the first kept to the last"
 TOLD = "an issued batch and a done reversal have one event each"
 HELD = "nothing stays held for a registered user"
-CLAIMED = "no claim comes after the points' end"
+CLAIMED = "no claim is later than held_until"
 DAYS = "points are held for the days asked for, or longer if extended"
-RETURNED = "returned points were held until their end, and went back once"
-LOOKED_AT = "points held with an end are looked at when it comes"
+RETURNED = "returned points were held until held_until, and went back once"
+LOOKED_AT = "a return looks at each batch when its held points end"
 
 _UNDEBITED = "UPDATE transactions SET debited = false, credited = false, user_id = NULL"
 
