@@ -167,7 +167,7 @@ def settings() -> Settings:
 def misspelt_settings() -> Iterator[tuple[str, str]]:
     """Yield each environment variable that looks like a misspelt setting, with that setting.
 
-    Other variables with our prefix are not reported: Kubernetes sets some for a service named points.
+    Other variables with this prefix are not reported: Kubernetes sets some for a service named points.
     """
     prefix = "POINTS_"
     meant = {name.upper(): f"{prefix}{name.upper()}" for name in (*Settings.model_fields, "data_dir", "key")}

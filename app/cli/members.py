@@ -82,7 +82,7 @@ def link(member_id: int, url: str | None) -> Answer:
 @click.argument("member_id", type=_MEMBER_ID)
 @operator_command
 def remove(member_id: int) -> Answer:
-    """Remove a member, who is signed out at once. What the member did stays in Activity."""
+    """Remove a member and end the member's sessions. What the member did stays in Activity."""
     with transaction() as connection:
         rows.remove(connection, rows.lock(connection, member_id), by=None)
     return Answer({"id": member_id, "removed": True}, sentence=f"Member {member_id} is removed.")

@@ -171,7 +171,7 @@ def _down(found: dict[str, Any]) -> list[str]:
     if found["redis"] and not found["workers"] and not hung - {"deliveries"}:
         down.append("No worker answers. Read on at “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
-        down.append("Beat does not answer: no audit is made by itself.")
+        down.append("Beat does not answer: no audit runs by itself.")
     down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
     return down
 

@@ -10,7 +10,7 @@ from app.users import NewUser, insert_new
 # The advisory lock that keeps two searches for crossed registrations of the same kind from running at once.
 _CROSSED_LOCK = 0x5054_434C << 32
 
-# The advisory lock that claims share and that a reversal holds alone.
+# The advisory lock that claims share, and that a reversal holds exclusively.
 _CLAIMS_LOCK = 0x5054_434D << 32
 
 # Limits of one statement: the users whose held transactions it searches, and the transactions it credits.

@@ -105,7 +105,7 @@ def _leave_alone(organization_id: int) -> None:
 
 
 def _one_at_a_time(organization_id: int, announce: Announce) -> None:
-    """Take each due batch and reversal in a transaction of its own, so that one that fails harms only itself."""
+    """Take each due batch and reversal in a separate transaction, so that a failure harms no other."""
     with single_statement() as connection:
         batch_ids = due_batches(connection, organization_id, at_most=BATCHES_MAX)
         reversal_ids = due_reversals(connection, organization_id, at_most=BATCHES_MAX)

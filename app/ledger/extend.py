@@ -22,7 +22,7 @@ def extend(
 
     Raises:
         NotFound: the organization has no such transaction in this mode.
-        CannotExtend: it is not held, is held for ever, or its end has come.
+        CannotExtend: it is not held, is held without end, or its end has passed.
         InvalidRequest: the moment is not later, or too far ahead.
     """
     if transaction_id > INT64_MAX:

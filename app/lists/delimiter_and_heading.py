@@ -79,7 +79,7 @@ def _require_one_heading(reading: Beginning, name: str, wanted: Collection[str])
     for first in reading.headings[:1]:
         if any(row.line < first.line and _holds_address(row) for row in reading.sample):
             raise Refused(
-                f"Line {first.line} of {name} looks like its heading, but addresses stand above it: put it first."
+                f"Line {first.line} of {name} looks like its heading, but there are addresses above it: put it first."
             )
 
 

@@ -16,7 +16,7 @@ NO_ROUTE = ("other", "no route")
 _REQUESTS = Counter("points_requests", "Requests answered.", ("method", "route", "status"))
 _SECONDS = Histogram(
     "points_request_seconds",
-    "Time from the first line of our code to the answer, with body and wait.",
+    "Time from the first line of the service's code to the answer, with body and wait.",
     ("method", "route"),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60),
 )

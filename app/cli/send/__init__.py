@@ -33,7 +33,7 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 )
 @key_option
 @url_option
-@click.option("--label", callback=_text, help="Kept on every transaction whose line has no label of its own.")
+@click.option("--label", callback=_text, help="The label of every transaction whose line has none.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
 @click.option(

@@ -78,7 +78,7 @@ def _require_answered(run: Run, payer: tuple[str, str]) -> None:
             raise Refused(
                 f"A run of {request.announced_at[:10]} with a key of organization {request.organization_id}"
                 f"{' for the sandbox' if request.sandbox else ''} was cut off. Give it again with that key, within 30"
-                f" days. If you cannot, find out what became of it, then remove {run.results.path_of(request).name}."
+                f" days. If you cannot, find out its outcome, then remove {run.results.path_of(request).name}."
             )
 
 
