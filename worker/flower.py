@@ -1,4 +1,4 @@
-"""Flower, as this service runs it: read-only, behind a password, and with a memory that survives a restart.
+"""Flower, as this service runs it: read-only, behind a password, and with its jobs saved if FLOWER_DB is set.
 
 Celery loads the `worker` package before Flower reads its options, so what is set here are defaults:
 Flower's own FLOWER_… variables and its arguments still win.

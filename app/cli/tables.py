@@ -11,7 +11,7 @@ from rich.text import Text
 
 from app.values.numbers import moment, points
 
-# A heading, to the key of a row or to a function that makes the cell of it.
+# Each heading, with the key of a row or a function that makes the cell.
 Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
 
 # A name may hold control characters, which would act on the terminal or break the table.

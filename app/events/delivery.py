@@ -28,7 +28,6 @@ _WITHOUT_KEY_S = 60.0
 
 # Called with each attempt, to count it.
 Tell = Callable[[Attempt], None]
-# Withdraws the request for a delivery.
 Withdraw = Callable[[int], None]
 
 _log = logs.logger()

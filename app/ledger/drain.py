@@ -22,7 +22,7 @@ _TURN_S = 0.5
 # process. The sweep asks again.
 _LEFT_ALONE_S = 2.0
 # A batch that is tried alone and loses this many connections in a row is the reason why PostgreSQL ends them. In an
-# outage only one is lost, and then no new one can be made.
+# outage only one is lost, and then no new one can be made. Nothing is kept between drains, so any worker may come next.
 _LOSSES_MAX = 3
 
 Outcomes = Sequence[Outcome] | Sequence[Taken]

@@ -140,7 +140,7 @@ def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool)
     return Scheduled(**connection.execute(_SCHEDULED_OF, parameters).one()._mapping)  # noqa: SLF001
 
 
-# The sum is cut at 64 bits: no balance is larger, and readers of JSON cannot take more.
+# The sum is cut at 64 bits: no balance is larger, so that readers of JSON need no larger numbers.
 _SCHEDULED_OF = text("""
     SELECT count(*) AS batches, min(send_at) AS next_at,
            CAST(least(coalesce(sum(coalesce(amount::numeric * recipient_count, running_totals[recipient_count])), 0),

@@ -11,8 +11,8 @@ from app.settings import INT64_MAX
 # The longest time for which a failed batch is put aside.
 _POSTPONED_MAX_S = 10
 
-# Whether a drain would take a batch now. If it seems to be put aside for much longer than that, PostgreSQL's clock was
-# set back since: the batch is due.
+# Whether a drain would take a batch now. If it seems to be put aside for far longer than the longest time, PostgreSQL's
+# clock was set back since, and the batch is due.
 IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp()
     OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
