@@ -1,11 +1,11 @@
 """A worker's upkeep: the process beside its pool that needs no message (`python -m worker.upkeep PARENT`).
 
-What is scheduled, queued, held or not yet folded stands in PostgreSQL, and so this work goes on while the broker is
-away. A worker's parent then waits for the broker, and its pool gets nothing to do; and a parent that forks must not
-hold connections and locks of a working thread. So this is a separate program, which `worker.beside` starts and kills.
+What is scheduled, queued, held or not yet folded is in PostgreSQL, so this work goes on while the broker is away. The
+worker's parent then waits for the broker, and its pool gets nothing to do. A parent that forks must not hold the
+connections and locks of a thread that works. So this is a separate program, which `worker.beside` starts and kills.
 
-Nothing is lost when it is killed: what it has not committed is still there for the next. Every worker has one. Two
-share the work: a drain has one owner, and so has each look for crossings, each fold and each return.
+Nothing is lost when it is killed: what it has not committed is still there for the next one. Every worker has one, and
+they share the work: a drain has one owner, and so has each search for crossings, each fold and each return.
 """
 
 import os
@@ -38,14 +38,14 @@ DROP_EVENTS_EVERY_S = 60.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 1.5
 
-# How often crossings of a registration and an issue are looked for, and among whom: the users registered within so many
-# seconds, or (None) all. Neither a registration nor an issue lasts a quarter of an hour, so the second of these windows
-# misses none. After an import of a million users a look takes ten seconds, too long for one every five.
+# How often registrations that crossed an issue are searched for, and among whom: users registered within this many
+# seconds, or (None) all. Neither a registration nor an issue lasts a quarter of an hour, so the second window misses
+# none. After an import of a million users a search takes ten seconds, too long for one every five.
 CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
 FOLD_EVERY_S = 5.0
 RETURN_EVERY_S = 5.0
 
-# Work in steps, each a transaction of its own. What is left after so many waits for the next run.
+# The work is done in steps, each in its own transaction. What is left after the last step waits for the next run.
 _RELEASE_STEP = 500
 _RELEASE_STEPS_MAX = 40
 _DRAINS_ASKED_MAX = 200
@@ -64,7 +64,7 @@ _log = logs.logger()
 def sweep() -> None:
     """Drain every organization whose batches have been queued too long: their message was lost, or could not be sent.
 
-    A drain that ends its turn with more to do leaves it to the next sweep.
+    What a drain leaves when its turn ends, the next sweep takes.
     """
     with transaction() as connection:
         waiting = organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
@@ -116,7 +116,7 @@ def fold_credits() -> None:
 
 
 def number_all() -> None:
-    """Number whatever events no drain has numbered: of refills, claims and keys, or of a worker that was killed."""
+    """Number the events that no drain has numbered: of refills, claims and keys, or after a worker was killed."""
     with transaction() as connection:
         organizations = sequencer.organizations_to_number(connection)
     for organization_id in organizations:
@@ -175,7 +175,7 @@ def _tell_of_returns(organization_id: int, returned: list[returns.Returned]) -> 
 
 
 def _repeat(every_s: float, name: str, work: Callable[[], None]) -> None:
-    """Do one kind of work again and again, by a clock that nobody sets; no error ends it."""
+    """Repeat one kind of work, by the monotonic clock; no error ends it."""
     while True:
         began = time.monotonic()
         try:
@@ -186,7 +186,7 @@ def _repeat(every_s: float, name: str, work: Callable[[], None]) -> None:
 
 
 def run(parent: int) -> None:
-    """Do all of it until the process `parent` is gone, each kind in a thread of its own: none holds up another."""
+    """Do all of it until the process `parent` is gone, each kind in its own thread, so that none holds up another."""
     kinds: list[tuple[float, str, Callable[[], None]]] = [
         (SWEEP_EVERY_S, "sweep", sweep),
         (RELEASE_EVERY_S, "release", release),
@@ -204,7 +204,7 @@ def run(parent: int) -> None:
         threading.Thread(target=_repeat, args=kind, daemon=True).start()
     while os.getppid() == parent:
         time.sleep(_PARENT_LOOK_EVERY_S)
-    os._exit(0)  # No work that hangs, in whatever server, keeps a process that belongs to nobody.
+    os._exit(0)  # Work that hangs must not keep this process when its parent is gone.
 
 
 if __name__ == "__main__":

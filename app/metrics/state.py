@@ -68,7 +68,7 @@ def _webhooks(behind: Mapping[str, LagOfStatus]) -> Iterator[GaugeMetricFamily]:
         "points_webhook_lag_events", "Events that the webhook which is furthest behind has to pass.", labels=("status",)
     )
     seconds = GaugeMetricFamily(
-        "points_webhook_lag_seconds", "Age of the oldest event that a webhook has still to pass.", labels=("status",)
+        "points_webhook_lag_seconds", "Age of the oldest event that a webhook has not passed yet.", labels=("status",)
     )
     for status, lag in behind.items():
         for family, value in ((counts, lag.webhooks), (events, lag.events), (seconds, lag.seconds)):
