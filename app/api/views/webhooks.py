@@ -22,7 +22,7 @@ def create() -> Response:
 
     Raises:
         InvalidRequest: with every fault of the body.
-        WebhookLimit: there are as many as there may be.
+        WebhookLimit: the organization has ten webhooks in this mode already.
         SecretsKeyMissing: the operator has set no key for secrets.
     """
     who = caller()
