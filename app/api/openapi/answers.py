@@ -281,8 +281,8 @@ class Event(BaseModel):
     organization: EventOrganization = says("The organization of the event.")
     data: dict[str, Any] = says(
         "What changed, as it was then: `batch` (as in the list of batches), `reversal` (as in the list of reversals),"
-        " `organization`, `key` or `webhook`. A claim has `user`, `transactions` (up to 100 ids), `count`, `amount`, and"
-        " `more`: a path that lists all transactions of the user. There are no addresses.",
+        " `organization`, `key` or `webhook`. A claim has `user`, `transactions` (up to 100 ids), `count`, `amount` and"
+        " `more`, a path that lists all transactions of the user. There are no addresses.",
         _BATCH_IN_EVENT,
     )
 
@@ -318,7 +318,7 @@ class Webhook(BaseModel):
         "enabled",
     )
     disabled_reason: Literal["caller", "gone", "failing"] | None = says(
-        "Why it was disabled: by a call, by a 410 of the receiver, or after five days of failures; null unless disabled.",
+        "Why it is disabled: by a call, by a 410 of the receiver, or after five days of failures. Null if it is not.",
         None,
     )
     position: int = says("The sequence of the last event that it has passed.", 4, ge=0)

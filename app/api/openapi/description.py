@@ -24,9 +24,7 @@ _SENT = {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
     },
     "responses": {
-        "2XX": {
-            "description": "The event has arrived. Any other answer, a redirect too, is a failure, and the event is sent again."
-        },
+        "2XX": {"description": "The event has arrived. After any other answer, a redirect too, it is sent again."},
         "410": {"description": "The receiver wants no more events: the webhook is disabled."},
     },
     "security": [],

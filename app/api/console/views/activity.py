@@ -1,4 +1,4 @@
-"""Activity: who did what, and when."""
+"""*Activity*: who did what, and when."""
 
 from flask import render_template, request
 
@@ -44,7 +44,7 @@ _SENTENCES = {
 
 
 def sentence_of(action: Action) -> str:
-    """Say what was done, with its numbers and names."""
+    """Return a sentence about an action, with its ids and names."""
     mode = {None: "", True: "sandbox", False: "live"}[action.sandbox]
     return _SENTENCES.get(action.action, action.action).format(
         subject=action.subject_name,

@@ -1,4 +1,4 @@
-"""Calling off a batch that is queued or scheduled."""
+"""Cancelling a batch that is queued or scheduled."""
 
 from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
@@ -27,7 +27,7 @@ def ask_to_cancel(batch_id: int) -> AnyResponse | str:
 @pages.post("/batches/<int:batch_id>/cancel")
 @needs(SENDER)
 def cancel(batch_id: int) -> AnyResponse:
-    """Cancel it, or say that it was issued meanwhile. Cancelled twice it is cancelled once."""
+    """Cancel the batch, or say that it was issued meanwhile. Cancelling it again changes nothing."""
     try:
         with transaction() as connection:
             who = calling_member(connection)
@@ -44,5 +44,5 @@ def cancel(batch_id: int) -> AnyResponse:
                 )
         flash(f"Batch {batch_id} is cancelled: nobody was debited.")
     except BatchConflict:
-        flash(f"Batch {batch_id} was issued or refused meanwhile, so it stays. What was issued can be taken back.")
+        flash(f"Batch {batch_id} was issued or refused meanwhile, so it stays. Issued points can be taken back.")
     return redirect(url_for("console.show_batch", batch_id=batch_id), 303)

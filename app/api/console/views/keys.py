@@ -1,4 +1,4 @@
-"""Keys: made and shown once, listed, revoked."""
+"""*Keys*: make a key and show it once, list keys, revoke them."""
 
 from flask import flash, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -20,7 +20,7 @@ def keys() -> str:
 @pages.post("/keys")
 @needs(ADMIN)
 def make_key() -> str:
-    """Make a key and show it: by this answer alone, so that no reload and no way back shows it again."""
+    """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
     who, sandbox = current_member(), request.form.get("mode") != "live"
     with transaction() as connection:
         key_id, text = api_keys.create(connection, who.organization_id, sandbox=sandbox)
@@ -49,5 +49,5 @@ def revoke_key(key_id: int) -> Response:
                 member_id=who.id,
                 subject_id=key_id,
             )
-    flash(f"Key {key_id} is revoked." if is_news else f"Key {key_id} was revoked already.")
+    flash(f"Key {key_id} is revoked." if is_news else f"Key {key_id} was already revoked.")
     return redirect(url_for("console.keys"), 303)

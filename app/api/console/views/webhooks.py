@@ -1,4 +1,4 @@
-"""Webhooks of a mode: made and shown with their secret once, and what was delivered to each."""
+"""*Webhooks* of a mode: make one and show its secret once, list them, and show the deliveries of each."""
 
 import re
 
@@ -32,7 +32,7 @@ def webhooks() -> str:
 @pages.post("/webhooks")
 @needs(ADMIN)
 def make_webhook() -> str | tuple[str, int]:
-    """Make a webhook and show its secret: by this answer alone."""
+    """Make a webhook and show its secret in this answer only."""
     form, who, secret = WebhookForm(), current_member(), new_secret()
     types = re.split(r"[\s,]+", form.types.data or "*")
     body = {"url": form.url.data, "types": types, "description": form.description.data}
@@ -80,7 +80,7 @@ def _page(form: WebhookForm) -> str:
 
 
 def _say(form: WebhookForm, error: PointsError) -> None:
-    """Put each fault beside its field; what is about none of them, above all."""
+    """Show each fault beside its field, and a fault without a field at the top of the page."""
     for name, sentences in error.faults.items():
         field = name.partition(".")[0]
         for sentence in sentences:
