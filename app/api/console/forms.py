@@ -9,7 +9,7 @@ from app.members import ADMIN, SENDER, VIEWER
 from app.values.addresses import parse
 
 ROLE_WORDS = {
-    VIEWER: "viewer: can see everything but keys, webhooks and members",
+    VIEWER: "viewer: can only look",
     SENDER: "sender: can also send, cancel and take back",
     ADMIN: "admin: can also manage members, keys and webhooks",
 }

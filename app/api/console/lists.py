@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from app import acceptance, member_actions, upload_parts, uploads
 from app.acceptance import Acceptance, IssueRequest, Send, SendingMember
 from app.api.call.schemas import parse_issue_request
+from app.api.console.caller import record_action
 from app.api_keys import Caller
 from app.errors import InsufficientBalance, InvalidRequest, NotFound, PointsError, Refused
 from app.ledger import verify
@@ -153,14 +154,8 @@ def issue(connection: Connection, who: Caller, token: str, *, recipients: int, p
         assert outcome is not None and not outcome.existed, "nobody else has the row of this list"  # noqa: PT018
         accepted.append(outcome)
     uploads.mark_sent(connection, upload.id, [one.batch_id for one in accepted])
-    member_actions.record(
-        connection,
-        member_actions.SENT,
-        organization_id=who.organization.id,
-        member_id=who.member_id,
-        subject_id=accepted[0].batch_id,
-        sandbox=who.sandbox,
-        detail=f"{counted(points, 'point')} to {counted(recipients, 'recipient')}"
-        + (f", in {len(accepted)} batches" if len(accepted) > 1 else ""),
-    )
+    detail = f"{counted(points, 'point')} to {counted(recipients, 'recipient')}"
+    if len(accepted) > 1:
+        detail += f", in {len(accepted)} batches"
+    record_action(connection, member_actions.SENT, accepted[0].batch_id, sandbox=who.sandbox, detail=detail)
     return accepted

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from app import member_actions, reversal_acceptance, reversals
 from app.api.call.record import current_record
 from app.api.call.reverse_body import parse_reverse_request
-from app.api.console.caller import calling_member
+from app.api.console.caller import calling_member, record_action
 from app.api.console.forms import say_beside
 from app.api.console.list_forms import TakeBackForm
 from app.api.console.paths import needs, pages
@@ -47,15 +47,7 @@ def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
             who = calling_member(connection)
             accepted = reversal_acceptance.accept(connection, who, request, f"console-{form.form_id.data}")
             if not accepted.existed:
-                member_actions.record(
-                    connection,
-                    member_actions.REVERSED,
-                    organization_id=who.organization.id,
-                    member_id=who.member_id,
-                    subject_id=batch_id,
-                    sandbox=who.sandbox,
-                    detail=request.reason,
-                )
+                record_action(connection, member_actions.REVERSED, batch_id, sandbox=who.sandbox, detail=request.reason)
     except NotFound:
         raise
     except InvalidRequest as error:

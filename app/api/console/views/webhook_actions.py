@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from werkzeug.wrappers import Response
 
 from app import member_actions
+from app.api.console.caller import record_action
 from app.api.console.paths import current_member, is_sandbox, needs, pages
 from app.api.console.views.webhooks import secret_page, to_webhook
 from app.errors import InvalidRequest, PointsError, WebhookConflict
@@ -86,17 +87,9 @@ def _sentences(error: PointsError) -> list[str]:
 
 
 def _act(webhook_id: int, action: _Action, done: str) -> None:
-    who = current_member()
+    organization_id = current_member().organization_id
     with transaction() as connection:
-        found = rows.find(connection, webhook_id, organization_id=who.organization_id, sandbox=is_sandbox())
+        found = rows.find(connection, webhook_id, organization_id=organization_id, sandbox=is_sandbox())
         action(connection, found)
-        member_actions.record(
-            connection,
-            member_actions.WEBHOOK_CHANGED,
-            organization_id=who.organization_id,
-            member_id=who.id,
-            subject_id=webhook_id,
-            sandbox=found.sandbox,
-            detail=done,
-        )
-    wake(who.organization_id)
+        record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=found.sandbox, detail=done)
+    wake(organization_id)

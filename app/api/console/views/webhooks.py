@@ -8,6 +8,7 @@ from werkzeug.wrappers import Response
 
 from app import member_actions
 from app.api.call.webhook_body import parse_webhook
+from app.api.console.caller import record_action
 from app.api.console.forms import WebhookForm, say_beside
 from app.api.console.paths import current_member, is_sandbox, needs, pages
 from app.errors import InvalidRequest, PointsError
@@ -43,14 +44,7 @@ def make_webhook() -> str | tuple[str, int]:
             webhook = rows.create(
                 connection, organization_id=who.organization_id, sandbox=is_sandbox(), secret=stored, **columns
             )
-            member_actions.record(
-                connection,
-                member_actions.WEBHOOK_MADE,
-                organization_id=who.organization_id,
-                member_id=who.id,
-                subject_id=webhook.id,
-                sandbox=webhook.sandbox,
-            )
+            record_action(connection, member_actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
     except PointsError as error:
         _say(form, error)
         return _page(form), 400
