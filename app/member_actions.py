@@ -21,7 +21,7 @@ SENT, CANCELLED, REVERSED = "batch.sent", "batch.cancelled", "batch.reversed"
 class Action:
     """One action as the Activity page shows it. `member_name` is None for an operator of the service.
 
-    `subject_id` is the id of the batch, reversal, key, webhook or member that was changed; `subject_name` is the name
+    `subject_id` is the id of the batch, key, webhook or member that was changed; `subject_name` is the name
     of that member.
     """
 

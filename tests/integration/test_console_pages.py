@@ -153,7 +153,7 @@ def test_an_address_that_was_removed_can_be_added_anew(app: Flask, admin: Visito
 def test_a_role_is_changed_and_activity_tells_from_what_to_what(admin: Visitor) -> None:
     member_id = make_member(admin.organization_id, "bo@example.com", VIEWER)
     admin.post(f"/members/{member_id}/role", of="/members", role="sender")
-    assert "The role of Ann Viewer is sender now." in admin.get("/members").text
+    assert "The role of Ann Viewer is now sender." in admin.get("/members").text
     assert "Ann Admin Changed the role of Ann Viewer from viewer to sender" in _activity(admin)
     assert admin.post(f"/members/{member_id}/role", of="/members", role="owner").status_code == 409
 

@@ -92,7 +92,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visit
     bad = rows_of(ann.get(f"{path}/bad-lines.csv"))
     assert [int(line["line"]) for line in bad] == list(range(4, 14))
     assert bad[3]["reason"].startswith("is the same address as line 2")
-    assert bad[9]["what stands there"] == "'=cmd@example.com"
+    assert bad[9]["content"] == "'=cmd@example.com"
     assert "Needed 60" in words_of(ann.get(f"{path}/cost"))
     assert "Issue 60 points to 3 recipients" in ann.get(f"{path}/confirm").text
     done = confirm(ann, path)
@@ -112,7 +112,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visit
     form = _hidden(asking)
     again = ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form | {"reason": " "})
     assert again.status_code == 400
-    assert "Say why" in again.text
+    assert "Enter a reason" in again.text
     taken = [
         ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form | {"reason": "Wrong list"})
         for _ in range(2)
@@ -199,7 +199,7 @@ def test_the_same_list_again_must_be_meant(ann: Visitor) -> None:
     assert "sent to before" in ann.get(other).text
     unmeant = confirm(ann, other)
     assert unmeant.status_code == 409
-    assert "tick that it is meant" in unmeant.text
+    assert "Tick the box" in unmeant.text
     assert confirm(ann, other, again="yes").status_code == 303
     assert "sent to before" not in ann.get(checked(ann, list_, amount="1", mode="sandbox")).text
 
@@ -220,7 +220,7 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
     assert ann.post(path, of=path, column="7", amount="5").status_code == 400
     assert ann.post(path, of=path, column="2").status_code == 303
     assert "give the points for each recipient" in ann.get(path).text
-    assert "Say how many points" in ann.post(path, of=path, column="2").text
+    assert "Enter the points for each recipient" in ann.post(path, of=path, column="2").text
     assert ann.post(path, of=path, column="2", amount="5").status_code == 303
     assert "b@example.com" in words_of(ann.get(path))
     assert "a@example.com" not in words_of(ann.get(path)).partition("Not used")[0]

@@ -39,7 +39,7 @@ _SENTENCES = {
     member_actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
     member_actions.SENT: "Sent {mode} batch {id}{more}",
     member_actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
-    member_actions.REVERSED: "Took back points by {mode} reversal {id}{more}",
+    member_actions.REVERSED: "Took back {mode} batch {id}{more}",
 }
 
 
