@@ -123,7 +123,7 @@ def test_a_new_member_gets_a_link_that_works(app: Flask, admin: Visitor) -> None
     ("field", "value", "fault"),
     [
         ("email", "no address", "no @-sign"),
-        ("email", "ADMIN-1@example.com", "a member under this e-mail address already"),
+        ("email", "ADMIN-1@example.com", "member has this e-mail address already"),
         ("first_name", " ", "Give a first name."),
         ("first_name", "x" * 256, "1 to 255 characters"),
     ],
