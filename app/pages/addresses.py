@@ -39,7 +39,7 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
 
 
 def _id_ranges(filters: Filters, start: CursorPosition | None) -> str:
-    """Return the SQL array of id ranges that may have rows, up to the newest batch's, whatever a caller asks for."""
+    """Return the SQL array of id ranges that may have rows, never beyond the newest batch's."""
     first, last = "0", "(SELECT coalesce(max(id), 0) FROM batches)"
     if filters.batch_id is not None:
         first = last = f"least(:batch_id, {last})"

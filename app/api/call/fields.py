@@ -149,8 +149,8 @@ def check_expect(value: object, faults: FaultsFound, *, recipients: int, amount:
         if not is_integer(expected):
             faults.add("expect", f"The {name} expected must be an integer, but is {kind(expected)}.")
         elif sent is not None and expected != sent:
-            what = "recipients are" if name == "recipients" else "points in all are"
-            faults.add("expect", f"{_shown(expected)} {what} expected, but {sent} are sent.")
+            what = "recipients" if name == "recipients" else "points"
+            faults.add("expect", f"{_shown(expected)} {what} are expected, but {sent} are sent.")
 
 
 def read_metadata(value: object, faults: FaultsFound) -> dict[str, str] | None:

@@ -34,7 +34,7 @@ class CallerSocket(socket.socket):
         return received
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        # Python's own `sendall` has one time limit, whatever the size.
+        # Python's own `sendall` has the same time limit for every size.
         unsent = memoryview(data)
         deadline = time.monotonic() + _STALLED_S + len(unsent) / _SLOWEST_BYTES_PER_S
         while unsent:

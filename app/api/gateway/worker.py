@@ -136,7 +136,7 @@ class GatewayWorker(ThreadWorker):
             client.sendall(_answer(status, faults, request_id, client.beginning))
 
     def _faults(self, error: ParseException) -> Faults:
-        """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
+        """Say what is wrong. The contract has no separate statuses for requests that are too long (414, 431)."""
         if isinstance(error, _KeyHeaderError):
             return {"idempotency_key": [error.sentence]}
         sentence = "The bytes sent are not a well-formed HTTP request."

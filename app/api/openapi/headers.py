@@ -5,7 +5,7 @@ from typing import Any
 from app.api.call import envelope
 from app.api.docs import SECURITY
 
-# On every answer, whatever its status.
+# On answers of every status.
 EVERYWHERE = ("X-Request-Id", *envelope.HEADERS)
 KEY = {
     "type": "http",
