@@ -14,6 +14,7 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_processes.the_upkeep_of_a_worker_is_killed,
     faults_of_processes.a_whole_worker_is_killed,
     faults_of_processes.the_parent_of_a_worker_is_killed,
+    faults_of_processes.what_delivers_webhooks_is_killed,
     faults_of_processes.web_is_killed_after_commit_and_before_the_answer,
     faults_of_processes.web_is_killed_between_commit_and_submit,
     faults_of_processes.a_worker_is_killed_between_lock_and_commit,

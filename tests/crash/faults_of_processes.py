@@ -37,6 +37,11 @@ def the_parent_of_a_worker_is_killed(scene: Scene) -> None:
         os.kill(worker.pid, signal.SIGKILL)
 
 
+def what_delivers_webhooks_is_killed(scene: Scene) -> None:
+    with scene.started_again(scene.service.part("deliveries")) as deliveries:
+        deliveries.kill_group()
+
+
 def web_is_killed_after_commit_and_before_the_answer(scene: Scene) -> None:
     _kill_in(scene, places.WEB_AFTER_COMMIT_BEFORE_ANSWER)
 

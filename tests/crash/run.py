@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tests.crash import parties, poison
 from tests.crash.callers import Caller
+from tests.crash.deliveries import Deliveries
 from tests.crash.faults import KINDS, Planned
 from tests.crash.followers import Follower
 from tests.crash.intents import Intents
@@ -22,6 +23,8 @@ from tests.crash.snapshot import Snapshot
 from tests.deadline import comes_true
 
 RECOVERS_WITHIN_S = 30.0
+# A webhook belongs for 20 s to a thread that was killed, and a connection that fell silent is given up after as long.
+_DELIVERED_WITHIN_S = 60.0
 _STARTS_WITHIN_S = 60.0
 _CALLERS = 6
 
@@ -47,9 +50,11 @@ class Run:
         self._seen: set[str] = set()
         self._web_log_read = 0
         self.returned = 0
+        self.events = 0, 0
         self._callers: list[Caller] = []
         self._operator: Operator | None = None
         self._follower: Follower | None = None
+        self._deliveries: Deliveries | None = None
 
     def start(self) -> None:
         """Start the service, wait until it issues, and let the callers come."""
@@ -64,6 +69,8 @@ class Run:
         self._callers = [Caller(number, seed, self.service.web_port, made, self.intents) for number in range(_CALLERS)]
         self._operator = Operator(seed, self.service.engine, made)
         self._follower = Follower(self.service.web_port, made, self.intents)
+        self._deliveries = Deliveries(self.service.web_port, self._follower.logs, self.intents)
+        self._deliveries.start()
         for thread in (*self._callers, self._operator, self._follower):
             thread.start()
 
@@ -94,6 +101,8 @@ class Run:
         """Look at the books in one snapshot; keep and return every breach that was not seen before."""
         self._within_time(time.monotonic(), "PostgreSQL answers", self._moment_is_known)
         self._find_failures()
+        if self._deliveries is not None:
+            self._deliveries.look()
         found = self._snapshot.violations(everything=everything) + self.intents.take_violations()
         self._count_deadlocks()
         new = [sentence for sentence in found if sentence not in self._seen]
@@ -173,20 +182,22 @@ class Run:
         return self.look("the end", everything=True)
 
     def _read_the_logs_to_their_ends(self) -> None:
-        """Once nothing happens any more, what was read of the logs is all there is."""
-        follower = self._follower
+        """Once nothing happens any more, what was read of the logs, and was delivered of them, is all there is."""
+        follower, deliveries = self._follower, self._deliveries
         assert follower is not None
+        assert deliveries is not None
         follower.stop()
         follower.join()
 
         def differences() -> list[str]:
             follower.look()
             with self.service.connection() as connection:
-                return follower.differences(connection)
+                return follower.differences(connection) + deliveries.missing()
 
-        if not comes_true(lambda: not differences(), within_s=RECOVERS_WITHIN_S, every_s=0.5):
+        if not comes_true(lambda: not differences(), within_s=_DELIVERED_WITHIN_S, every_s=0.5):
             for sentence in differences():
                 self.intents.violation(sentence)
+        self.events = deliveries.received, deliveries.repeats
 
     def stop(self) -> None:
         """End every process and thread."""
@@ -196,6 +207,8 @@ class Run:
         for thread in (self._operator, self._follower):
             if thread is not None:
                 thread.stop()
+        if self._deliveries is not None:
+            self._deliveries.stop()
         self.service.stop()
 
 

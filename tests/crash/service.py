@@ -1,4 +1,4 @@
-"""The service under test as real processes: both servers, a proxy before each, web, two workers and beat."""
+"""The service under test as real processes: servers with a proxy each, web, two workers, deliveries and beat."""
 
 import os
 import shutil
@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
+from cryptography.fernet import Fernet
 from sqlalchemy import Connection, Engine
 
 import migrations
@@ -29,7 +30,7 @@ WAIT_S = 5
 _WORKERS = ("worker1", "worker2")
 _CHILDREN_PER_WORKER = 2
 
-_SETTINGS = {"POINTS_RATE_LIMIT": "off", "POINTS_WAIT_S": str(WAIT_S)}
+_SETTINGS = {"POINTS_RATE_LIMIT": "off", "POINTS_WAIT_S": str(WAIT_S), "POINTS_WEBHOOK_ALLOW": "127.0.0.0/8"}
 
 
 def _behind(url: str, port: int) -> str:
@@ -94,8 +95,10 @@ class Service:
             self.proxies[name] = proxy = Proxy(free_port(), target)
             self.environment[name] = _behind(url, proxy.port)
         self.environment |= _SETTINGS | {FOLDER: str(self.pauses.folder), "PYTHONUNBUFFERED": "1"}
+        self.environment["POINTS_SECRETS_KEY"] = Fernet.generate_key().decode()
         for name in _WORKERS:
             self._add(name, self.worker_command(name))
+        self._add("deliveries", self.deliveries_command())
         self._add("beat", self.beat_command())
         self._add("web", self.web_command())
 
@@ -107,6 +110,19 @@ class Service:
         options = ["--concurrency", str(_CHILDREN_PER_WORKER), "--without-mingle", "--without-gossip"]
         celery = ["celery", "--app", "tests.crash.planted_worker", "--quiet"]
         return [*_python(shift_s), *celery, "worker", "--hostname", f"{name}@%h", *options]
+
+    def deliveries_command(self) -> list[str]:
+        options = [
+            "--queues",
+            "deliveries",
+            "--pool",
+            "threads",
+            "--concurrency",
+            "8",
+            "--without-mingle",
+            "--without-gossip",
+        ]
+        return [*_python(0), "celery", "--app", "worker", "--quiet", "worker", "--hostname", "deliveries@%h", *options]
 
     def beat_command(self) -> list[str]:
         return [*_python(0), "celery", "--app", "worker", "--quiet", "beat", "--pidfile="]

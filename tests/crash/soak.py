@@ -120,6 +120,8 @@ def _figures(run: Run, lasted_s: float) -> dict[str, Any]:
         "reversals_acknowledged": counts.get("reversals", 0),
         "cancelled": counts.get("cancelled", 0),
         "returned": run.returned,
+        "events_delivered": run.events[0],
+        "events_delivered_again": run.events[1],
         "retries": counts.get("retries", 0),
         "unknown_outcomes": counts.get("unknown outcomes", 0),
         "answers": dict(sorted(counts.items())),
@@ -143,6 +145,7 @@ def _print_summary(figures: dict[str, Any]) -> None:
         "taken back / returned / cancelled": (
             f"{figures['reversals_acknowledged']:,} / {figures['returned']:,} / {figures['cancelled']:,}"
         ),
+        "events delivered, of them again": (f"{figures['events_delivered']:,}, {figures['events_delivered_again']:,}"),
         "retries, of them of unknown outcome": f"{figures['retries']:,}, {figures['unknown_outcomes']:,}",
         "longest recovery after a fault": f"{figures['recovery_s_max']} s",
         "deadlocks": figures["deadlocks"],
