@@ -38,7 +38,7 @@ def batch_body(
 def listed_batch_body(
     batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
-    """A batch as a list shows it: as it is now, with the count of transactions in each state, without transactions."""
+    """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
     return {
         "batch_id": batch.id,
         "status": batch.status,

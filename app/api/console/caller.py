@@ -1,4 +1,4 @@
-"""The signed-in member, as the caller that functions of the API take, and as the author of an action."""
+"""The signed-in member as the caller for functions of the API, and as the author of recorded actions."""
 
 from sqlalchemy import Connection
 

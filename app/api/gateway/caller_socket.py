@@ -19,8 +19,7 @@ _Result = TypeVar("_Result")
 class CallerSocket(socket.socket):
     """A socket that receives until `read_until` (`time.monotonic`), and sends within the limits above.
 
-    If a caller is too slow, it raises the same error as for a reset connection, because gunicorn and the application
-    handle that error.
+    For a caller that is too slow, it raises the error of a reset connection, which gunicorn and the application handle.
     """
 
     read_until = 0.0

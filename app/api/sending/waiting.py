@@ -21,7 +21,7 @@ POLL_EVERY_S = 0.25
 _RETRY_AFTER_S = 1.0
 # Batches of up to this many recipients are read together; a larger batch is read by its own request.
 _READ_TOGETHER_MAX = 100
-# A count of recipients for which a request reads its rows itself; requests that wait for a reversal do so.
+# Requests that wait for a reversal read their rows themselves, like those of a large batch.
 READ_ALONE = _READ_TOGETHER_MAX + 1
 # A hint may arrive before its request waits. In that time even a busy process hears fewer hints than this.
 _RECENT_HINTS_MAX = 2_000

@@ -57,7 +57,7 @@ def _read(who: Caller, asked: EventsRequest, after: int | None) -> _Found:
     """Read the next events. It reads the log's end first, and leaves events after that end to the next call.
 
     Raises:
-        InvalidRequest: `after` is older than what is kept, or beyond the end of the log.
+        InvalidRequest: events after `after` are no longer kept, or `after` is beyond the end of the log.
     """
     with transaction() as connection:
         log = pages.state_of(connection, who.organization.id, sandbox=who.sandbox)

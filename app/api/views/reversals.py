@@ -1,4 +1,4 @@
-"""`GET /v1/reversals` and `GET /v1/reversals/{id}`: reversals as they are now, queued or done."""
+"""`GET /v1/reversals` and `GET /v1/reversals/{id}`: reversals as they are now, queued or final."""
 
 from flask import Blueprint, Response, request
 

@@ -1,4 +1,4 @@
-"""*Send*, after the confirmation: the progress of a list's batches, and the outcome of each line."""
+"""*Send*, after the last step: the progress of a list's batches, and the outcome of each line."""
 
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
