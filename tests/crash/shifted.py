@@ -28,12 +28,13 @@ def _shift_clock(shift_s: float) -> None:
             return isinstance(instance, _TrueDatetime)
 
     class ShiftedDatetime(_TrueDatetime, metaclass=AnyDatetime):
+        def __new__(cls, *parts: Any, **more: Any) -> Any:
+            """Make a true one: a library that knows the class alone, such as orjson, takes no other."""
+            return _TrueDatetime(*parts, **more)
+
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> Any:
             return _TrueDatetime.now(tz) + delta
-
-        def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-            return _pickled(self)
 
         @classmethod
         def utcnow(cls) -> Any:
