@@ -95,7 +95,7 @@ def test_a_key_is_shown_once_works_and_is_revoked(admin: Visitor, mode: str) -> 
     listed = admin.get("/keys").text
     assert key not in listed
     assert key[:12] in listed
-    for said in ("is revoked", "was revoked already"):
+    for said in ("is revoked", "was already revoked"):
         assert admin.post("/keys/1/revoke", of="/keys").location == "/console/live/keys"
         assert said in admin.get("/keys").text
     with transaction() as connection, pytest.raises(InvalidKey):
@@ -124,7 +124,7 @@ def test_a_new_member_gets_a_link_that_works(app: Flask, admin: Visitor) -> None
     [
         ("email", "no address", "no @-sign"),
         ("email", "ADMIN-1@example.com", "member has this e-mail address already"),
-        ("first_name", " ", "Give a first name."),
+        ("first_name", " ", "Enter a first name."),
         ("first_name", "x" * 256, "1 to 255 characters"),
     ],
 )

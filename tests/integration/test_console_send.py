@@ -167,7 +167,7 @@ def test_a_list_longer_than_a_batch_is_accepted_whole_and_in_order(
     path = checked(ann, "email\nbad line\n" + "\n".join(emails), amount="50")
     cost = words_of(ann.get(f"{path}/cost"))
     assert "It pays 20 of 25 recipients" in cost
-    assert "it goes as 3 batches" in cost
+    assert "it is sent as 3 batches" in cost
     assert "Issue points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
     assert confirm(ann, path).status_code == 303
     assert "0 of 3 batches" in words_of(ann.get(f"{path}/outcome"))
