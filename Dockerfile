@@ -1,4 +1,4 @@
-# One image for web, worker, beat, Flower and the migrations; the command tells which of them it is.
+# One image for web, worker, beat, Flower and the migrations; the command chooses.
 
 # The version of Python that the tests run on; both stages take the same one, because the environment moves.
 FROM python:3.11-slim-trixie AS build
@@ -10,7 +10,7 @@ RUN python -m venv /opt/points
 ENV PATH="/opt/points/bin:$PATH"
 WORKDIR /build
 
-# What is depended on comes before the code, so that a change of the code does not install it anew.
+# Dependencies come before the code, so that a change of the code does not install them again.
 # The embedded servers are left out: here PostgreSQL and Redis are other containers.
 COPY requirements.lock ./
 RUN pip install --require-hashes --requirement requirements.lock \
@@ -21,7 +21,7 @@ COPY client ./client
 COPY app ./app
 COPY worker ./worker
 COPY migrations ./migrations
-# What installs packages is of no use afterwards, except to somebody who broke in.
+# Only an intruder would use what installs packages.
 RUN pip install --no-deps --no-build-isolation ./client . \
     && pip uninstall --yes setuptools pip
 
@@ -33,11 +33,11 @@ COPY --from=build /opt/points /opt/points
 ENV PATH="/opt/points/bin:$PATH" \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1
-# The code lies in the environment; an empty folder cannot hide any of it.
+# The code is in the environment; an empty folder cannot shadow it.
 WORKDIR /srv/points
-# Where Flower keeps the jobs it has seen; a volume mounted here takes over its owner.
+# For Flower's jobs; a volume mounted here takes over its owner.
 RUN install --directory --owner=10001 --group=10001 /var/lib/flower
-# A number and no name, so that an orchestrator can see that it is not root.
+# A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 EXPOSE 8000
 CMD ["sh", "-c", "exec gunicorn --config python:app.api.gateway --bind \"${WEB_ADDRESS:-0.0.0.0}:${PORT:-8000}\""]

@@ -1,11 +1,11 @@
-# Everything a newcomer needs: `make run` and `make test`. What CI runs: `make check`.
+# `make run` and `make test` need nothing else. CI runs `make check`.
 PYTHON ?= python3
 SEED ?= 20261121
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-# Processes of the tests: one for each core. Those marked as `alone` have a bound on time: nothing runs beside them.
+# One test process for each core. Tests marked `alone` have a bound on time, so nothing runs beside them.
 PROCESSES ?= logical
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
@@ -32,9 +32,9 @@ check: install-dev  ## Format, lint, types, import direction, known vulnerabilit
 	$(MAKE) --no-print-directory test
 	@echo "Tested on $$(uname -sm). Untested: any other system or processor (macOS, arm), and containers, which were not built or run."
 
-install: $(VENV)/.installed  ## The virtual environment, with what running needs.
+install: $(VENV)/.installed  ## The virtual environment, with what the service needs.
 
-install-dev: $(VENV)/.installed-dev  ## The same, with what testing needs.
+install-dev: $(VENV)/.installed-dev  ## The same, with what the tests need.
 
 $(VENV)/bin/python:
 	@echo "Making the virtual environment in $(VENV) …"
@@ -59,18 +59,18 @@ soak: install-dev  ## The long run of the crash suite and of the state machine (
 mutants: install-dev  ## Plant fifteen known bugs, one at a time, and see each caught.
 	@$(BIN)/python -m tests.mutants
 
-bench: install-dev  ## What a send costs beside the COPY floor, as medians with their spread.
+bench: install-dev  ## Measure sends beside the COPY floor: medians with their spread.
 	@$(BIN)/python -m benchmarks $(BENCH)
 
 compare: install-dev  ## This checkout beside another one, round by round: make compare WITH=../before
 	@$(BIN)/python -m benchmarks.compare $(WITH) $(COMPARE)
 
-format: install-dev  ## Put the code into its one format.
+format: install-dev  ## Format the code, and make the client's sync half.
 	$(BIN)/python client/make_sync.py
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Both locks are made together, so that the second never disagrees with the first.
+# Both locks are made together, so that they agree.
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 lock:  ## Pin every dependency anew (needs uv).
 	$(LOCK) pyproject.toml --extra embedded --group build --output-file requirements.lock $(LOCK_FLAGS)

@@ -1,4 +1,4 @@
-"""Acceptance: one statement that checks the API keys and writes the batches of one send or of many."""
+"""Acceptance: one statement that checks the API keys and writes the batches of one or many sends."""
 
 import hashlib
 import re
@@ -22,11 +22,11 @@ from app.values.send_at import EARLIEST, LATEST, bounds_fault
 class IssueRequest:
     """A valid request to issue points.
 
-    `emails` are the addresses as sent (trimmed), in order; `email_keys` their normalised forms at the
-    same places. Each recipient gets `amount` points; where that is None, `running_totals` holds at each place the
-    points for all up to and with that one. `labels` (where they are not the batch's `label`) and `references` are None
-    when no item has its own. `send_at` is when to issue it, in UTC; None: at once. `hold_days` is how long its points
-    may be held; None: as long as the organization has it at the issue.
+    `emails` are the addresses as sent (trimmed), in order; `email_keys` are their normalised forms in the same order.
+    Each recipient gets `amount` points. Where that is None, `running_totals` holds for each recipient the sum of the
+    points up to and including that one. `labels` (where they differ from the batch's `label`) and `references` are None
+    when no item has one. `send_at` is when to issue it, in UTC; None: at once. `hold_days` is how long its points may
+    be held; None: as long as the organization's `held_days` says at the issue.
     """
 
     emails: Sequence[str]
@@ -56,7 +56,7 @@ class IssueRequest:
         for key in self.email_keys:
             digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
         own = (self.running_totals, self.labels, self.references, sorted((self.metadata or {}).items()))
-        if any(own):  # Without them it is the digest that is stored with the keys of versions that did not know them.
+        if any(own):  # Without them, the digest must equal those stored by versions without items and metadata.
             digest.update(b"\0\0" + orjson.dumps(own))
         if self.send_at is not None:
             digest.update(b"\0\0at" + orjson.dumps(self.send_at))
@@ -65,11 +65,11 @@ class IssueRequest:
         return digest.digest()
 
 
-# An idempotency key, as a regular expression of JSON Schema has it too: 1 to 255 visible ASCII characters.
+# An idempotency key: 1 to 255 visible ASCII characters. The expression is valid in JSON Schema too.
 IDEMPOTENCY_KEY = re.compile(r"^[!-~]{1,255}$")
 
 
-# Scheduled batches of an organization in one mode.
+# The most scheduled batches of an organization in one mode.
 SCHEDULED_MAX = 1_000
 
 
@@ -114,7 +114,7 @@ _ACCEPT = _SQL.replace(
     b"""SELECT *, CAST(NULL AS bigint) AS member_id FROM api_keys
         WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL""",
 )
-# The role is looked at again: it may have been taken away since the page was shown.
+# The role is checked again: it may have been taken away since the page was shown.
 _ACCEPT_OF_MEMBER = _SQL.replace(
     b"{callers}",
     b"""SELECT CAST(NULL AS bigint) AS id, id AS member_id, CAST(%(sandbox)s AS boolean) AS sandbox, organization_id,
@@ -126,16 +126,16 @@ _ACCEPT_OF_MEMBER = _SQL.replace(
 def accept(
     connection: Connection, sends: Sequence[Send], member: SendingMember | None = None
 ) -> list[Acceptance | PointsError | None]:
-    """Write a batch for each send that may have one; return the outcomes in the order of the sends.
+    """Write a batch for each permitted send; return the outcomes in the order of the sends.
 
     Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
     concerns one send: `InvalidKey`, `IdempotencyKeyReused`, `InvalidRequest` (its `send_at` is out of bounds by
-    PostgreSQL's clock), `MayNotIssue`, `ScheduledLimit` (but a batch that already exists for the idempotency key comes
-    first, also when its moment is past by now). None means that another send took the same idempotency key at the same
-    moment: its batch exists now, so ask again.
+    PostgreSQL's clock), `MayNotIssue`, `ScheduledLimit`. If a batch already exists for the idempotency key, it is
+    returned instead of the last three. None means that another send took the same idempotency key at the same moment:
+    its batch exists now, so ask again.
 
-    With `member`, all sends are this member's: their `key_hash` is not used, and what is returned instead of
-    `InvalidKey` is a `Refused`.
+    With `member`, all sends are this member's: their `key_hash` is not used, and `Refused` is returned instead of
+    `InvalidKey`.
 
     Raises:
         DBAPIError: nothing was accepted; if `app.postgres.database.is_away`, the outcome is unknown.
@@ -169,16 +169,16 @@ def _moment_fault(request: IssueRequest, now: datetime) -> PointsError | None:
 
 
 def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
-    """Have nobody else schedule for the organizations of these sends, in either mode, until the transaction ends.
+    """Let nobody else schedule for the organizations of these sends, in either mode, until the transaction ends.
 
-    Else two fronts would count at the same moment, each without what the other writes, and go over the limit.
+    Otherwise two fronts could count at the same moment, without each other's new batches, and exceed the limit.
     """
     key_hashes = [send.key_hash for send in sends if send.request.send_at]
     connection.execute(_LOCK_SCHEDULES, {"ours": 0x5053 << 48, "key_hashes": key_hashes})
 
 
-# Ours in the upper 16 bits, as in a drain's lock. Taken in the order of the organizations, so that no two wait for each
-# other.
+# The kind of lock in the upper 16 bits, as in a drain's lock. The locks are taken in the order of the organizations, so
+# that two callers cannot deadlock.
 _LOCK_SCHEDULES = text("""
     SELECT pg_advisory_xact_lock(:ours | organization_id)
     FROM (SELECT DISTINCT organization_id FROM api_keys WHERE hash = ANY(:key_hashes) ORDER BY organization_id) o

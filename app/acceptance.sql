@@ -1,17 +1,17 @@
--- Find the callers of one send or of many, and write their batches: one statement. What stands for the callers, keys or
--- a member, is in app/acceptance.py.
+-- Find the callers of one or many sends, and write their batches: one statement. app/acceptance.py inserts the part
+-- that finds the callers, by key or by member.
 --
 -- `fresh` draws ids and moments in the order of the sends, so both rise together, and lists are newest first by either.
--- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ERA` in
+-- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ID_RANGE` in
 -- app/models/transaction.py). A send that gets no new batch draws none.
 --
 -- `written` inserts in the order of the idempotency keys, so that two groups with the same keys cannot deadlock.
 --
--- PostgreSQL may plan this while the tables are small, and keeps the plan. So each row is looked up by itself (LIMIT 1),
--- which rules out a join that reads a whole table. `known` sorts as the index of idempotency keys does.
+-- PostgreSQL may plan this while the tables are small, and keeps the plan. So each row is looked up by itself
+-- (LIMIT 1), which rules out a join that reads a whole table. `known` sorts as the index of idempotency keys does.
 --
--- `scheduled` decides of a send that waits for its moment whether there is room for it among those that wait already. It
--- counts them in the only index that has the order asked for, and not beyond the limit. The other sends pay nothing for it.
+-- `scheduled` decides whether one more batch may be scheduled. It counts the scheduled batches in the only index with
+-- the requested order, and not beyond the limit. Other sends pay nothing for it.
 --
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
 WITH asked AS MATERIALIZED (

@@ -106,7 +106,7 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
     """Revoke a key at once; revoking it again changes nothing. Return when it was revoked, and whether it was just now.
 
     Raises:
-        NotFound: there is no such key, or it is not one of the organization, where one is given.
+        NotFound: there is no such key, or the given organization has no such key.
     """
     is_of_key = ApiKey.id == api_key_id
     if organization_id is not None:

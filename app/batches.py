@@ -10,10 +10,10 @@ from app.models.member import sender_of
 from app.postgres.database import fetch_all
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
-# Of a transaction.
+# The states of a transaction.
 STATES = CREDITED, HELD, UNPAID, REVERSED, RETURNED = "credited", "held", "unpaid", "reversed", "returned"
 
-# The contract promises 30; one more day allows for clocks that differ.
+# The contract promises 30 days; one more allows for clocks that differ.
 IDEMPOTENCY_KEY_KEPT_DAYS = 31
 
 
@@ -53,11 +53,11 @@ class BatchRow(NamedTuple):
 
 
 class TransactionRow(NamedTuple):
-    """One transaction with its user, if it has one; the rest of what it shows stands on its batch.
+    """One transaction with its user, if it has one; everything else that it shows is in its batch.
 
-    `claimed` tells that it was held when it was issued, and credited later. `points_left` is None
-    until points are taken back; `returned` tells that they were, because they were held for too long. `amount`, `label`
-    and `held_until` are None where they are the batch's.
+    `claimed`: it was held when it was issued, and credited later. `points_left` is None until points are taken back.
+    `returned`: its points went back because they were held for too long. `amount`, `label` and `held_until` are None
+    where they are the batch's.
     """
 
     id: int
@@ -78,14 +78,14 @@ class TransactionRow(NamedTuple):
 
 
 def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow | None:
-    """Return one batch of an organization and mode, or None if there is none or it is another's."""
+    """Return one batch of an organization and mode; None if they have no such batch."""
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
     row: Any = connection.execute(_FIND, parameters).one_or_none()
     return None if row is None else BatchRow(*row)
 
 
 def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
-    """Return a batch just accepted for this caller. None: PostgreSQL has lost it, since no batch is ever deleted."""
+    """Return a batch just accepted for this caller. None means that PostgreSQL lost it: no batch is ever deleted."""
     row: Any = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one_or_none()
     return None if row is None else BatchRow(*row)
 
@@ -119,7 +119,7 @@ _TRANSACTIONS = f"""
 
 
 def transactions_between(connection: Connection, batch_id: int, first: int, *, at_most: int) -> list[TransactionRow]:
-    """Return up to `at_most` transactions of a batch in request order, from the place `first` on (from 0)."""
+    """Return up to `at_most` transactions of a batch in request order, from position `first` on (counted from 0)."""
     parameters = {"batch_id": batch_id, "first": first, "last": first + at_most - 1}
     return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS_BETWEEN, parameters)))
 
@@ -133,7 +133,7 @@ _TRANSACTIONS_BETWEEN = f"""
 
 
 class StateCounts(NamedTuple):
-    """How many transactions of a batch are in two of the states now: the others follow."""
+    """How many transactions of a batch are in two of the states now; the numbers of the others follow."""
 
     credited: int = 0
     reversed: int = 0
@@ -152,7 +152,7 @@ _COUNT_STATES = text("""
 
 
 def find_metadata(connection: Connection, batch_ids: Sequence[int]) -> dict[int, dict[str, str]]:
-    """Return the metadata of those of these batches that have some."""
+    """Return the metadata of the given batches, without those that have none."""
     rows = connection.execute(_FIND_METADATA, {"batch_ids": list(batch_ids)})
     return {batch_id: metadata for batch_id, metadata in rows}  # noqa: C416  # The rows have no type to be a dict of.
 
@@ -191,7 +191,7 @@ _FIND_FINAL = f"""
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
-    """Return the final ones among the given batches and reversals, whose ids are of one sequence."""
+    """Return the final ones among the given batches and reversals, whose ids come from one sequence."""
     return list(connection.execute(_FINAL_AMONG, {"batch_ids": list(batch_ids)}).scalars())
 
 
@@ -205,13 +205,13 @@ _FINAL_AMONG = text(f"""
 def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_most: int) -> int:
     """Delete up to `at_most` idempotency keys past their time, the oldest first; return how many.
 
-    Their time runs from the issue, or from when the batch was cancelled: one that is neither keeps its key.
+    Their time runs from the issue or the cancellation of the batch. A batch that is neither keeps its key.
     """
     parameters = {"older_than_days": older_than_days, "at_most": at_most}
     return connection.execute(_FORGET_IDEMPOTENCY_KEYS, parameters).rowcount
 
 
-# A sub-select reads the clock once: a value that may change from row to row cannot be looked up in an index.
+# A subquery reads the clock once: a value that may change from row to row cannot be looked up in an index.
 _FORGET_IDEMPOTENCY_KEYS = text("""
     UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM batches

@@ -1,4 +1,4 @@
-"""Logs on standard error: one event a line, as JSON or as text for people, without addresses and keys.
+"""Logs on standard error: one event a line, as JSON or as text, without addresses and keys.
 
 Our own modules log an event's name and its fields (docs/observing.md lists them) and no sentences, which could hold an
 address. In sentences of libraries, everything that looks like an address or a key is masked. Of an exception only its
@@ -99,7 +99,7 @@ structlog.configure(
 
 
 def kind_of(error: BaseException) -> dict[str, Any]:
-    """Return the fields that are safe to log of an error: its type, and what PostgreSQL says without values."""
+    """Return the fields of an error that are safe to log: its type, and what PostgreSQL says without values."""
     cause = getattr(error, "orig", None) or error
     constraint = getattr(getattr(cause, "diag", None), "constraint_name", None)
     fields = {"error": type(cause).__name__, "sqlstate": getattr(cause, "sqlstate", None), "constraint": constraint}

@@ -74,7 +74,7 @@ def set_flags(
     is_disabled: bool | None = None,
     is_suspended: bool | None = None,
 ) -> None:
-    """Change the given flags. It waits for the row lock, so a running drain ends first.
+    """Change the given flags. This waits for the row lock, so a running drain ends first.
 
     Raises:
         NotFound: there is no such organization.
@@ -99,9 +99,9 @@ _EVENT_OF_FLAG = {
 
 
 class Options(NamedTuple):
-    """What is set for an organization: for how many days points are held, and below which live balance it is told.
+    """The options of an organization: for how many days points are held, and below which live balance an event says so.
 
-    None: held for ever, and never told.
+    None: held without end, and no event.
     """
 
     held_days: int | None
@@ -121,7 +121,7 @@ def set_options(connection: Connection, organization_id: int, changes: Mapping[s
 
 
 def find_options(connection: Connection, organization_ids: Sequence[int]) -> dict[int, Options]:
-    """Return what is set for each of these organizations."""
+    """Return the options of each of these organizations."""
     statement = select(Organization.id, Organization.held_days, Organization.low_balance)
     rows = connection.execute(statement.where(Organization.id.in_(organization_ids)))
     return {organization_id: Options(*options) for organization_id, *options in rows}

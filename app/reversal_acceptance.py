@@ -1,4 +1,4 @@
-"""Acceptance of a reversal: its key is looked up, and then it is queued among the batches of its organization."""
+"""Acceptance of a reversal: it is queued among the batches of its organization, unless its key is known already."""
 
 import hashlib
 from collections.abc import Sequence
@@ -48,10 +48,10 @@ class AcceptedReversal(NamedTuple):
 
 
 def require_batch(connection: Connection, who: Caller, request: ReverseRequest) -> str | None:
-    """Return the status of the batch of a request; None when it is of transactions.
+    """Return the status of the batch that a request names; None when it names transactions.
 
     Raises:
-        NotFound: there is no such batch, or it is another organization's or the other mode's.
+        NotFound: the organization has no such batch in this mode.
     """
     if request.batch_id is None:
         return None
@@ -68,9 +68,9 @@ def require_batch(connection: Connection, who: Caller, request: ReverseRequest) 
 def accept(
     connection: Connection, who: Caller, request: ReverseRequest, idempotency_key: str | None
 ) -> AcceptedReversal:
-    """Queue a reversal, or find the one that the idempotency key names: that comes first, whatever has changed since.
+    """Queue a reversal. If the idempotency key names one already, return that one without any further check.
 
-    Its id is drawn from the sequence of the batches, so it stands behind every batch accepted before.
+    Its id is drawn from the sequence of the batches, so it comes after every batch accepted before.
 
     Raises:
         IdempotencyKeyReused: the key was used with another body.

@@ -42,7 +42,7 @@ COLUMNS = ", ".join(ReversalRow._fields)
 
 
 def find(connection: Connection, reversal_id: int, *, organization_id: int, sandbox: bool) -> ReversalRow | None:
-    """Return one reversal of an organization and mode, or None if there is none or it is another's."""
+    """Return one reversal of an organization and mode; None if they have no such reversal."""
     parameters = {"id": reversal_id, "organization_id": organization_id, "sandbox": sandbox}
     row: Any = connection.execute(_FIND, parameters).one_or_none()
     return None if row is None else ReversalRow(*row)
@@ -75,7 +75,7 @@ def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_
     return connection.execute(_FORGET_IDEMPOTENCY_KEYS, parameters).rowcount
 
 
-# As for batches: a sub-select reads the clock once.
+# As for batches, a subquery reads the clock once.
 _FORGET_IDEMPOTENCY_KEYS = text("""
     UPDATE reversals SET idempotency_key = NULL, idempotency_hash = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM reversals
@@ -86,7 +86,7 @@ _FORGET_IDEMPOTENCY_KEYS = text("""
 
 
 def absent(connection: Connection, transaction_ids: Sequence[int], *, organization_id: int, sandbox: bool) -> set[int]:
-    """Return those of these ids that are no transaction of the organization and mode."""
+    """Return the ids that belong to no transaction of the organization and mode."""
     parameters = {"ids": list(transaction_ids), "organization_id": organization_id, "sandbox": sandbox}
     return set(connection.execute(_ABSENT, parameters).scalars())
 
@@ -100,7 +100,7 @@ _ABSENT = text("""
 
 
 def batch_status(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> str | None:
-    """Return the status of a batch of the organization and mode; None if there is none or it is another's."""
+    """Return the status of a batch of the organization and mode; None if they have no such batch."""
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
     status: str | None = connection.execute(_BATCH_STATUS, parameters).scalar()
     return status

@@ -54,7 +54,7 @@ def _scheme_of(url: str) -> str:
 
 
 def _require_number_of_database(url: str) -> None:
-    """Raise unless the database of Redis is a number: libraries read anything else differently."""
+    """Raise unless the Redis database is a number: libraries differ in how they read anything else."""
     if not re.fullmatch(r"(/[0-9]*)?", urlsplit(url).path):
         raise ValueError("its path must be the number of a database, as in redis://host:6379/0")
 
@@ -102,7 +102,7 @@ def _networks(text: object) -> object:
 
 
 def _secrets_keys(text: object) -> object:
-    """Read keys of Fernet, the newest first. The sentence must not repeat them."""
+    """Read Fernet keys, the newest first. The sentence must not repeat them."""
     if not isinstance(text, str):
         return text
     keys = tuple(key.strip() for key in text.split(",") if key.strip())
@@ -136,13 +136,13 @@ class Settings(BaseSettings):
     rate_limit: Annotated[str, AfterValidator(_rate)] = "50/second"
     sandbox_balance: int = Field(default=1_000_000, ge=0, le=INT64_MAX)
 
-    # Networks that webhooks may lead to although they are not public, and without TLS.
+    # Networks that webhooks may call although they are not public, also without TLS.
     webhook_allow: Annotated[tuple[IPNetwork, ...], NoDecode, BeforeValidator(_networks)] = ()
-    # What encrypts the secrets of webhooks: the newest key first, with commas between them.
+    # The keys that encrypt the secrets of webhooks, the newest first, separated by commas.
     secrets_key: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_secrets_keys)] = Field(default=(), repr=False)
 
     database_connections_max: int = Field(default=10, ge=1, le=1_000)
-    # Whether DATABASE_URL leads to a pooler that may give each transaction another server connection.
+    # Whether DATABASE_URL is the address of a pooler that may give each transaction another server connection.
     database_pooler: bool = False
     worker_events: bool = True
     events_days: int = Field(default=90, ge=1, le=3_650)
@@ -167,7 +167,7 @@ def settings() -> Settings:
 def misspelt_settings() -> Iterator[tuple[str, str]]:
     """Yield each environment variable that looks like a misspelt setting, with that setting.
 
-    Other variables with our prefix are not reported: Kubernetes sets some for a service named points.
+    Other variables with this prefix are not reported: Kubernetes sets some for a service named points.
     """
     prefix = "POINTS_"
     meant = {name.upper(): f"{prefix}{name.upper()}" for name in (*Settings.model_fields, "data_dir", "key")}

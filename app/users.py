@@ -23,7 +23,7 @@ class NewUser:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegisteredUser:
-    """A stored user; `balance` is the sum of all credits less what was taken back, in points."""
+    """A stored user; `balance` is the sum of all credits less the points taken back."""
 
     id: int
     email: str
@@ -65,11 +65,11 @@ def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
 
 
 def in_order(users: Iterable[NewUser]) -> list[NewUser]:
-    """Sort users as all are who are inserted in one transaction, in one statement or in several."""
+    """Sort users in the order in which one transaction must insert them, also in several statements."""
     return sorted(users, key=lambda user: user.address.key)
 
 
-# PostgreSQL reads thousands of rows from JSON five times as fast as from arrays that psycopg has written.
+# PostgreSQL reads thousands of rows from JSON five times as fast as from psycopg's arrays.
 _INSERT_NEW = text("""
     INSERT INTO users (email, email_key, first_name, last_name)
     SELECT * FROM jsonb_to_recordset(CAST(:users AS jsonb))

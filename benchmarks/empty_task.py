@@ -1,4 +1,4 @@
-"""An empty Celery task on the broker of the service under test, and a worker for it, started as ours is."""
+"""An empty Celery task on the broker of the service under test, and a worker for it, started like the service's."""
 
 import contextlib
 import os

@@ -15,7 +15,7 @@ from benchmarks.service import Service, running
 
 SIZES = (1, 10, 100, 1_000, 10_000)
 
-# It stays the same when our tables change.
+# It stays the same when the service's tables change.
 _TABLE = """
     CREATE TABLE IF NOT EXISTS bench_floor (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -1,7 +1,7 @@
 """Section `idle`: a one-recipient send by a single caller, beside an empty Celery task's round trip.
 
-The task uses the same broker and a worker started as ours is. Its answer comes back in two ways: the fastest, a
-list that the caller blocks on, and the usual one, Celery's result.
+The task uses the same broker, and a worker started like the service's. Its answer comes back in two ways: by a list
+that the caller blocks on (the fastest), and by Celery's result (the usual one).
 """
 
 import time

@@ -49,7 +49,7 @@ class _Send:
         self._body = self._request.partition(b"\r\n\r\n")[2]
 
     def measure_items(self) -> dict[str, float]:
-        """Measure a send of the same addresses as items, with amounts and references of their own."""
+        """Measure a send of the same addresses as items, with their own amounts and references."""
         caller = self._new_caller()
         whole = answered_s(caller, self._request_of_items, expect=201)
         caller.close()

@@ -19,13 +19,13 @@ def bring_up_to_date() -> None:
 
     Raises:
         Refused: a migration is needed, but the connection goes through a pooler. The lock that serialises migrations
-            would stay with a connection that the pooler gives to others.
+            would stay with a server connection that the pooler gives to others.
     """
     if is_up_to_date():
         return
     if settings().database_pooler:
         raise Refused(
-            "Migrations need a connection of their own. Give `points migrate` the address of PostgreSQL itself"
+            "Migrations do not work through a pooler. Give `points migrate` the address of PostgreSQL itself"
             " in DATABASE_URL, and POINTS_DATABASE_POOLER=false."
         )
     upgrade(settings().database_url)
@@ -59,7 +59,7 @@ def require_fit(connection: Connection) -> None:
 _SERVER = text("""
     SELECT CAST(current_setting('server_version_num') AS int), current_setting('server_version'),
            current_setting('server_encoding'),
-           -- Without USAGE on any schema of its path, a role has none in hand.
+           -- A role without USAGE on any schema of its path has no current schema.
            coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
            quote_ident(current_user), quote_ident(coalesce(current_schema(), 'public'))
 """)
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Migrate the database at `url` up to a revision; it may be there already.
+    """Migrate the database at `url` up to a revision, unless it is there already.
 
     Raises:
         Refused: the database does not suit the service.
@@ -88,14 +88,14 @@ def downgrade(url: str, revision: str) -> None:
 
 
 def newest() -> str:
-    """Return the revision that this code expects: they are numbered, so the last name."""
+    """Return the revision that this code expects: the last name, since the files are numbered."""
     return max(path.name.partition("_")[0] for path in (Path(__file__).parent / "versions").glob("[0-9]*.py"))
 
 
 def is_up_to_date() -> bool:
     """Tell whether this process's database is at the revision that this code expects, or at a later one.
 
-    Code also works on newer tables (docs/migrations.md), so that a release can be rolled back.
+    Code also works with newer tables (docs/migrations.md), so a release can be rolled back.
     """
     found = revision()
     return found is not None and found >= newest()

@@ -15,12 +15,12 @@ warnings.simplefilter("ignore", SecurityWarning)
 try:
     settings()
 except SettingsError as error:
-    # A worker that cannot run says why in a sentence, and not in a trace of Celery's loader.
+    # A worker that cannot run says why in one sentence, without a traceback of Celery's loader.
     raise SystemExit(f"points: {error}") from None
 
 from worker import beside, deliveries, flower, processes, tasks  # noqa: E402  # Only a process with good settings gets this far.
 
-if "flower" in sys.argv:  # `celery --app worker flower …`: there is no signal that comes before it starts.
+if "flower" in sys.argv:  # `celery --app worker flower …`: no signal comes before it starts.
     flower.prepare(sys.argv)
 
 __all__ = ["beside", "celery", "deliveries", "flower", "processes", "tasks"]

@@ -1,4 +1,4 @@
-"""The step of a worker that keeps its upkeep running beside the pool: started after the pool, killed before it ends."""
+"""The step of a worker that runs its upkeep beside the pool: started after the pool, killed before the pool ends."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ _log = logs.logger()
 class Upkeep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no types.
     """Runs `worker.upkeep` as a process, and starts it again when it dies.
 
-    A thread waits for the process, because the parent's loop stands still while the broker is away.
+    A thread waits for the process, because the parent's loop blocks while the broker is away.
     """
 
     requires = ("celery.worker.components:Pool",)
@@ -32,13 +32,13 @@ class Upkeep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no 
         super().__init__(parent, **options)
 
     def include_if(self, parent: Any) -> bool:
-        return not is_delivering(parent)  # It has a look of its own.
+        return not is_delivering(parent)  # A delivering worker has its own step, `Look`.
 
     def start(self, parent: Any) -> None:
         threading.Thread(target=self._keep_running, name="upkeep", daemon=True).start()
 
     def stop(self, parent: Any) -> None:
-        """Kill it, whatever it does: what it has not committed is still queued."""
+        """Kill it at any point: what it has not committed is still queued."""
         with self._lock:
             self._stopping.set()
             if self._process is not None:
@@ -51,7 +51,7 @@ class Upkeep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no 
             try:
                 if (process := self._spawn()) is not None:
                     process.wait()
-            except OSError as error:  # There are too many processes, or too little memory, at this moment.
+            except OSError as error:  # Too many processes, or too little memory, at this moment.
                 _log.warning("upkeep_failed", work="start", **logs.kind_of(error))
             self._stopping.wait(_STARTS_AGAIN_AFTER_S)
 

@@ -1,7 +1,7 @@
 """Deliveries to webhooks: the task, and the step of a delivering worker that looks once a second without a message.
 
-A delivering worker has threads (`--pool threads --queues deliveries`): it mostly waits for receivers. It forks nothing,
-so its look is made in the same process, and goes on while the broker is away.
+A delivering worker has threads (`--pool threads --queues deliveries`), because it mostly waits for receivers. It does
+not fork, so it can look in the same process, also while the broker is away.
 """
 
 import threading
@@ -32,7 +32,7 @@ _log = logs.logger()
 
 @celery.task(name=DELIVER, send_events=False)
 def deliver(webhook_id: int) -> None:
-    """Deliver what there is to deliver to a webhook."""
+    """Deliver the events that wait for a webhook."""
     if _deliver(webhook_id) and not _stopping.is_set():
         submit_delivery(webhook_id)
 
@@ -56,7 +56,7 @@ def _stop(**_: Any) -> None:
 
 
 class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no types.
-    """Looks once a second for webhooks that have something to deliver, whatever became of the messages."""
+    """Looks once a second for webhooks that have something to deliver, because messages may be lost."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -115,7 +115,7 @@ class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no ty
 
 
 def is_delivering(parent: Any) -> bool:
-    """Tell whether a worker was told to take the deliveries."""
+    """Tell whether a worker takes the queue of deliveries."""
     return DELIVERIES in parent.app.amqp.queues.consume_from
 
 

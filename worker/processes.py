@@ -18,12 +18,12 @@ from app import logs
 from app.postgres.connections import discard_inherited_connections, require_writable_server
 from app.settings import misspelt_settings, settings
 
-# These log a line for each task sent, received and done; the ledger tells what was issued.
+# These log a line for each task sent, received and done. The ledger logs what was issued.
 _VERBOSE_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 
 # How long an ending child process waits for its parent to read its last results, in tenths of a second (300 in
-# billiard). A parent that is ending never reads the result of a task that it has just handed over, and would wait
-# the whole time. The broker delivers that message again; another worker then finds nothing to do.
+# billiard). An ending parent never reads the result of a task that it has just handed over, so it would wait the whole
+# time for the child. The broker delivers that message again; another worker then finds nothing to do.
 billiard.pool.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 10
 
 
@@ -53,7 +53,7 @@ def _after_fork(**_: Any) -> None:
 
 @task_prerun.connect
 def _bind_log_context(task_id: str, kwargs: dict[str, Any], **_: Any) -> None:
-    """Add the task's id, and that of the request behind it, to every log line of the task."""
+    """Add the task's id, and the id of the request that asked for it, to every log line of the task."""
     clear_contextvars()
     asked_by = kwargs.get("request_id")
     bind_contextvars(task_id=task_id, **({} if asked_by is None else {"request_id": asked_by}))

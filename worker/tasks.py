@@ -1,4 +1,4 @@
-"""The tasks. Each is thin: it calls one function of the ledger and says what came of it."""
+"""The tasks. Each is thin: it calls one function and logs the outcome."""
 
 import time
 
@@ -13,14 +13,14 @@ from app.messaging.worker_counters import AUDITS, count
 from app.postgres.database import snapshot, transaction
 from worker.draining import drain_and_tell
 
-# Work in steps, each a transaction of its own. What is left after so many waits for the next run.
+# The work is done in steps, each in its own transaction. What is left after the last step waits for the next run.
 _FORGET_STEP = 1_000
 _FORGET_STEPS_MAX = 100
-# A list may hold some megabytes.
+# A list may have several megabytes.
 _FORGET_UPLOADS_STEP = 20
 
-# An audit reads every row there is. The task's is given up after this time, `points audit` is not: where
-# there is one worker process only, a send waits for this task, and shall still be answered with 201.
+# An audit reads every row. The task gives up after this time, `points audit` does not: with a single worker process a
+# send waits for this task, and must still be answered with 201.
 _AUDIT_TIME_LIMIT_S = 15.0
 
 _log = logs.logger()
@@ -30,7 +30,7 @@ _log = logs.logger()
 def issue(
     organization_id: int, batch_id: int | None = None, recipients: int | None = None, request_id: str | None = None
 ) -> list[int]:
-    """Drain an organization's queue. The other arguments are there for those who watch the jobs and read the logs.
+    """Drain an organization's queue; the other arguments are for Flower and the logs.
 
     Flower shows what is returned: the ids of the batches that this job has issued or refused.
     """
@@ -67,7 +67,7 @@ def audit() -> None:
 
 @celery.task(name=FORGET_IDEMPOTENCY_KEYS, send_events=False)
 def forget_idempotency_keys() -> None:
-    """Forget keys past their time, in steps so small that none holds many rows or lasts long."""
+    """Forget keys past their time, in steps so small that none locks many rows or lasts long."""
     for forget in (batches.forget_idempotency_keys, reversals.forget_idempotency_keys):
         for _ in range(_FORGET_STEPS_MAX):
             with transaction() as connection:

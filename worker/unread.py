@@ -1,7 +1,7 @@
-"""What a ping leaves in a Redis that is the broker when it is killed before it has read its answers.
+"""Removes what a ping leaves in Redis as the broker if it is killed before it has read its answers.
 
-It is a binding, and a list if an answer came. kombu forgets the bindings an hour after the last ping of all, so never
-where one looks every minute, and the lists not at all. RabbitMQ forgets its queues by itself.
+That is a binding, and a list if an answer came. kombu forgets bindings only an hour after the last ping of all, so
+never where somebody pings every minute. It never forgets the lists. RabbitMQ forgets its queues by itself.
 """
 
 from urllib.parse import urlsplit
@@ -13,13 +13,13 @@ FORGET_UNREAD_EVERY_S = 600.0
 
 _BINDINGS = "_kombu.binding.reply.celery.pidbox"
 _ANSWERS = "*.reply.celery.pidbox"
-# A ping waits for seconds.
+# Far longer than a ping waits.
 _ANSWERS_KEPT_S = 600
 _TIMEOUT_S = 1.0
 
 
 class Unread:
-    """The bindings that this process has seen at its last look."""
+    """The bindings that this process saw at its last look."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()

@@ -1,4 +1,4 @@
-"""`points`: the commands of the people who run the service. One file a group, one answer a command."""
+"""`points`: the commands of the people who run the service, one file for each group of commands."""
 
 import contextlib
 import io
@@ -24,7 +24,7 @@ _COMMANDS = {
     "reverse": ("app.cli.reverse", "Take back what is left of a batch."),
     "events": ("app.cli.events", "Follow what happens."),
     "audit": ("app.cli.audit", "Check that the books balance."),
-    "completion": ("app.cli.completion", "Print what lets a shell complete these commands."),
+    "completion": ("app.cli.completion", "Print the completion script of a shell for these commands."),
 }
 
 
@@ -46,7 +46,7 @@ def main() -> None:
     """Run a command; an expected error is one sentence on standard error, with exit status 1."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A name of a file or a dash may be more than this terminal can show, and nothing may end a command for it.
+            # A file's name or a dash may have characters that this terminal cannot show. That must not end a command.
             stream.reconfigure(errors="backslashreplace")
     try:
         points(prog_name="points")
@@ -56,13 +56,13 @@ def main() -> None:
     except (PointsError, SettingsError) as error:
         write_error(str(error))
         sys.exit(1)
-    except OSError as error:  # The disk is full, say, or a file is not ours to read.
+    except OSError as error:  # For example, the disk is full, or a file may not be read.
         write_error(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}.")
         _give_output_up()
         sys.exit(1)
 
 
 def _give_output_up() -> None:
-    """Let what could not be written go nowhere: some versions of Python try once more at the end, and show a trace."""
+    """Discard unwritten output: some versions of Python try to write it again at the end, and show a traceback."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""What a command says: one JSON document, or a sentence or a table for a person; and the options for it."""
+"""The answer of a command: one JSON document, or a sentence or table for a person; and the options that choose."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 class Answer:
-    """What a command says: a document for `--json`, and a sentence or a table for a person.
+    """The answer of a command: a document for `--json`, and a sentence or a table for a person.
 
-    `rows` are shown as a table under the given columns (heading to key of the row). `faults` are sentences about what
-    was given to the command, which go to standard error; the document holds them in its own form.
+    With `columns` (heading to key of the row), the document is shown as a table. `faults` are sentences about the
+    command's input. They go to standard error; the document holds them in its own form.
     """
 
     def __init__(
@@ -52,12 +52,12 @@ class Answer:
         for fault in self._faults:
             click.echo(fault, err=True)
         if as_json:
-            # Not with orjson: a user may hold more points than 64 bits count.
+            # Not with orjson: a user may have more points than fit in 64 bits.
             click.echo(json.dumps(_writable(self._document), default=_plain, indent=2, ensure_ascii=False))
             return
         if self._columns is not None:
             rows = [self._document] if isinstance(self._document, Mapping) else self._document
-            from app.cli.tables import print_table  # noqa: PLC0415  # Most answers are a sentence and need no table.
+            from app.cli.tables import print_table  # noqa: PLC0415  # Most answers are sentences and need no table.
 
             print_table(rows, self._columns)
         if self._sentence is not None:
@@ -65,7 +65,7 @@ class Answer:
 
 
 def _writable(value: Any) -> Any:
-    """Put a replacement character where a file or its name was not in UTF-8: JSON has no other way to say it."""
+    """Put replacement characters where a file or its name was not in UTF-8: JSON cannot hold the bytes."""
     if isinstance(value, str):
         return in_utf8(value)
     if isinstance(value, Mapping):

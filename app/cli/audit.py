@@ -27,7 +27,7 @@ def audit() -> Answer:
     began = time.monotonic()
     with snapshot() as connection:
         found = audit_books(connection)
-    with suppress(RedisError):  # Where no Redis runs, nobody watches.
+    with suppress(RedisError):  # Without Redis there are no metrics to note it for.
         last_runs.note_audit(seconds=time.monotonic() - began, breaches=len(found.breaches))
     looked_at = ", ".join(
         (

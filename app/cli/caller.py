@@ -1,4 +1,4 @@
-"""What the commands share that call the service as its callers do: the key, the URL, and the question before."""
+"""What the commands share that call the service over HTTP: the key, the URL, and the question before a change."""
 
 import re
 import sys
@@ -45,7 +45,7 @@ def confirms(question: str, *, nothing_done: str, how: str, err: bool) -> bool:
     """Ask on the terminal, or read the answer from standard input.
 
     Raises:
-        Refused: there was no answer; it says `nothing_done`, and that --yes would `how` without being asked.
+        Refused: there was no answer. The sentence says `nothing_done`, and what --yes does without asking (`how`).
     """
     if sys.stdin is not None:  # None if it was closed.
         click.echo(err=err)

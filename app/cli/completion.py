@@ -1,4 +1,4 @@
-"""`points completion`: what lets bash, zsh or fish complete the commands and their options."""
+"""`points completion`: the scripts with which bash, zsh or fish complete the commands and their options."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -10,7 +10,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what lets a shell complete these commands.
+    """Print the completion script of a shell for these commands.
 
     \b
     bash:  points completion bash >> ~/.bashrc

@@ -1,4 +1,4 @@
-"""The demo organization of a first start, and the first batch it issues over HTTP like any caller."""
+"""The demo organization of a first start, and its first batch, sent over HTTP as by any caller."""
 
 import json
 from typing import Any
@@ -26,9 +26,8 @@ Keys = dict[str, str]
 def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
     """On the first start, make the demo organization with a member, and issue its first batch.
 
-    Returns its keys (None when the database has other organizations and no demo of ours) and lines
-    about the batch and the member's link, which is shown once. The keys are kept in the data directory, because the
-    database has only hashes.
+    Returns its keys (None if the database has organizations but not this demo) and the lines about the batch and the
+    member's link, which is shown once. The keys are kept in the data directory, because the database has only hashes.
     """
     with transaction() as connection:
         is_first_start = not organizations.find_all(connection, sandbox=False)
@@ -89,7 +88,7 @@ def _body(recipients: int) -> dict[str, Any]:
 
 
 def _first_batch(web_url: str, key: str) -> list[str]:
-    import points_client  # noqa: PLC0415  # A first start alone needs it, and it takes a quarter of a second.
+    import points_client  # noqa: PLC0415  # Only a first start needs it, and it takes a quarter of a second.
 
     body = _body(len(_RECIPIENTS))
     try:
@@ -97,7 +96,7 @@ def _first_batch(web_url: str, key: str) -> list[str]:
             verified = service.verify(**body)
             sent = service.send(**body, wait_s=settings().wait_s + 10)
     except points_client.PointsError as error:
-        # A rate limit of one call a day, say. The service runs, and the keys are there.
+        # For example, a rate limit of one call a day. The service runs, and the keys exist.
         return [f"A first batch was not issued: {error}", ""]
     lines = [click.style("A first batch, verified and issued over HTTP:", bold=True)]
     lines.append(f"  POST /v1/points/verify  200  validated {json.dumps(verified.validated)}")

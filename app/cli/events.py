@@ -1,4 +1,4 @@
-"""`points events`: follow the event log over HTTP, and hand each event to a program of one's own."""
+"""`points events`: follow the event log over HTTP, and forward each event to a program on this machine."""
 
 import base64
 import os
@@ -54,7 +54,7 @@ def tail(
 ) -> None:
     """Follow the event log until Ctrl-C: a line for each event, or with --json its JSON.
 
-    With --forward-to an event is posted again until the program answers 2xx; then comes the next.
+    With --forward-to, each event is posted until the program answers 2xx; then the next one follows.
     """
     receiver = None if forward_to is None else _Receiver(forward_to, secret)
     service = Service(url or running_url(data_dir), key, patience_s=patience, say=say)
@@ -70,7 +70,7 @@ def tail(
 
 
 def _line(event: Mapping[str, Any]) -> str:
-    """Say in a line what happened: the sequence, the moment, the type, and of what."""
+    """Describe an event in one line: its sequence, moment, type and subject."""
     return f"{event['sequence']:>8}  {event['timestamp']}  {event['type']:<22}  {_subject(event['data'])}".rstrip()
 
 
@@ -102,7 +102,7 @@ class _Receiver:
 
     def hand_over(self, event: Mapping[str, Any]) -> None:
         """Post an event until it is taken."""
-        body = orjson.dumps(event)  # What the service rendered, byte for byte: it uses the same library.
+        body = orjson.dumps(event)  # The same bytes as the service's: it uses the same library.
         while True:
             now = datetime.now(UTC)
             headers = {

@@ -1,4 +1,4 @@
-"""A group of commands that imports each command only when it is given."""
+"""A group of commands that imports a command only when it is used."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -9,10 +9,10 @@ from click.shell_completion import CompletionItem
 
 
 class Commands(click.Group):
-    """Commands by name: the module that defines one under this name, and its line in the help.
+    """Commands by name: the module that defines each under that name, and its line in the help.
 
-    All of them together take a second to import, most of it SQLAlchemy and Celery, which somebody
-    who asks for help, completes a word or sends a file need not wait for.
+    Importing all of them takes a second, mostly for SQLAlchemy and Celery. Help, completion and sending a file do not
+    need those.
     """
 
     def __init__(self, *arguments: Any, modules: Mapping[str, tuple[str, str]], **more: Any) -> None:
@@ -33,7 +33,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as error:  # Click knows no names but those of commands that are imported.
+        except click.NoSuchCommand as error:  # Click knows only the names of imported commands.
             raise click.NoSuchCommand(error.command_name, possibilities=self.modules, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -20,7 +20,7 @@ _COLUMNS = {
     "Locked": "is_locked",
     "Created": "created_at",
 }
-# Where `points up` serves, unless it is told another port.
+# Where `points up` serves without --port.
 _USUAL_URL = "http://127.0.0.1:8000"
 _MEMBER_ID = RowId("member")
 
@@ -69,9 +69,9 @@ def list_members(organization_id: int) -> Answer:
 @_url_option
 @operator_command
 def link(member_id: int, url: str | None) -> Answer:
-    """Print a new link for a member whose link is over or whose password is forgotten.
+    """Print a new link for a member whose link has expired or who has forgotten the password.
 
-    An earlier link is good no longer; the password is, until another is chosen.
+    Earlier links stop working. The password still works until another is chosen.
     """
     with transaction() as connection:
         token = rows.make_link(connection, rows.lock(connection, member_id), by=None)
@@ -82,7 +82,7 @@ def link(member_id: int, url: str | None) -> Answer:
 @click.argument("member_id", type=_MEMBER_ID)
 @operator_command
 def remove(member_id: int) -> Answer:
-    """Remove a member, who is signed out at once. What the member did stays in Activity."""
+    """Remove a member and end the member's sessions. What the member did stays in Activity."""
     with transaction() as connection:
         rows.remove(connection, rows.lock(connection, member_id), by=None)
     return Answer({"id": member_id, "removed": True}, sentence=f"Member {member_id} is removed.")

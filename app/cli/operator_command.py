@@ -1,4 +1,4 @@
-"""What every operator command shares: its options, its database, and how it answers."""
+"""What all operator commands share: their options, their database, and how they answer."""
 
 import functools
 import os
@@ -26,17 +26,17 @@ from app.settings import settings
 def operator_command(
     function: Callable[..., Answer], *, makes_data: bool = False, migrates: bool = False
 ) -> Callable[..., None]:
-    """Make a function that returns an `Answer` into a command with `--json` and `--data-dir` and a database.
+    """Make a function that returns an `Answer` into a command with `--json`, `--data-dir` and a database.
 
-    Unless it `makes_data`, one that is not there yet is not made: the command would look at nothing, and be content.
-    With `migrates`, one that is not ours is brought up to date as well, which every other command refuses to do.
+    Only with `makes_data` is a missing database created; other commands would look at an empty one and report success.
+    Only with `migrates` is a database other than the embedded one brought up to date; other commands refuse.
     """
 
     @json_option
     @data_dir_option
     @functools.wraps(function)
     def command(*, as_json: bool, data_dir: str, **arguments: Any) -> None:
-        end_gently()  # However it is ended, no server of ours is left behind.
+        end_gently()  # However the command is ended, it leaves no embedded server behind.
         with _database(DataDir(data_dir), makes_data=makes_data, migrates=migrates):
             answer = function(**arguments)
         answer.print(as_json=as_json)
@@ -55,12 +55,12 @@ def document(row: Any, **more: object) -> dict[str, Any]:
 
 @contextmanager
 def _database(datadir: DataDir, *, makes_data: bool, migrates: bool) -> Iterator[None]:
-    """Bring a command to an up-to-date database. The embedded one is brought up to date by the way."""
+    """Give a command an up-to-date database. The embedded one is brought up to date if it is not."""
     is_new = not PostgreSQL(datadir).is_initialised()
     if is_new and not makes_data and "DATABASE_URL" not in os.environ:
         raise Refused(f"There is no database in {datadir.path}. Name the right data directory with --data-dir.")
     with servers.database(datadir) as embedded:
-        if embedded and is_new:  # The folder may be another one than was meant.
+        if embedded and is_new:  # The folder may be the wrong one.
             write_error(f"There was no database in {datadir.path}: a new, empty one was created.")
         elif embedded and not is_kept_running(datadir, "postgresql"):
             write_error(f"No service runs here: this is about the database in {datadir.path}.")

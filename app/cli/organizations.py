@@ -1,4 +1,4 @@
-"""`points organizations`: make them, look at them, refill them, and stop them from issuing."""
+"""`points organizations`: make them, show them, refill them, and stop them from issuing."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    """Say what keeps an organization from issuing, or that nothing does."""
+    """Return what keeps an organization from issuing, or that it may issue."""
     states = [state for state in ("disabled", "suspended") if row[f"is_{state}"]]
     return ", ".join(states) or "may issue"
 
 
 def _held(row: Mapping[str, Any]) -> str:
-    """Say for how long points are held."""
+    """Return for how long points are held."""
     return "for ever" if row["held_days"] is None else f"{row['held_days']} days"
 
 
@@ -92,11 +92,11 @@ def show(organization_id: int) -> Answer:
         return _show(connection, organization_id)
 
 
-@organizations.command(context_settings={"ignore_unknown_options": True})  # A number below 0 is no option.
+@organizations.command(context_settings={"ignore_unknown_options": True})  # A negative number is not an option.
 @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
 @click.argument("amount", type=int)
 @click.option("--sandbox", is_flag=True, help="Refill the sandbox balance instead of the live one.")
-@click.option("--reference", help="Your own name of this refill: given again, nothing is booked a second time.")
+@click.option("--reference", help="Your own name for this refill. With the same name again, nothing is booked.")
 @operator_command
 def refill(organization_id: int, amount: int, sandbox: bool, reference: str | None) -> Answer:
     """Add AMOUNT points to an organization's balance."""
@@ -117,7 +117,7 @@ def refill(organization_id: int, amount: int, sandbox: bool, reference: str | No
 
 
 class _NumberOrNone(click.ParamType[int]):
-    """A number from 1 on, or `none`, which is 0: click takes a None for an option that is not given."""
+    """A number from 1 on, or `none`, which becomes 0: for click, None means that the option is not given."""
 
     name = "number"
 
@@ -134,17 +134,17 @@ class _NumberOrNone(click.ParamType[int]):
     "--held-days",
     type=_NumberOrNone(HOLD_DAYS_MAX),
     metavar="N|none",
-    help=f"Points may be held for so many days, 1 to {HOLD_DAYS_MAX}; none: for ever.",
+    help=f"For how many days points may be held, 1 to {HOLD_DAYS_MAX}; none: for ever.",
 )
 @click.option(
     "--low-balance",
     type=_NumberOrNone(INT64_MAX),
     metavar="N|none",
-    help="An event tells when the live balance falls below this; none: never.",
+    help="Write an event when the live balance falls below this; none: never.",
 )
 @operator_command
 def set_values(organization_id: int, held_days: int | None, low_balance: int | None) -> Answer:
-    """Set what holds for an organization from its next batch on."""
+    """Set options of an organization, from its next batch on."""
     given = {"held_days": held_days, "low_balance": low_balance}
     changes = {name: value or None for name, value in given.items() if value is not None}
     if not changes:
@@ -173,7 +173,7 @@ _flag_command("resume", "Resume a suspended organization.", is_suspended=False)
 
 
 def _show(connection: Connection, organization_id: int, sentence: str | None = None) -> Answer:
-    """Answer with an organization as it is at the end of a transaction: when this fails, nothing has been done."""
+    """Answer with an organization as it is at the end of a transaction: if this fails, nothing was done."""
     live = rows.find(connection, organization_id, sandbox=False)
     sandbox = rows.find(connection, organization_id, sandbox=True)
     options = rows.find_options(connection, [organization_id])[organization_id]

@@ -1,4 +1,4 @@
-"""A bar for work that takes a while, on standard error, and only where a person looks."""
+"""A progress bar on standard error, only on a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from app.cli.tables import console
 
 @contextmanager
 def progress_bar(words: str, *, total: int, err: Console | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a bar, and give the function that moves it to a place between 0 and `total`."""
+    """Show a bar, and yield the function that moves it to a value between 0 and `total`."""
     err = err or console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:

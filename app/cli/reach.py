@@ -1,4 +1,4 @@
-"""Saying in one sentence that the database does not answer."""
+"""Turning errors of the database into one sentence for the person at the terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +16,11 @@ class Unreachable(PointsError):
 
 @contextmanager
 def database_in_reach() -> Iterator[None]:
-    """Run what asks the database.
+    """Run a block that uses the database.
 
     Raises:
         Unreachable: it did not answer, or went away meanwhile.
-        Refused: it answers, and somebody held what the command needs for longer than it may wait, or its role may not.
+        Refused: a row that the command needs was locked for too long, or the role lacks a right.
     """
     try:
         yield
@@ -35,8 +35,8 @@ def database_in_reach() -> Iterator[None]:
             raise Refused(f"PostgreSQL gave up waiting ({_first_line(error)}). Give the command again.") from None
         if error.connection_invalidated:
             raise Unreachable(
-                f"The connection to the database was lost: {_first_line(error)}. What the command was to change may be"
-                " changed all the same: look before you give it again."
+                f"The connection to the database was lost: {_first_line(error)}. The command's changes may have been"
+                " made all the same: look before you give it again."
             ) from None
         raise Unreachable(f"The database does not answer: {_first_line(error)}.") from None
 

@@ -1,4 +1,4 @@
-"""`points reverse`: take a batch back over HTTP: what would come back, the question, and the outcome."""
+"""`points reverse`: take a batch back over HTTP, with a plan, a question and the outcome."""
 
 import uuid
 from collections import Counter
@@ -35,8 +35,8 @@ def reverse(
 ) -> None:
     """Take back what is left of a batch: verify, ask, do it, and show the outcome.
 
-    Held points can then never be claimed; credited ones are taken from their users. The same command again takes
-    nothing more than is left.
+    Held points can then never be claimed; credited ones are taken from their users. Giving the same command again
+    takes only what is left.
     """
     service = Service(url or running_url(data_dir), key, patience_s=patience, say=say)
     with closing(service):

@@ -9,7 +9,7 @@ from app.settings import INT64_MAX
 
 
 class RowId(click.ParamType[int]):
-    """An integer. One that is too large for any row's id is refused like that of a row that is not there."""
+    """An integer. One that is too large for any row's id is refused like the id of a missing row."""
 
     name = "integer"
 

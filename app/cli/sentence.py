@@ -6,7 +6,7 @@ import textwrap
 
 
 def write_error(sentence: str) -> None:
-    """Write what went wrong, or may have, and nothing of how it was found out."""
+    """Write what went wrong, or may have gone wrong, without a traceback."""
     lines = f"points: {sentence}".splitlines()
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns

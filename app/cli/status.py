@@ -43,7 +43,7 @@ def status(as_json: bool, data_dir: str) -> None:
     Web, workers, beat, Flower, versions, queue lengths, oldest queued batch.
     """
     datadir = DataDir(data_dir)
-    runs_elsewhere = "DATABASE_URL" in os.environ  # Not with `points up`, it may be: then nobody has noted where.
+    runs_elsewhere = "DATABASE_URL" in os.environ  # Perhaps without `points up`: then nobody noted the addresses.
     if datadir.exists():
         servers.name_servers(datadir)
     elif missing := [name for name in ("DATABASE_URL", "REDIS_URL") if name not in os.environ]:
@@ -73,7 +73,7 @@ def status(as_json: bool, data_dir: str) -> None:
 
 
 def _look_at_database() -> dict[str, Any]:
-    """Return whether PostgreSQL answers and what waits in the queue, which its tables are."""
+    """Return whether PostgreSQL answers, and what waits in the queue, which is in its tables."""
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
@@ -102,7 +102,7 @@ def _has_tables(connection: Connection) -> bool:
 
 
 def _look_at_redis() -> dict[str, Any]:
-    """Return whether Redis answers, the messages in it, which workers answer, and when one last swept."""
+    """Return whether Redis answers, how many messages wait, which workers answer, and when a sweep last ran."""
     unknown: dict[str, Any] = {
         "redis": None,
         "queued_messages": None,
@@ -129,18 +129,18 @@ def _look_at_redis() -> dict[str, Any]:
 
 
 def _reason(error: SQLAlchemyError) -> str:
-    """Return why PostgreSQL let nobody in, in its own words: the end of the first line, after where it was looked for.
+    """Return PostgreSQL's reason for refusing the connection: the end of the first line, after the address.
 
-    The words of psycopg name no password.
+    psycopg's messages contain no password.
     """
     said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
     return said.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
 
 
 def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
-    """Return the workers of this folder's `points up` whose process is there and that answer nobody, each by name.
+    """Return the workers of this folder's `points up` whose process exists but does not answer.
 
-    One that was started a moment ago answers soon.
+    A worker that was started a moment ago does not count: it answers soon.
     """
     answering_here = {name.partition("@")[0] for name in answering}
     hung = []
@@ -155,7 +155,7 @@ def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
 
 
 def _down(found: dict[str, Any]) -> list[str]:
-    """Return what is down, a sentence each, with the heading of docs/operating.md to read on at."""
+    """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
     down = []
     if found["database"] is None:
         down.append(f"PostgreSQL: {found['database_error']}. Read on at “503”.")
@@ -171,13 +171,13 @@ def _down(found: dict[str, Any]) -> list[str]:
     if found["redis"] and not found["workers"] and not hung - {"deliveries"}:
         down.append("No worker answers. Read on at “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
-        down.append("Beat does not answer: no audit is made by itself.")
+        down.append("Beat does not answer: no audit runs by itself.")
     down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
     return down
 
 
 def _webhooks(by_status: dict[str, Any] | None) -> str:
-    """Say how many webhooks there are, and how far behind those are to which something is sent."""
+    """Return how many webhooks there are, and the largest lag of those that are not disabled."""
     if by_status is None:
         return "unknown"
     sent_to = [by_status["enabled"], by_status["failing"]]

@@ -11,24 +11,24 @@ from rich.text import Text
 
 from app.values.numbers import moment, points
 
-# A heading, to the key of a row or to a function that makes the cell of it.
+# Each heading, with the key of a row or a function that makes the cell.
 Columns = Mapping[str, str | Callable[[Mapping[str, Any]], str]]
 
-# A name may hold what a terminal would obey, or break the table with.
+# A name may hold control characters, which would act on the terminal or break the table.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
-# What is piped has no width to fit into, and a line of it is one for the program that reads it.
+# A pipe has no width, and a program that reads it must get each row on one line.
 _WIDTH_OF_A_PIPE = 1_000
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Make what prints to standard output or error: coloured only on a terminal, and not with NO_COLOR."""
+    """Make a console for standard output or error: coloured only on a terminal, and not with NO_COLOR."""
     made = Console(stderr=stderr, highlight=False)
     return made if made.is_terminal else Console(stderr=stderr, highlight=False, width=_WIDTH_OF_A_PIPE)
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], columns: Columns) -> None:
-    """Print a table; where it is too wide for the terminal, a block of lines for each row."""
+    """Print a table; if it is too wide for the terminal, a block of lines for each row."""
     out = console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, source in columns.items():
@@ -66,7 +66,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_id(source: object) -> bool:
-    """Tell whether a column holds ids: they are copied into commands, and nobody counts them."""
+    """Tell whether a column holds ids: people copy them into commands, so they are not grouped in thousands."""
     return isinstance(source, str) and (source == "id" or source.endswith("_id"))
 
 

@@ -39,8 +39,8 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
     """Run the whole service in this terminal until Ctrl-C.
 
     Starts an embedded PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL are set, brings the
-    database up to date, and runs web, workers, beat and Flower. What dies is started again. On the
-    first start a demo organization is made with a member, and a first batch is issued for it.
+    database up to date, and runs web, workers, beat and Flower. A part that dies is started again. On
+    the first start a demo organization is made with a member, and a first batch is issued for it.
     """
     if port == flower_port:
         raise click.UsageError(f"--port and --flower-port are both {port}: web and Flower need one each.")
@@ -57,7 +57,7 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
     with only_one, terminal:
         with ExitStack() as in_use:  # Until everything is stopped.
             try:
-                with suppress(KeyboardInterrupt):  # While the start waited for something.
+                with suppress(KeyboardInterrupt):  # An interrupt during a wait of the start.
                     _start(datadir, supervisor, terminal, in_use, port=port, flower_port=flower_port, workers=workers)
                     supervisor.watch(until=lambda: False)
                 terminal.say("\nStopping …")
@@ -76,10 +76,10 @@ def _start(
     flower_port: int,
     workers: int,
 ) -> None:
-    """Start everything, and say what runs and where.
+    """Start everything, and show what runs and where.
 
     Raises:
-        KeyboardInterrupt: an interrupt came while it waited for something.
+        KeyboardInterrupt: an interrupt came during a wait.
     """
     with _no_command_at_work(datadir, supervisor, terminal):
         supervisor.end_leftovers()
@@ -91,7 +91,7 @@ def _start(
         _start_servers(datadir, supervisor)
     with _interruptible(supervisor), database_in_reach():
         migrations.bring_up_to_date()
-    # Stopped in the other order: Flower and web first, so that no call waits for a worker that is gone.
+    # They are stopped in the reverse order, Flower and web first, so that no call waits for a worker that has stopped.
     for number in range(1, workers + 1):
         supervisor.start(parts.worker(number))
     supervisor.start(parts.deliveries())
@@ -109,7 +109,7 @@ def _start(
 
 @contextmanager
 def _interruptible(supervisor: Supervisor) -> Iterator[None]:
-    """Let an interrupt end at once what only waits, and not when it has waited: no part is started in the block."""
+    """Let an interrupt end the block at once. For blocks that only wait: no part may be started in one."""
     end_gently()
     try:
         if supervisor.is_stopping:
@@ -121,7 +121,7 @@ def _interruptible(supervisor: Supervisor) -> Iterator[None]:
 
 @contextmanager
 def _no_command_at_work(datadir: DataDir, supervisor: Supervisor, terminal: Terminal) -> Iterator[None]:
-    """Wait for the commands that use the embedded database, which is to be started anew, and let no other begin.
+    """Wait for the commands that use the embedded database, and let no other begin, because it will be restarted.
 
     Raises:
         Refused: Ctrl-C came first.
@@ -150,7 +150,7 @@ def _start_servers(datadir: DataDir, supervisor: Supervisor) -> None:
     server = None if "DATABASE_URL" in os.environ else PostgreSQL(datadir)
     cache = None if "REDIS_URL" in os.environ else Valkey(datadir)
     if server is not None:
-        server.stop()  # One that was left by a supervisor or a command that was killed.
+        server.stop()  # One may be left by a supervisor or a command that was killed.
         server.prepare()
     if cache is not None:
         cache.prepare()
@@ -171,7 +171,7 @@ def _start_servers(datadir: DataDir, supervisor: Supervisor) -> None:
 
 
 def _keep_running_until(supervisor: Supervisor, condition: Callable[[], bool], *, within_s: float, else_: str) -> None:
-    """Look after the parts until `condition()` is true, or a stop is asked for.
+    """Restart parts that die until `condition()` is true or a stop is requested.
 
     Raises:
         Refused: it is not true in time; `else_` begins the sentence.
@@ -184,7 +184,7 @@ def _keep_running_until(supervisor: Supervisor, condition: Callable[[], bool], *
 
 def _introduction(datadir: DataDir, *, web_url: str, flower_url: str) -> str:
     keys, first_batch = demo.prepare(datadir, web_url)
-    engine().dispose()  # Nothing here asks the database again, and it would complain of being left without a word.
+    engine().dispose()  # Nothing here uses the database again, and it would log an unclosed connection.
     lines = [
         "",
         click.style("The Points Issuing Service is running.", bold=True),

@@ -1,4 +1,4 @@
-"""`points users`: register accounts, one or many. Registering claims what is held for the address."""
+"""`points users`: register users, one or many. Registering claims what is held for the address."""
 
 from pathlib import Path
 
@@ -57,18 +57,17 @@ def show(email: str) -> Answer:
 def import_file(file: Path) -> Answer:
     """Register the users of a list: a CSV file in UTF-8, UTF-16 or Windows-1252.
 
-    A heading names the columns email, first_name and last_name, in any order. Of a person with one
-    name the last is blank. Rows are committed by the twenty thousand, or
-    sooner where much is held for them. Importing a file again is
-    harmless: who is registered already stays as it is, so an interrupted import is simply given again.
-    Bad rows are named with their lines, and written with the reasons to a file beside it:
-    people.errors.csv for people.csv. Exit status 1 when there are any; the others are registered all
-    the same.
+    A heading names the columns email, first_name and last_name, in any order. The last name may be
+    blank, for people with one name. Rows are committed in groups of 20,000, or of fewer if much is held
+    for them. Importing a file again is harmless: users who are registered already stay unchanged. So
+    after an interruption, just give the command again. Bad rows are named with their lines, and written
+    with the reasons to a file beside the list: people.errors.csv for people.csv. Exit status 1 when
+    there are bad rows; the others are registered all the same.
     """
-    from app.cli.users_import import import_users  # noqa: PLC0415  # Its bar is not needed to show a user.
+    from app.cli.users_import import import_users  # noqa: PLC0415  # Slow, and not needed to show a user.
 
     counts = import_users(file)
-    # All of them, where they stand nowhere else.
+    # Show all of them if there is no file of them.
     shown = len(counts.bad_rows) if counts.errors_file is None else _BAD_ROWS_SHOWN_MAX
     faults = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:shown]]
     if counts.errors_file is not None:
@@ -95,5 +94,5 @@ def import_file(file: Path) -> Answer:
 
 
 def _show(connection: Connection, email: str) -> Answer:
-    """Answer with a user as it is at the end of a transaction: when this fails, nothing has been done."""
+    """Answer with a user as it is at the end of a transaction: if this fails, nothing was done."""
     return Answer(document(rows.find(connection, email)), columns=_COLUMNS)

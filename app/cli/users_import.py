@@ -27,7 +27,7 @@ class BadRow(NamedTuple):
 
 @dataclass(kw_only=True)
 class Imported:
-    """What has become of the rows; `errors_file` is where the bad ones were written, if there are any."""
+    """The outcome of the rows; `errors_file` is where the bad ones were written, if there are any."""
 
     registered: int = 0
     already_registered: int = 0
@@ -39,7 +39,7 @@ def import_users(path: Path) -> Imported:
     """Register the users of a file.
 
     Raises:
-        Refused: it is no CSV file with the three columns, or Ctrl-C came; what is committed stays.
+        Refused: it is not a CSV file with the three columns, or Ctrl-C came; what is committed stays.
     """
     counts = Imported()
     with path.open("rb") as raw, _Errors(path) as errors:
@@ -59,7 +59,7 @@ def import_users(path: Path) -> Imported:
 
 
 def _register(chunk: list[users.NewUser], counts: Imported) -> None:
-    """Register the users of a chunk in one transaction, or in several where much is held for them."""
+    """Register the users of a chunk in one transaction, or in several if much is held for them."""
     left = users.in_order(chunk)
     while left:
         with transaction() as connection:
@@ -73,7 +73,7 @@ def _places(file: ListFile) -> list[int]:
     """Find the three columns.
 
     Raises:
-        Refused: the heading names one of them not at all, or twice.
+        Refused: the heading does not name one of them, or names it twice.
     """
     found = {column: file.places(names) for column, names in _COLUMNS.items()}
     if missing := [column for column, places in found.items() if not places]:
@@ -82,7 +82,7 @@ def _places(file: ListFile) -> list[int]:
             " email, first_name and last_name, in any order."
         )
     if twice := [column for column, places in found.items() if len(places) > 1]:
-        raise Refused(f"{file.name} has the column {twice[0]} twice: take one away.")
+        raise Refused(f"{file.name} has the column {twice[0]} twice: remove one.")
     return [places[0] for places in found.values()]
 
 
@@ -96,7 +96,7 @@ def _chunks(
             chunk.append(_new_user(row, cells, is_unicode=file.is_unicode))
         except PointsError as error:
             reason = f"email {error.sentence}" if isinstance(error, InvalidAddress) else error.sentence
-            # Interned, because the reasons of a million bad rows are a handful of sentences.
+            # Interned, because a million bad rows share a few reasons.
             counts.bad_rows.append(BadRow(row.line, sys.intern(reason)))
             errors.write(row, reason, cells)
         if len(chunk) == CHUNK_ROWS:
@@ -107,7 +107,7 @@ def _chunks(
 
 
 def _to_the_end(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows; where the rest of a file cannot be read, one at fault instead of it."""
+    """Yield the rows; if the rest of a file cannot be read, one row with a fault instead of it."""
     try:
         yield from rows
     except Unreadable as error:
@@ -117,16 +117,16 @@ def _to_the_end(rows: Iterable[Row]) -> Iterator[Row]:
 def _new_user(row: Row, cells: Sequence[str], *, is_unicode: bool) -> users.NewUser:
     if row.fault is not None:
         raise Refused(f"The row {row.fault}")
-    # An address keeps its apostrophe, and is refused: in a list of others, it may be left of something else.
+    # An address keeps its apostrophe, and is refused: it may be the rest of something else.
     email, first_name, last_name = cells[0], *map(from_spreadsheet, cells[1:])
     return users.new_user(address_in(email, is_unicode=is_unicode), first_name, last_name)
 
 
 class _Errors:
-    """`FILE.errors.csv`: the bad rows as they were, with line and reason; it can be mended and imported.
+    """`FILE.errors.csv`: the bad rows as they were, with line and reason; it can be corrected and imported.
 
-    It is written beside its name and renamed at the end, and only if there is a bad row. Where
-    nothing may be written the import goes on without it.
+    It is made only if there is a bad row, and gets its name at the end. If it cannot be written, the import goes on
+    without it.
     """
 
     def __init__(self, path: Path) -> None:

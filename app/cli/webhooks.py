@@ -1,4 +1,4 @@
-"""`points webhooks`: list them with their lag, and encrypt their secrets anew."""
+"""`points webhooks`: list them with their lag, and encrypt their secrets again."""
 
 import click
 
@@ -28,7 +28,7 @@ _COLUMNS: Columns = {
 
 @click.group()
 def webhooks() -> None:
-    """List webhooks with how far they are behind, and encrypt their secrets anew."""
+    """List webhooks with how far they are behind, and encrypt their secrets again."""
 
 
 @webhooks.command(name="list")
@@ -63,7 +63,7 @@ def _document(lag: Lag) -> dict[str, object]:
 @webhooks.command()
 @operator_command
 def reencrypt() -> Answer:
-    """Encrypt all secrets by the newest key of POINTS_SECRETS_KEY, so that older keys can be taken out of it."""
+    """Encrypt all secrets with the newest key of POINTS_SECRETS_KEY, so that older keys can be removed from it."""
     with transaction() as connection:
         found = all_secrets(connection)
         for webhook_id, secret, previous in found:
@@ -76,6 +76,7 @@ def reencrypt() -> Answer:
                 )
             except SecretUnreadable:
                 raise Refused(
-                    f"No key of POINTS_SECRETS_KEY reads the secret of webhook {webhook_id}; nothing was changed."
+                    f"No key of POINTS_SECRETS_KEY decrypts the secret of webhook {webhook_id}; nothing was changed."
                 ) from None
-    return Answer({"webhooks": len(found)}, sentence=f"The secrets of {len(found)} webhooks have the newest key now.")
+    sentence = f"The secrets of {len(found)} webhooks are encrypted with the newest key."
+    return Answer({"webhooks": len(found)}, sentence=sentence)

@@ -1,7 +1,7 @@
 """What an event shows, and its JSON: the same bytes in `GET /v1/events` and in the body of a webhook.
 
-An event that has been told never changes. So a body is built from columns that are written once, as they were when the
-event was written; what is claimed, taken back or renamed later does not show in it.
+A published event never changes. So its body is built from columns that are written only once. Later claims, reversals
+and changes of names do not show in it.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ import orjson
 
 from app.values.timestamps import timestamp
 
-# The version of an event's form.
+# The version of the form of events.
 VERSION = "1.0"
 
-# An event stays under 20 kB. Metadata may be larger than that, in bytes of JSON: then the batch shows where it stands.
+# An event stays under 20 kB. Metadata may be larger than that as JSON; then the event holds the path of the batch.
 _METADATA_BYTES_MAX = 12_000
 
 
@@ -33,7 +33,7 @@ class Event:
 
     @property
     def name(self) -> str:
-        """Return the id that callers see: always the same, also as `webhook-id`."""
+        """Return the id that callers see, also as `webhook-id`."""
         return f"evt_{self.id}"
 
 
@@ -54,7 +54,7 @@ def render(event: Event) -> bytes:
 
 
 def batch_data(row: Any) -> dict[str, Any]:
-    """Build the `data` of an event about a batch: the batch as the list of batches showed it then."""
+    """Build the `data` of an event about a batch: the batch as the list of batches showed it at that time."""
     status = row.type.removeprefix("batch.")
     is_issued = status == "issued"
     metadata, more = row.metadata, {}
@@ -93,7 +93,7 @@ def _counts(row: Any) -> dict[str, int]:
 
 
 def reversal_data(row: Any) -> dict[str, Any]:
-    """Build the `data` of an event about a reversal: the reversal as the list of reversals showed it then."""
+    """Build the `data` of an event about a reversal: the reversal as the list of reversals showed it at that time."""
     return {
         "reversal": {
             "reversal_id": row.reversal_id,

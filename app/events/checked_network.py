@@ -1,7 +1,7 @@
-"""The network as a webhook may use it: connections lead to an address that was checked, and everything has one end.
+"""The network of webhooks: each connection goes to a checked address, and one deadline ends all steps of an attempt.
 
-httpcore asks this for each connection. The name is resolved and checked here, and the connection goes to an address
-that was found then: a name that answers differently a moment later gains nothing. TLS still asks for the name.
+httpcore asks this module for each connection. It resolves the name, checks the addresses and connects to one of them,
+so it does not matter if the name resolves differently a moment later. TLS still checks the name.
 """
 
 import ssl
@@ -15,11 +15,11 @@ from app.events.receivers import Receiver, resolve
 
 
 class AnswerTooLong(Exception):
-    """The receiver has sent as much of an answer as is read."""
+    """The receiver's answer is longer than what is read of it."""
 
 
 class Bounds:
-    """When the attempt ends that is made at present, and how many bytes of its answer may still be read."""
+    """When the present attempt ends, and how many bytes of its answer may still be read."""
 
     def __init__(self) -> None:
         self._ends_at = 0.0
@@ -30,10 +30,10 @@ class Bounds:
         self._bytes_left = answer_bytes
 
     def bytes_left(self) -> int:
-        """Return how many may be read.
+        """Return how many bytes may still be read.
 
         Raises:
-            AnswerTooLong: none.
+            AnswerTooLong: none may.
         """
         if self._bytes_left <= 0:
             raise AnswerTooLong
@@ -55,7 +55,7 @@ class Bounds:
 
 
 class CheckedNetwork(httpcore.NetworkBackend):
-    """Connects to the receiver's checked addresses alone, the first that answers. It counts its connections."""
+    """Connects to the first of the receiver's checked addresses that answers, and counts its connections."""
 
     def __init__(self, receiver: Receiver, bounds: Bounds) -> None:
         self._receiver = receiver
@@ -75,7 +75,7 @@ class CheckedNetwork(httpcore.NetworkBackend):
 
         Raises:
             ReceiverRefused: an address of its name may not be called.
-            httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ReadTimeout: none of them answers in time.
+            httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.ReadTimeout: no address answers in time.
         """
         assert (host, port) == (self._receiver.host, self._receiver.port), "there are no redirects and no proxies"
         self.connections += 1
@@ -93,7 +93,7 @@ class CheckedNetwork(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection whose every step ends with the attempt: a time limit for each step alone would let it drip on."""
+    """A connection whose steps all end with the attempt: with a limit per step, a slow receiver could drip on."""
 
     def __init__(self, stream: httpcore.NetworkStream, bounds: Bounds) -> None:
         self._stream = stream

@@ -1,9 +1,9 @@
-"""What moves a webhook along the log: to own it, to note an attempt, to leave it, and which of them are due.
+"""Moving webhooks along the log: to own one, to note an attempt, to release it, and to find those that are due.
 
-Whoever delivers owns the webhook by a moment in its row, up to which nobody else may: not by an advisory lock, which
-would hold a connection for as long as a receiver is slow, and cannot be had behind a transaction pooler (decision 20).
-An owner that dies blocks it for no longer than that. Each write of an owner names the moment that it wrote last: one
-that was overtaken, or whose webhook was changed by a call, moves nothing any more.
+A worker owns a webhook until the moment `owned_until` in its row, so a worker that dies blocks it for no longer. An
+advisory lock would hold a connection for as long as a receiver is slow, and does not work behind a transaction pooler
+(decision 20). Each write of an owner names the moment that it wrote last. If another worker or a call has changed the
+row since, the write changes nothing.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from app.events.attempts import Attempt
 from app.events.webhooks import COLUMNS, WebhookRow
 from app.postgres.database import fetch_all
 
-# Longer than an attempt, and what is done between two.
+# Longer than an attempt and the work between two attempts.
 OWNED_S = 20
 DELIVERIES_KEPT_DAYS = 30
 
 _UNTIL = f"clock_timestamp() + interval '{OWNED_S} s'"
-# A moment further ahead was written before the clock was set back, and stands for nobody.
+# A moment further ahead was written before the clock was set back, and does not count.
 _IS_FREE = f"""(w.owned_until IS NULL OR w.owned_until <= clock_timestamp()
                 OR w.owned_until > clock_timestamp() + interval '{2 * OWNED_S} s')"""
 _IS_DUE = f"""w.disabled_reason IS NULL AND (w.retry_at IS NULL OR w.retry_at <= clock_timestamp()) AND {_IS_FREE}
@@ -30,7 +30,7 @@ _LOG = "(l.organization_id, l.sandbox) = (w.organization_id, w.sandbox)"
 
 
 class Owned(NamedTuple):
-    """A webhook that we own, as it was when we came to: `secrets` are encrypted, the newest first."""
+    """A webhook that this worker owns, as it was at that moment; `secrets` are encrypted, the newest first."""
 
     id: int
     organization_id: int
@@ -45,7 +45,7 @@ class Owned(NamedTuple):
 
 
 def own(connection: Connection, webhook_id: int) -> Owned | None:
-    """Own a webhook that has something to deliver; None when it has not, or somebody owns it."""
+    """Own a webhook that has something to deliver; None if it has nothing, or another worker owns it."""
     row = connection.execute(_OWN, {"id": webhook_id}).one_or_none()
     return None if row is None else Owned._make(row)
 
@@ -64,10 +64,10 @@ _OWN = text(f"""
 def advance(
     connection: Connection, owned: Owned, sequence: int, *, delivered: "Delivery | None" = None
 ) -> Owned | None:
-    """Move on to a sequence, own it for longer, and see how far the log goes now; None when it is no longer ours.
+    """Move on to a sequence, own the webhook for longer, and return the new state; None if it is no longer owned.
 
     Args:
-        delivered: the attempt that delivered the event with this sequence; None where events were passed over.
+        delivered: the attempt that delivered the event with this sequence; None if events were passed over.
     """
     parameters = {"id": owned.id, "owned_until": owned.owned_until, "position": sequence}
     if delivered is None:
@@ -98,7 +98,7 @@ _ADVANCE = text(f"""
 
 
 class Delivery(NamedTuple):
-    """An attempt to deliver an event: which event, and what came of it."""
+    """An attempt to deliver an event: which event, and the outcome."""
 
     sequence: int
     event_id: str
@@ -119,9 +119,9 @@ def _values(owned: Owned, delivery: Delivery) -> dict[str, object]:
 
 
 def fail(connection: Connection, owned: Owned, delivery: Delivery, *, delay_s: float) -> WebhookRow | None:
-    """Note a failure and leave the webhook until it is tried again, or for good; None when it is no longer ours.
+    """Note a failure and release the webhook until the next attempt; None if it is no longer owned.
 
-    410 disables it, and so do five days of nothing but failures.
+    410 disables it, and so do five days without a success.
     """
     parameters = {"id": owned.id, "owned_until": owned.owned_until, "delay_s": delay_s}
     row = connection.execute(
@@ -143,7 +143,7 @@ _FAIL = text(f"""
 
 
 def release(connection: Connection, owned: Owned, *, for_s: float = 0.0) -> None:
-    """Leave a webhook that we own, for others at once, or for nobody for so many seconds."""
+    """Release an owned webhook; with `for_s`, it is not due for that many seconds."""
     connection.execute(_RELEASE, {"id": owned.id, "owned_until": owned.owned_until, "for_s": for_s})
 
 
@@ -156,7 +156,7 @@ _RELEASE = text("""
 
 
 def is_due(connection: Connection, webhook_id: int) -> bool:
-    """Tell whether a webhook has something to deliver now that nobody delivers."""
+    """Tell whether a webhook has something to deliver now and nobody owns it."""
     return connection.execute(_IS_DUE_ONE, {"id": webhook_id}).one_or_none() is not None
 
 
@@ -175,9 +175,9 @@ _DUE = text(f"""
 
 
 def due_of(connection: Connection, organization_id: int) -> Sequence[int]:
-    """Return an organization's webhooks, of both modes, that have something to deliver, also those that are owned.
+    """Return an organization's webhooks, in both modes, that have something to deliver, also those that are owned.
 
-    Their owners look again before they leave, if they are told (`hints.request_delivery`).
+    If a delivery is requested (`hints.request_deliveries`), the owner looks again before it releases the webhook.
     """
     return [row[0] for row in fetch_all(connection, _DUE_OF, {"organization_id": organization_id})]
 
@@ -190,7 +190,7 @@ _DUE_OF = f"""
 
 
 def drop_old_deliveries(connection: Connection, *, at_most: int) -> int:
-    """Drop some attempts that are past their time; return how many."""
+    """Drop up to `at_most` attempts past their time; return how many."""
     return connection.execute(_DROP, {"at_most": at_most}).rowcount
 
 

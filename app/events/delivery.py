@@ -1,6 +1,6 @@
-"""Delivering to a webhook: its events one after the other, from where it stands to the end of the log or a failure.
+"""Delivering to a webhook: its events one after the other, from its position to the end of the log or a failure.
 
-No transaction and no connection is held while a receiver is asked.
+No transaction and no database connection is held while a receiver is called.
 """
 
 import time
@@ -21,14 +21,13 @@ from app.events.webhook_secrets import SecretUnreadable, decrypted
 from app.events.webhooks import DISABLED
 from app.postgres.database import single_statement, transaction
 
-# After so long whoever delivers leaves, so that a receiver with much to come takes no place from others.
+# A worker leaves a webhook after this time, so that one with many events does not hold up others.
 TURN_S = 15.0
-# A key that is missing is no fault of the receiver's: it is looked for again after this time, and counts as no failure.
+# A webhook whose secret cannot be decrypted is tried again after this time. That does not count as a failure.
 _WITHOUT_KEY_S = 60.0
 
-# Is told of each attempt, to count it.
+# Called with each attempt, to count it.
 Tell = Callable[[Attempt], None]
-# Withdraws the request for a delivery.
 Withdraw = Callable[[int], None]
 
 _log = logs.logger()
@@ -37,10 +36,10 @@ _log = logs.logger()
 def deliver(
     webhook_id: int, *, tell: Tell, withdraw: Withdraw, is_stopping: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Deliver what there is to deliver to a webhook, unless somebody else does; return whether more may wait.
+    """Deliver the events that wait for a webhook, unless another worker does; return whether more may wait.
 
-    The look that ends it is made while not owning it, and after the request for it was withdrawn: whoever was told of
-    an event while we owned it found it taken.
+    The last look is made after the webhook was released and its request withdrawn. Workers that were asked to deliver
+    while it was owned have left, and rely on this look.
 
     Raises:
         DBAPIError, TimeoutError: PostgreSQL is out of reach. What was not noted is delivered again.
@@ -70,7 +69,7 @@ def deliver(
 
 
 def _secrets_of(owned: Owned) -> list[str] | None:
-    """Return the secrets that sign; where they cannot be read, leave the webhook for a while and return None."""
+    """Return the secrets that sign; if they cannot be read, release the webhook for a while and return None."""
     try:
         return [decrypted(secret) for secret in owned.secrets]
     except (SecretsKeyMissing, SecretUnreadable) as error:
@@ -83,7 +82,7 @@ def _secrets_of(owned: Owned) -> list[str] | None:
 def _go_on(
     owned: Owned, secrets: Sequence[str], poster: Poster, tell: Tell, is_over: Callable[[], bool]
 ) -> Owned | None:
-    """Deliver to the end of the log or of the turn; None after a failure, or when it is no longer ours."""
+    """Deliver to the end of the log or of the turn; None after a failure, or if it is no longer owned."""
     while owned.position < owned.last_sequence:
         with transaction() as connection:
             events, looked_at_to = upcoming(connection, owned, last_sequence=owned.last_sequence)

@@ -1,4 +1,4 @@
-"""How far webhooks are behind the log, for the people who watch."""
+"""How far webhooks are behind the log, for monitoring."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from app.events.webhooks import DISABLED, ENABLED, FAILING, WebhookRow
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lag:
-    """A webhook, how many events it has still to pass, and for how many seconds the first of them has been there."""
+    """A webhook, how many events it is behind, and the age in seconds of the first of them."""
 
     webhook: WebhookRow
     events: int
@@ -18,7 +18,7 @@ class Lag:
 
 
 def lags(connection: Connection) -> list[Lag]:
-    """Return every webhook with its lag, whoever's, the oldest first."""
+    """Return the webhooks of all organizations with their lags, the oldest webhook first."""
     width = len(WebhookRow._fields)
     return [
         Lag(webhook=WebhookRow._make(row[:width]), events=row.lag_events, seconds=row.lag_seconds)
@@ -26,7 +26,7 @@ def lags(connection: Connection) -> list[Lag]:
     ]
 
 
-# `next` is the first event behind the position that is kept.
+# `next` is the first kept event after the position.
 _OWN_COLUMNS = ", ".join(f"w.{name}" for name in WebhookRow._fields)
 _LAGS = text(f"""
     SELECT {_OWN_COLUMNS}, greatest(coalesce(l.last_sequence, 0) - w.position, 0) AS lag_events,
@@ -44,7 +44,7 @@ _LAGS = text(f"""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LagOfStatus:
-    """Of the webhooks with a status: how many there are, and the largest lag of one, in events and in seconds."""
+    """How many webhooks have a status, and the largest lag among them, in events and in seconds."""
 
     webhooks: int = 0
     events: int = 0

@@ -1,6 +1,6 @@
-"""Writing events: each in the transaction of what it tells of, so that neither can be without the other.
+"""Writing events: each in the transaction of the change that it reports, so that neither exists without the other.
 
-Batches, reversals and claims write theirs by the very statement that moves the points (`app/ledger`, and
+For batches, reversals and claims, the statement that moves the points writes the event too (`app/ledger`, and
 `app/acceptance.sql`). Everything else calls `write`.
 """
 
@@ -34,7 +34,7 @@ TYPES = (
 
 
 def types_like(glob: str) -> list[str]:
-    """Return the types that `glob` means: a type, or one with `*` for any part of it; none if it means nothing."""
+    """Return the types that match `glob`, in which `*` stands for any characters; none if it matches nothing."""
     return [kind for kind in TYPES if fnmatchcase(kind, glob)] if _GLOB.fullmatch(glob) else []
 
 
@@ -44,11 +44,11 @@ _GLOB = re.compile(r"[a-z.*]{1,64}")
 def write(
     connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, data: Mapping[str, Any]
 ) -> None:
-    """Write one event, in the transaction of what it tells of.
+    """Write one event, in the transaction of the change that it reports.
 
     Args:
         kind: one of `TYPES`.
-        sandbox: of which log; what concerns the organization as a whole stands in the live one.
+        sandbox: which log; events about the organization as a whole are in the live one.
         data: what a reader of the event sees, as JSON. It holds no e-mail address and is under 19 kB.
     """
     row = {"organization_id": organization_id, "sandbox": sandbox, "type": kind, "data": orjson.dumps(data).decode()}
@@ -64,7 +64,7 @@ _WRITE = text("""
 def write_of_organization(
     connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, **more: object
 ) -> None:
-    """Write an event that shows the organization as it is in this transaction; `more` stands beside it."""
+    """Write an event that shows the organization as it is in this transaction, and `more` beside it."""
     row = connection.execute(_ORGANIZATION, {"id": organization_id, "sandbox": sandbox}).one()
     shown = {**row._mapping, "created_at": timestamp(row.created_at)}  # noqa: SLF001  # SQLAlchemy's documented accessor.
     write(connection, kind, organization_id, sandbox=sandbox, data={"organization": shown, **more})

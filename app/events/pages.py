@@ -13,7 +13,7 @@ from app.settings import INT64_MAX
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LogState:
-    """How far a log goes: its last sequence, and up to which one its events are dropped. Both are 0 in an empty one."""
+    """How far a log goes: its last sequence, and up to which its events are dropped. Both are 0 if it is empty."""
 
     last_sequence: int = 0
     dropped_to: int = 0
@@ -44,7 +44,7 @@ def page(
     """Return the next events of a log, oldest first.
 
     Args:
-        after: the sequence that they come after; 0 for the first.
+        after: return events after this sequence; 0 begins with the first.
         types: only events of these types; None for all.
         limit: the most events to return.
         up_to: the last sequence to look at. With few `types`, PostgreSQL reads all events up to there.

@@ -1,4 +1,4 @@
-"""Posting an event to a receiver: signed, one attempt with one end, and what came of it."""
+"""Posting an event to a receiver: one signed attempt with a deadline, and its outcome."""
 
 import time
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _USER_AGENT = "Points-Webhooks/1.0"
 
 @dataclass(slots=True)
 class _Answer:
-    """What was seen of an answer: its status, its Retry-After, and in a word why it did not come whole."""
+    """The parts of an answer that arrived: its status, its Retry-After, and a word for why it is not complete."""
 
     status: int | None = None
     retry_after: str | None = None
@@ -33,7 +33,7 @@ class _Answer:
 
 
 class Poster:
-    """Posts to one receiver, over connections that it keeps for as long as it lives."""
+    """Posts to one receiver and keeps its connection between posts."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -54,7 +54,7 @@ class Poster:
         self._pool.close()
 
     def post(self, body: bytes, headers: Sequence[tuple[str, str]]) -> Attempt:
-        """Make one attempt, within 15 s in all. It raises nothing that a receiver could bring about."""
+        """Make one attempt, within 15 s in all. Nothing that a receiver does makes it raise."""
         at, began = datetime.now(UTC), time.monotonic()
         self._bounds.set(seconds=ATTEMPT_TIMEOUT_S, answer_bytes=ANSWER_BYTES_MAX)
         answer = self._try(body, headers)
@@ -67,7 +67,7 @@ class Poster:
         )
 
     def _try(self, body: bytes, headers: Sequence[tuple[str, str]]) -> _Answer:
-        """Ask, and once more if a kept connection was lost before an answer: the receiver may just have closed it."""
+        """Post, and post again if a kept connection was lost before an answer: the receiver may just have closed it."""
         before = self._network.connections
         answer = self._ask(body, headers)
         if answer.status is None and answer.error in _LOST and self._network.connections == before:
@@ -84,7 +84,7 @@ class Poster:
                 answer.retry_after = _header(response, b"retry-after")
                 for _ in response.iter_stream():
                     pass  # So that the connection can be used again.
-        except AnswerTooLong:  # Nobody asked for it. The connection is closed on the rest.
+        except AnswerTooLong:  # The rest is not read; the connection is closed.
             answer.error = None if answer.status is not None else "broken_answer"
         except ReceiverRefused as refusal:
             answer.error = refusal.code
@@ -125,7 +125,7 @@ def signed_headers(body: bytes, *, event_id: str, secrets: Sequence[str], at: da
 
 @lru_cache(maxsize=1)
 def _ssl_context() -> SSLContext:
-    """Return the authorities that are trusted: certifi's, or those of SSL_CERT_FILE. To read them takes long."""
+    """Return a context that trusts certifi's authorities, or those of SSL_CERT_FILE. Reading them is slow."""
     return httpx.create_ssl_context()
 
 

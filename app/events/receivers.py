@@ -1,7 +1,7 @@
-"""Receivers of webhooks: which URLs may be called, and which addresses their names lead to at this moment.
+"""Receivers of webhooks: which URLs may be called, and which addresses their names have now.
 
-A caller chooses the URL, and the service calls it: so it must lead to the public internet, or to a network that the
-operator allows (`POINTS_WEBHOOK_ALLOW`). It is looked at when it is registered, and again at every connect.
+A caller chooses the URL, and the service calls it. So it must lead to the public internet, or to a network that the
+operator allows (`POINTS_WEBHOOK_ALLOW`). It is checked when it is registered, and again at every connect.
 """
 
 import re
@@ -21,7 +21,7 @@ _PORTS = {"https": 443, "http": 80}
 _FIRST_FREE_PORT = 1_024
 _VISIBLE_ASCII = re.compile(r"[!-\[\]-~]+")  # Without the backslash, which some readers take for a slash.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?")
-# A resolver may hang for half a minute, and cannot be told not to: so it is asked in a thread, and left alone in time.
+# A resolver may hang for half a minute and takes no time limit, so it is called in a thread that can be left waiting.
 _resolvers = ThreadPoolExecutor(64, thread_name_prefix="resolver")
 
 
@@ -52,7 +52,7 @@ def parse(url: str) -> Receiver:
     """Take a URL apart.
 
     Raises:
-        ReceiverRefused: it is none, or one that is never called whatever its name leads to.
+        ReceiverRefused: it is not a URL, or not one that may ever be called.
     """
     if len(url) > URL_LENGTH_MAX:
         raise ReceiverRefused(f"must have at most {URL_LENGTH_MAX} characters.")
@@ -91,9 +91,9 @@ def _host(parts: SplitResult) -> str:
 
 
 def resolve(receiver: Receiver, *, timeout_s: float) -> Sequence[IPAddress]:
-    """Return the addresses that a receiver's name leads to now, every one of which may be called.
+    """Return the addresses of a receiver's name, all of which may be called.
 
-    One that may not be called is enough to refuse them all: a name that leads both ways is up to something.
+    A single address that may not be called is enough to refuse the name: a name with both kinds is suspicious.
 
     Raises:
         ReceiverRefused: an address may not be called, or not without TLS, or the name leads nowhere in time.
@@ -121,13 +121,13 @@ def is_allowed(address: IPAddress) -> bool:
 
 
 def _look_up(host: str, port: int) -> list[IPAddress]:
-    """Ask the resolver, which also reads the odd forms of an IPv4 address, such as 0x7f.1.
+    """Ask the resolver, which also reads unusual forms of an IPv4 address, such as 0x7f.1.
 
     Raises:
         OSError: it knows no address of this name.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    # A zone (fe80::1%eth0) is left out, and what has one is not public anyway.
+    # A zone (fe80::1%eth0) is left out: an address with one is not public anyway.
     addresses = [ip_address(str(address[0]).partition("%")[0]) for *_, address in found]
     if not addresses:
         raise OSError

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from app.events.log import TYPES, types_like
 
-# What may be written, for those who look for the nearest.
+# All valid patterns, to find the nearest one to a misspelt one.
 PATTERNS = ("*", *sorted({f"{kind.partition('.')[0]}.*" for kind in TYPES if "." in kind}), *TYPES)
 
 
 def matching(patterns: Iterable[str]) -> list[str] | None:
-    """Return the types that any of the patterns stands for; None for all of them."""
+    """Return the types that any of the patterns matches; None if that is all of them."""
     written = set(patterns)
     if "*" in written:
         return None

@@ -9,15 +9,15 @@ from app.events.pages import page
 from app.events.type_patterns import matching
 from app.events.webhooks import WebhookRow
 
-# Events read at a time, and looked at where few of them match.
+# The most events that are read at a time, and that are looked at if few match.
 _PAGE = 100
 _LOOKED_AT_MAX = 5_000
 
 
 def upcoming(connection: Connection, webhook: Owned | WebhookRow, *, last_sequence: int) -> tuple[list[Event], int]:
-    """Return the next events for a webhook, and the sequence up to which there is no other; some, not all.
+    """Return some of the next events for a webhook, and the sequence up to which there is no other event for it.
 
-    A ping is for the webhook that it names, whatever types that takes, and for no other.
+    A ping is only for the webhook that it names, with any types.
     """
     up_to = min(webhook.position + _LOOKED_AT_MAX, last_sequence)
     found = page(

@@ -1,4 +1,4 @@
-"""Waking whoever delivers: after events were numbered, and after a call that lets a webhook go on."""
+"""Asking for deliveries: after events were numbered, and after a call that lets a webhook go on."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from app.postgres.database import single_statement
 def wake(organization_id: int) -> None:
     """Ask for deliveries to an organization's webhooks that have something to deliver.
 
-    Without Redis nobody is asked; each delivering worker finds them by itself, once a second.
+    Without Redis nothing is sent; each delivering worker finds them by its own look, once a second.
 
     Raises:
         DBAPIError, TimeoutError: PostgreSQL is out of reach.
@@ -22,9 +22,9 @@ def wake(organization_id: int) -> None:
 
 
 def ask(webhook_ids: Sequence[int]) -> None:
-    """Ask for deliveries to these webhooks, once what they are to be sent is committed."""
+    """Ask for deliveries to these webhooks. Call it once their events are committed."""
     if not webhook_ids:
         return
     for webhook_id in hints.request_deliveries(webhook_ids):
         if not submit_delivery(webhook_id):
-            return  # Each further one would wait for the broker as long.
+            return  # Each further message would wait for the broker as long.

@@ -1,4 +1,4 @@
-"""What an organization does with a webhook besides changing it. Each takes a webhook whose row is locked."""
+"""The actions on a webhook besides changing it. Each takes a webhook whose row is locked."""
 
 from sqlalchemy import Connection
 
@@ -24,7 +24,7 @@ def ping(connection: Connection, webhook: WebhookRow) -> WebhookRow:
 
 
 def disable(connection: Connection, webhook: WebhookRow) -> WebhookRow:
-    """Disable it and say so in an event; one that is disabled already stays as it is."""
+    """Disable it and write an event. Disabling it again changes nothing."""
     if webhook.status == DISABLED:
         return webhook
     disabled = change(connection, webhook.id, disabled_reason=BY_CALLER)
@@ -40,15 +40,15 @@ def write_disabled(connection: Connection, webhook: WebhookRow) -> None:
 
 
 def enable(connection: Connection, webhook: WebhookRow) -> WebhookRow:
-    """Have it go on where it stands, at once and with no failure to its name."""
+    """Enable it: it goes on from its position at once, and its failures are forgotten."""
     return change(connection, webhook.id, disabled_reason=None, **AFRESH)
 
 
 def replay(connection: Connection, webhook: WebhookRow, from_sequence: int) -> WebhookRow:
-    """Have it begin anew from an event that it has passed.
+    """Set it back to an event that it has passed.
 
     Raises:
-        InvalidRequest: the event is dropped, or comes after those that it has passed.
+        InvalidRequest: the event is dropped, or not passed yet.
     """
     oldest = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).dropped_to + 1
     if from_sequence < oldest:
@@ -60,10 +60,10 @@ def replay(connection: Connection, webhook: WebhookRow, from_sequence: int) -> W
 
 
 def skip(connection: Connection, webhook: WebhookRow) -> WebhookRow:
-    """Leave the event whose delivery has failed, and try the next one at once.
+    """Skip the event whose delivery has failed, and try the next one at once.
 
     Raises:
-        WebhookNotStuck: no attempt of its next event has failed.
+        WebhookNotStuck: no attempt to deliver its next event has failed.
     """
     if webhook.failures == 0:
         raise WebhookNotStuck

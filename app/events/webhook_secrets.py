@@ -1,6 +1,6 @@
-"""The secrets that sign webhooks: made here, and encrypted wherever they are kept.
+"""The secrets that sign webhooks: made here, and stored encrypted.
 
-`POINTS_SECRETS_KEY` holds the keys, the newest first: it encrypts, and all of them decrypt.
+`POINTS_SECRETS_KEY` holds the keys, the newest first. The newest encrypts, and all of them decrypt.
 """
 
 import base64
@@ -37,7 +37,7 @@ def decrypted(text: str) -> str:
 
     Raises:
         SecretsKeyMissing: there is no key.
-        SecretUnreadable: it was encrypted by another.
+        SecretUnreadable: it was encrypted with another key.
     """
     try:
         return _keys().decrypt(text).decode()
@@ -46,7 +46,7 @@ def decrypted(text: str) -> str:
 
 
 def reencrypted(text: str) -> str:
-    """Encrypt a secret anew, by the newest key.
+    """Encrypt a secret again, with the newest key.
 
     Raises:
         SecretsKeyMissing, SecretUnreadable: as above.

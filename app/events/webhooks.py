@@ -12,7 +12,7 @@ from app.settings import INT64_MAX
 WEBHOOKS_MAX = 10
 ENABLED, FAILING, DISABLED = STATUSES = ("enabled", "failing", "disabled")
 BY_CALLER, GONE, TOO_LONG_FAILING = "caller", "gone", "failing"
-# The old secret signs along for so long after a rotation.
+# How long the old secret still signs too after a rotation.
 _ROTATION = "interval '24 hours'"
 
 
@@ -59,10 +59,10 @@ def create(
         secret: encrypted.
 
     Raises:
-        WebhookLimit: there are as many as there may be.
+        WebhookLimit: the organization has as many as it may in this mode.
     """
     scope = {"organization_id": organization_id, "sandbox": sandbox}
-    # Else two calls would count at the same moment, each without what the other writes. NO KEY, because a plain
+    # Otherwise two calls could count at the same moment, without each other's webhook. NO KEY, because a plain
     # FOR UPDATE would hold up each INSERT whose foreign key points at this row.
     connection.execute(_LOCK_ORGANIZATION, scope)
     if connection.execute(_COUNT, scope).scalar_one() >= WEBHOOKS_MAX:
@@ -85,7 +85,7 @@ _CREATE = text(f"""
 def find(
     connection: Connection, webhook_id: int, *, organization_id: int, sandbox: bool, lock: bool = False
 ) -> WebhookRow:
-    """Return a webhook; with `lock`, for whoever changes it, its row is locked until the transaction ends.
+    """Return a webhook; with `lock`, to change it, its row is locked until the transaction ends.
 
     Raises:
         NotFound: the organization has no such webhook in this mode.
@@ -115,21 +115,21 @@ _FIND_ALL = text(f"""
 
 
 def change(connection: Connection, webhook_id: int, **values: object) -> WebhookRow:
-    """Set columns of a webhook, and take it from whoever delivers to it: what it does not know yet it must not undo.
+    """Set columns of a webhook, and end its ownership, so that a worker that delivers cannot undo the change.
 
-    An attempt that is under way ends as it ends, and its event may be sent again.
+    A running attempt is not stopped, and its event may be sent again.
     """
     assignments = ", ".join(f"{name} = :{name}" for name in values)
     statement = text(f"UPDATE webhooks SET {assignments}, owned_until = NULL WHERE id = :id RETURNING {COLUMNS}")
     return WebhookRow._make(connection.execute(statement, {"id": webhook_id, **values}).one())
 
 
-# What makes it be tried at once, with no failure to its name.
+# The values without failures: the webhook is tried at once.
 AFRESH: dict[str, object] = {"failures": 0, "failing_since": None, "retry_at": None}
 
 
 def rotate(connection: Connection, webhook_id: int, *, secret: str) -> WebhookRow:
-    """Give a webhook another secret (encrypted); the present one signs along for 24 hours."""
+    """Give a webhook another secret (encrypted); the present one still signs too for 24 hours."""
     return WebhookRow._make(connection.execute(_ROTATE, {"id": webhook_id, "secret": secret}).one())
 
 
@@ -148,7 +148,7 @@ _DELETE = text("DELETE FROM webhooks WHERE id = :id")
 
 
 def all_secrets(connection: Connection) -> list[tuple[int, str, str | None]]:
-    """Return the id, the secret and the previous secret of every webhook, encrypted; the rows are locked."""
+    """Return the id, the secret and the previous secret of every webhook, encrypted, and lock the rows."""
     return [(row.id, row.secret, row.previous_secret) for row in connection.execute(_ALL_SECRETS)]
 
 

@@ -1,4 +1,4 @@
 """The ledger: the only code that touches a balance.
 
-What writes takes a connection and never commits. `drain` alone does: its rounds are transactions.
+Its functions take a connection and never commit. Only `drain` commits: each of its rounds is a transaction.
 """

@@ -14,10 +14,10 @@ from app.postgres.database import is_away
 
 BREACHES_SHOWN_MAX = 100
 
-# A registration that crossed an issue leaves points held until such crossings are looked for. Older ones are a breach.
+# A registration that crosses an issue leaves points held until a search finds it. After this long it is a breach.
 _CROSSING_GRACE_S = 120
 
-# The rule that is broken when the tables cannot even be read.
+# The rule that is broken when the tables cannot be read.
 _COUNTED = "every row can be counted"
 
 _PARAMETERS = {"breaches_shown_max": BREACHES_SHOWN_MAX, "crossing_grace_s": _CROSSING_GRACE_S}
@@ -48,7 +48,7 @@ def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit
 
     It takes no lock that a send, a refill or a registration waits for.
 
-    A rule that ends with an error is broken too: of what it would have named nobody knows.
+    A rule that ends with an error counts as broken, since nobody knows what it would have named.
 
     Raises:
         DBAPIError: it took longer than `time_limit_s`, or PostgreSQL went away.
@@ -79,7 +79,7 @@ def _ask(connection: Connection, sql: str, deadline: float | None) -> Sequence[R
 
 
 def _limit_statement(connection: Connection, deadline: float | None) -> None:
-    """Give the next statement what is left of the time. The limit of a request does not fit: it reads every row."""
+    """Give the next statement the time that is left. A request's limit is too short: an audit reads every row."""
     if deadline is None:
         disable_timeouts(connection)
         connection.execute(text("SET LOCAL statement_timeout = 0"))

@@ -1,7 +1,7 @@
-"""The rules of the books about the event log, written as those of `app.ledger.audit_rules` are."""
+"""The audit rules about the event log, in the form of `app.ledger.audit_rules`."""
 
 EVENT_RULES = {
-    # An event that is not numbered yet is in no log: the sequencer comes after the commit.
+    # An event without a number is in no log yet: the sequencer numbers it after the commit.
     "event sequences rise by one, from the first kept to the last": """
         SELECT format('organization %s, %s', coalesce(l.organization_id, e.organization_id),
                       CASE WHEN coalesce(l.sandbox, e.sandbox) THEN 'sandbox' ELSE 'live' END) AS subject,
@@ -15,7 +15,7 @@ EVENT_RULES = {
         WHERE coalesce(e.count, 0) <> coalesce(l.last_sequence - l.dropped_to, 0)
            OR e.first <> coalesce(l.dropped_to, 0) + 1 OR e.last <> coalesce(l.last_sequence, 0)
         ORDER BY coalesce(l.organization_id, e.organization_id), coalesce(l.sandbox, e.sandbox)""",
-    # What was issued before the youngest event that is dropped may have lost its own with it.
+    # A batch issued before the youngest dropped event may have lost its own event too.
     "an issued batch and a done reversal have one event each": """
         SELECT format('%s %s', coalesce(a.noun, e.noun), coalesce(a.id, e.id)) AS subject,
                format('%s events of it%s', coalesce(e.count, 0),

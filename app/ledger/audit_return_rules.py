@@ -1,16 +1,16 @@
-"""The rules of the books about what is held with an end, written as those of `app.ledger.audit_rules` are."""
+"""The audit rules about points held until a moment, in the form of `app.ledger.audit_rules`."""
 
 _TRANSACTION = "format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject"
-# Of a transaction `t` and its batch `b`.
+# Until when the points of a transaction `t` of a batch `b` are held.
 _END = "coalesce(t.held_until, b.held_until)"
 
 RETURN_RULES = {
-    "no claim is later than the end of what was held": f"""
+    "no claim is later than held_until": f"""
         SELECT {_TRANSACTION}, format('claimed at %s, held until %s', t.claimed_at, {_END}) AS seen
         FROM transactions t JOIN batches b ON b.id = t.batch_id
         WHERE t.claimed_at >= {_END}
         ORDER BY t.batch_id, t.position""",
-    "points are held for the days asked for, or longer if that is extended": """
+    "points are held for the days asked for, or longer if extended": """
         SELECT DISTINCT ON (batch_id) format('batch %s', batch_id) AS subject,
                format('held until %s, at first until %s, issued at %s', held_until, at_first, issued_at) AS seen
         FROM (SELECT t.batch_id, t.position, t.held_until, b.held_until AS at_first, b.issued_at
@@ -20,7 +20,7 @@ RETURN_RULES = {
               SELECT id, -1, held_until, held_until, issued_at FROM batches
               WHERE held_until <> issued_at + make_interval(hours => 24 * hold_days)) differing
         ORDER BY batch_id, position""",
-    "what is returned was held until its end, and went back once": f"""
+    "returned points were held until held_until, and went back once": f"""
         SELECT format('transaction %s', coalesce(t.batch_id, e.batch_id)::numeric * 131072
                                         + coalesce(t.position, e.position)) AS subject,
                format('returned at %s, held until %s, entries of returns: %s of %s points', t.returned_at, t.held_until,
@@ -35,8 +35,8 @@ RETURN_RULES = {
         WHERE (e.count = 1 AND e.is_right AND e.done_at = t.returned_at AND NOT t.credited AND t.points_left = 0
                AND t.held_until <= t.returned_at) IS NOT TRUE
         ORDER BY coalesce(t.batch_id, e.batch_id), coalesce(t.position, e.position)""",
-    # What the balance could not hold is looked at again within two hours.
-    "what is held with an end is looked at when it ends": f"""
+    # A batch whose points the balance could not take is looked at again within two hours.
+    "a return looks at each batch when its held points end": f"""
         SELECT {_TRANSACTION},
                format('held until %s, looked at: %s', {_END}, coalesce(b.return_at::text, 'never')) AS seen
         FROM transactions t JOIN batches b ON b.id = t.batch_id

@@ -1,8 +1,8 @@
-"""The rules of the books about reversals, written as those of `app.ledger.audit_rules` are."""
+"""The audit rules about reversals, in the form of `app.ledger.audit_rules`."""
 
 REVERSAL_RULES = {
-    # Of what was never debited nothing is there to be taken.
-    "what was taken back of a transaction are its entries, up to its amount": """
+    # Nothing can be taken from a transaction that was never debited.
+    "reversal entries are what was taken back of a transaction, up to its amount": """
         SELECT format('transaction %s', coalesce(t.batch_id, e.batch_id)::numeric * 131072
                                         + coalesce(t.position, e.position)) AS subject,
                format('%s of %s points left, entries of %s', t.points_left, t.points, coalesce(e.points, 0)) AS seen
@@ -28,12 +28,12 @@ REVERSAL_RULES = {
                           array_agg(batch_id * 131072 + transaction_position ORDER BY position) AS ids
                    FROM reversal_entries GROUP BY 1) e
                ON e.reversal_id = r.id
-        -- A return has entries for what was held too long, and no others.
+        -- A return has entries only for transactions that were held too long.
         CROSS JOIN LATERAL (SELECT CASE WHEN r.is_return THEN e.ids
                                         WHEN r.status = 'done' THEN coalesce(r.transaction_ids, b.ids) END AS ids) a
         WHERE e.ids IS DISTINCT FROM a.ids OR e.first <> 0 OR e.last <> e.count - 1
         ORDER BY r.id""",
-    "a reversal's sum is that of its entries, all or none if it is atomic": """
+    "a reversal's amount is the sum of its entries, all or none if atomic": """
         SELECT format('reversal %s', r.id) AS subject,
                format('%s points of entries of %s, status %s', coalesce(r.reversed_amount, 0), coalesce(e.points, 0),
                       r.status) AS seen
@@ -49,7 +49,7 @@ REVERSAL_RULES = {
            OR (r.amount IS NOT NULL AND NOT e.takes_nothing AND (e.most <> r.amount OR e.least <> r.amount))
            OR (e.takes_nothing AND e.most <> 0)
         ORDER BY r.id""",
-    "a reversal and what it takes from are of one organization and mode": """
+    "a reversal and its transactions have one organization and mode": """
         SELECT DISTINCT ON (r.id) format('reversal %s', r.id) AS subject,
                format('organization %s, %s, and batch %s of organization %s', r.organization_id,
                       CASE WHEN r.sandbox THEN 'sandbox' ELSE 'live' END, e.batch_id,

@@ -1,14 +1,14 @@
-"""The rules of the books, each as the statement that finds what breaks it (contract, part 4)."""
+"""The audit rules, each as the statement that finds its breaches (contract, part 4)."""
 
 from app.ledger.audit_event_rules import EVENT_RULES
 from app.ledger.audit_return_rules import RETURN_RULES
 from app.ledger.audit_reversal_rules import REVERSAL_RULES
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
-# reckoned in numeric: a figure that is wrong may be any, and a rule that ends with an error names nothing.
+# computed in numeric: a wrong figure may be of any size, and a rule that overflows names no row.
 RULES = (
     {
-        "refills less debits, and what was taken back, are the balance": """
+        "refills less debits plus reversals are the balance": """
         SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
                format('refills %s, debits %s, taken back %s, balance %s', coalesce(r.points, 0), coalesce(d.points, 0),
                       coalesce(e.points, 0), o.balance) AS seen
@@ -67,7 +67,7 @@ RULES = (
             OR count(DISTINCT t.position) <> b.recipient_count
             OR bool_or(t.sandbox <> b.sandbox OR t.organization_id <> b.organization_id)
         ORDER BY b.id""",
-        "what an item has of its own stands on its transaction": """
+        "a transaction has the amount, label and reference of its item": """
         SELECT DISTINCT ON (batch_id) format('batch %s', batch_id) AS subject,
                format('the first that differs at position %s', position) AS seen
         FROM (
@@ -101,8 +101,8 @@ RULES = (
         ) e
         WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
         ORDER BY b.id, t.position""",
-        # Served in request order while the balance covers (contract, part 2).
-        "whom the balance covers is debited": """
+        # Recipients are served in request order while the balance covers them (contract, part 2).
+        "every recipient that the balance covers is debited": """
         SELECT format('batch %s', b.id) AS subject,
                format('%s of %s recipients debited%s, and %s points left where %s would pay more', b.debited_count,
                       b.recipient_count, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance, n.points)
@@ -114,8 +114,8 @@ RULES = (
         ) n
         WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
         ORDER BY b.id""",
-        # Every batch, refill and reversal leads from one balance to the next. Whatever their order was (no clock is
-        # asked), each balance that one of them starts from was left by another, except the very first, 0.
+        # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is asked), each
+        # balance that one of them starts from is the result of another, except the first, 0.
         "balances form one chain from zero to the present": """
         SELECT format('organization %s, %s', organization_id, CASE WHEN sandbox THEN 'sandbox' ELSE 'live' END)
                    AS subject,
@@ -164,8 +164,8 @@ RULES = (
         FROM transactions t LEFT JOIN users u ON u.id = t.user_id
         WHERE t.user_id IS NOT NULL AND coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
         ORDER BY t.batch_id, t.position""",
-        # By the books' own time: the snapshot's, or of a copy that nobody writes to any more, its newest row's. Else a
-        # long audit, or one of a restored copy, would take a crossing that was seconds old for one that stays.
+        # The time of the books is the snapshot's; in a copy that nobody writes to any more, its newest row's. Otherwise
+        # a long audit, or one of a restored copy, would report a crossing that was only seconds old.
         "nothing stays held for a registered user": """
         SELECT format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject,
                format('user %s', u.id) AS seen

@@ -7,23 +7,23 @@ from sqlalchemy import Connection, text
 
 from app.users import NewUser, insert_new
 
-# The advisory locks that keep two searches of the same kind from running at once.
+# The advisory lock that keeps two searches for crossed registrations of the same kind from running at once.
 _CROSSED_LOCK = 0x5054_434C << 32
 
-# What a claim holds together with other claims, and a reversal alone.
+# The advisory lock that claims share, and that a reversal holds exclusively.
 _CLAIMS_LOCK = 0x5054_434D << 32
 
-# The most that one statement looks at: users whose held transactions it searches, and transactions it credits.
+# Limits of one statement: the users whose held transactions it searches, and the transactions it credits.
 CLAIM_STEP = 1_000
 CLAIM_ROWS_MAX = 10_000
-# So many of its transactions an event lists; of the others it says where they are.
+# How many of its transactions an event lists; for the others it gives a path.
 _LISTED_MAX = 100
-# Users are registered in groups of this size; a transaction ends after the first group with much to claim.
+# Users are registered in groups of this size. A transaction ends after the first group with much to claim.
 _GROUP = 100
 
 
 class Registered(NamedTuple):
-    """Of a list's first `looked_at` users, these are new: the ids of those that were registered."""
+    """How many users of the list were looked at, from the first on, and the ids of those that were registered."""
 
     looked_at: int
     user_ids: list[int]
@@ -41,8 +41,8 @@ def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
 def register_some(connection: Connection, users: Sequence[NewUser]) -> Registered:
     """Register the first of these users as `register` does: all, or fewer where much is held for them.
 
-    Give them in the order of their address, and the rest in a transaction of its own. So each is registered and
-    has what was held at one moment, and no transaction grows with what is held for thousands.
+    Give them in the order of their address, and register the rest in further transactions. Each user is registered and
+    credited in one transaction, and no transaction grows with the points held for thousands of users.
     """
     _exclude_reversals(connection)
     user_ids: list[int] = []
@@ -55,16 +55,16 @@ def register_some(connection: Connection, users: Sequence[NewUser]) -> Registere
 
 
 def exclude_claims(connection: Connection) -> None:
-    """Wait for every claim that runs, and let none begin until the transaction ends: points are taken back.
+    """Wait for every running claim, and let none begin until the transaction ends, because points are taken back.
 
-    A claim takes its lock before any row, so it never waits for a reversal while it holds what the reversal needs. One
-    lock for all: rows alone would not do, because who takes them back cannot know which users register at the moment.
+    A claim takes this lock before any row, so it never waits for a reversal while it holds what the reversal needs.
+    There is one lock for all users: a reversal cannot know which users are registering, so it cannot lock their rows.
     """
     connection.execute(_EXCLUDE_CLAIMS, {"lock": _CLAIMS_LOCK})
 
 
 def _exclude_reversals(connection: Connection) -> None:
-    """Wait for the live reversal that runs, and let none begin until the transaction ends; other claims may run."""
+    """Wait for a running live reversal, and let none begin until the transaction ends; other claims may run."""
     connection.execute(_EXCLUDE_REVERSALS, {"lock": _CLAIMS_LOCK})
 
 
@@ -73,7 +73,7 @@ _EXCLUDE_REVERSALS = text("SELECT pg_advisory_xact_lock_shared(:lock)")
 
 
 def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
-    """Claim in one transaction whatever is held for these users, however much it is; return how many transactions."""
+    """Claim in one transaction everything that is held for these users; return how many transactions."""
     claimed = 0
     while user_ids:
         step = claim(connection, user_ids)
@@ -86,9 +86,9 @@ def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
 def claim(connection: Connection, user_ids: Sequence[int]) -> int:
     """Credit held live transactions of these users, keeping the transaction ids; return how many.
 
-    Of what was taken back in part the rest is credited. What is held past its `held_until` is not, whether or not it is
-    returned yet. At most `CLAIM_ROWS_MAX`; the next claim goes on from there. The caller has excluded reversals and
-    returns. Nothing is debited here: the organization was debited at the issue.
+    If a part was taken back, the rest is credited. Points past their `held_until` are not credited, whether or not they
+    are returned yet. At most `CLAIM_ROWS_MAX` are claimed; the next claim goes on from there. The caller has excluded
+    reversals and returns. Nothing is debited here: the organization was debited at the issue.
     """
     # Lock the users' rows first and in one order, as a fold does. A claim then waits for a fold or another claim of the
     # same users, and a second claim finds nothing held.
@@ -99,11 +99,11 @@ def claim(connection: Connection, user_ids: Sequence[int]) -> int:
 
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
-# What is held is found user by user in its index, and updated where it was found: while the users are locked nobody
-# else updates it. Do not ask again there whether it is held: PostgreSQL would then read the index of all that is held
-# for that, and compare each row with each place, if nothing was held when it last took its statistics.
+# Held transactions are found user by user in their index, and updated by ctid: while the users are locked nobody else
+# updates them. Do not repeat the condition of being held in the UPDATE: if nothing was held when PostgreSQL last
+# analysed the table, it would read the whole index of held transactions and compare each of its rows with each ctid.
 #
-# One moment decides: what it finds held is claimed at that moment, so no claim is later than `held_until`.
+# The clock is read once, so the moment that finds points held is the moment they are claimed: before `held_until`.
 _CLAIM = text("""
     WITH moment AS MATERIALIZED (
         SELECT clock_timestamp() AS now
@@ -161,8 +161,8 @@ _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = CLAIM_STEP) -> list[int]:
     """Return up to `limit` users whose points are still held, because they registered at the same time as an issue.
 
-    With `registered_within_s`, only users who registered in that time are searched: the cost does not grow with what
-    is held for people without an account. With None, all users are searched.
+    With `registered_within_s`, only users who registered in that time are searched, so the cost does not grow with the
+    points held for people without an account. With None, all users are searched.
     """
     statement = _USERS_WITH_HELD if registered_within_s is None else _NEW_USERS_WITH_HELD
     parameters = {"limit": limit} | ({} if registered_within_s is None else {"within_s": registered_within_s})

@@ -15,18 +15,18 @@ from app.ledger.reverse import Taken, reverse
 from app.messaging.worker_counters import DRAINS, POSTPONED_BATCHES, Counts, count
 from app.postgres.database import is_locked_out, is_lost, is_unreachable, single_statement, transaction
 
-# After this many rounds, or this long, a busy organization makes room for others: its owner asks for a fresh task.
+# After this many rounds, or this long, a busy organization makes room for others: its worker asks for a new task.
 ROUNDS_MAX = 10
 _TURN_S = 0.5
 # How long to skip an organization whose row somebody else has locked; otherwise each message for it blocks a worker
 # process. The sweep asks again.
 _LEFT_ALONE_S = 2.0
-# A batch that, tried alone, loses so many connections in a row is why PostgreSQL ends them. An outage loses one, and
-# then no new one can be made. Nothing is kept between drains, so it does not matter which worker comes next.
+# A batch that is tried alone and loses this many connections in a row is the reason why PostgreSQL ends them. In an
+# outage only one is lost, and then no new one can be made. Nothing is kept between drains, so any worker may come next.
 _LOSSES_MAX = 3
 
-# Given the ids of the batches, or of the reversal, that a round has committed, and what it adds to the counters.
 Outcomes = Sequence[Outcome] | Sequence[Taken]
+# Called with the ids of the batches or the reversal that a round has committed, and with what it adds to the counters.
 Announce = Callable[[Sequence[int], Counts], None]
 
 
@@ -37,18 +37,19 @@ class _Take(Protocol):
 
 
 _log = logs.logger()
-# Until when (`time.monotonic`), by organization, as far as this process knows.
+# Until when (`time.monotonic`) this process skips an organization.
 _left_alone_until: dict[int, float] = {}
 
 
 def drain(organization_id: int, *, announce: Announce) -> bool:
     """Issue an organization's queued batches, and do its reversals, until none is left; tell whether more may wait.
 
-    They are taken in the order of their acceptance: a round issues the batches before the oldest reversal, or does it.
+    They are taken in the order of their acceptance: a round issues the batches that come before the oldest reversal, or
+    does that reversal.
 
-    Each round is announced before the look for more, and that look is made while *not* owning the drain, after the
-    commit. Whoever found it owned has left, and who found it requested has sent no message: both count on this look
-    for what they had committed before. A look from inside would strand such a batch until the sweep.
+    Each round is announced first. Then, after the commit and while *not* owning the drain, it looks for more. A worker
+    that found the drain owned has left, and a front that found it requested has sent no message: both rely on this look
+    for what they had committed before. A look while owning it would strand such a batch until the sweep.
 
     Raises:
         DBAPIError, TimeoutError: no connection can be made. What was not committed is still queued.
@@ -64,7 +65,7 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
             if rounds and began > turn_ends:
                 return True
             outcomes = _round(organization_id)
-        except Exception as error:  # Whatever it was, it must not hold up the other batches.
+        except Exception as error:  # No error may hold up the other batches.
             if is_unreachable(error):
                 raise
             if is_locked_out(error):  # Nothing is wrong with the batches.
@@ -104,7 +105,7 @@ def _leave_alone(organization_id: int) -> None:
 
 
 def _one_at_a_time(organization_id: int, announce: Announce) -> None:
-    """Take each due batch and reversal in a transaction of its own, so that one that fails harms only itself."""
+    """Take each due batch and reversal in a separate transaction, so that a failure harms no other."""
     with single_statement() as connection:
         batch_ids = due_batches(connection, organization_id, at_most=BATCHES_MAX)
         reversal_ids = due_reversals(connection, organization_id, at_most=BATCHES_MAX)
@@ -113,7 +114,7 @@ def _one_at_a_time(organization_id: int, announce: Announce) -> None:
         began = time.perf_counter()
         try:
             outcomes = _alone(reverse if is_reversal else issue, organization_id, due_id)
-        except Exception as error:  # As above: the next must have its turn.
+        except Exception as error:  # As above.
             if is_unreachable(error):
                 raise
             if is_locked_out(error):
@@ -136,7 +137,7 @@ def _put_aside(organization_id: int, due_id: int, error: Exception, *, is_revers
 
 
 def _alone(take: _Take, organization_id: int, due_id: int) -> Outcomes | None:
-    """Take one batch or reversal. When the connection is lost, try again on a new one: it may have no part in it."""
+    """Take one batch or reversal. If the connection is lost, try again on a new one: an outage may be the cause."""
     for _ in range(_LOSSES_MAX - 1):
         try:
             with transaction() as connection:
@@ -149,7 +150,7 @@ def _alone(take: _Take, organization_id: int, due_id: int) -> Outcomes | None:
 
 
 def _tell(outcomes: Outcomes, announce: Announce, organization_id: int, *, began: float) -> None:
-    """Tell the fronts, then the people, what one transaction that began at `began` (`perf_counter`) has committed."""
+    """Tell the fronts, then the log, what one transaction that began at `began` (`perf_counter`) has committed."""
     seconds = time.perf_counter() - began
     announce([outcome[0] for outcome in outcomes], counts_of(outcomes, seconds=seconds))
     if outcomes:

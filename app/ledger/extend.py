@@ -1,4 +1,4 @@
-"""Extending: the end of what is held is moved to a later moment."""
+"""Extending: points are held until a later moment."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,14 +15,14 @@ from app.values.timestamps import timestamp
 def extend(
     connection: Connection, transaction_id: int, held_until: datetime, *, organization_id: int, sandbox: bool
 ) -> None:
-    """Hold a transaction until a later moment. One that is held until just that moment stays as it is.
+    """Hold a transaction until a later moment. If it is held until exactly that moment, nothing changes.
 
-    The organization's row is locked first, as a return and a reversal lock it, and claims are shut out: so the points
-    are extended, or claimed, reversed or returned before.
+    The organization's row is locked first, as by a return and a reversal, and claims are excluded. So a claim, reversal
+    or return of the points comes either before the extension or after it.
 
     Raises:
         NotFound: the organization has no such transaction in this mode.
-        CannotExtend: it is not held, is held for ever, or its end has come.
+        CannotExtend: it is not held, is held without end, or its end has passed.
         InvalidRequest: the moment is not later, or too far ahead.
     """
     if transaction_id > INT64_MAX:
@@ -41,7 +41,7 @@ def extend(
         raise NotFound("transaction", transaction_id)
     if (sentence := _conflict(row)) is not None:
         raise CannotExtend(sentence)
-    if held_until == row.held_until:  # A call that is repeated.
+    if held_until == row.held_until:  # A repeated call.
         return
     if held_until < row.held_until:
         sentence = f"The held_until must be later than it is, {timestamp(row.held_until)}."

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, text
 
-# The limits of one fold, which is one transaction. It updates a user once, however many of its batches paid them.
+# The limits of one fold, which is one transaction. It updates each user once, even if many of its batches paid them.
 BATCHES_MAX = 500
 RECIPIENTS_MAX = 50_000
 
@@ -31,7 +31,7 @@ def fold(connection: Connection) -> int:
 
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
-# At least one batch; more only within the limits. They are locked in one order, as a reversal locks them.
+# At least one batch; more only within the limits. They are locked in the same order as by a reversal.
 _TAKE = text("""
     WITH oldest AS (
         SELECT f.batch_id, sum(b.recipient_count) OVER (ORDER BY f.batch_id) - b.recipient_count AS before
@@ -43,8 +43,8 @@ _TAKE = text("""
     RETURNING f.batch_id
 """)
 
-# OFFSET 0 makes PostgreSQL read the transactions batch by batch. It takes every batch for one of thousands, so for a
-# few large ones it would choose a join that reads far too much.
+# OFFSET 0 makes PostgreSQL read the transactions batch by batch. It estimates thousands of rows for every batch, so for
+# a few large batches it would choose a join that reads far too much.
 _PAID = """
     FROM unnest(CAST(:batch_ids AS bigint[])) AS folded (id)
     CROSS JOIN LATERAL (SELECT user_id, amount, points_left FROM transactions
@@ -56,7 +56,7 @@ _LOCK_USERS = text(f"""
     CROSS JOIN LATERAL (SELECT FROM users WHERE users.id = paid.user_id FOR NO KEY UPDATE) AS locked
 """)
 
-# What was taken back is left out, and so are claimed transactions: the claim itself adds them to the balance.
+# Points taken back are left out, and so are claimed transactions: the claim itself adds them to the balance.
 _ADD = text(f"""
     UPDATE users SET folded_balance = users.folded_balance + credits.points
     FROM (SELECT paid.user_id, sum(coalesce(paid.points_left, paid.amount, b.amount)) AS points

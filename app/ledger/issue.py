@@ -10,17 +10,17 @@ from app.ledger.queued import IS_DUE
 from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 
-# One drain is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
-# but hold the organization row for longer.
+# Limits of one round, which is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
+# but hold the organization's row for longer.
 BATCHES_MAX = 200
 RECIPIENTS_MAX = 20_000
 
-# Who holds the organization row for longer than this is no drain, refill or suspension of ours.
+# No drain, refill or suspension of this service holds the organization's row for longer than this.
 _LOCK_TIMEOUT_MS = 1_000
 
 
 class Outcome(NamedTuple):
-    """What became of a batch: of its `recipients`, so many were debited, for so many points; None when refused."""
+    """What became of a batch: how many of its `recipients` were debited, and for how many points; None when refused."""
 
     batch_id: int
     sandbox: bool
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
 
 def drain_lock(organization_id: int) -> int:
-    """Return the number of a drain's advisory lock: ours in the upper 16 bits, the organization in the lower 48."""
+    """Return the number of a drain's advisory lock: its kind in the upper 16 bits, the organization in the lower 48."""
     return 0x5054 << 48 | organization_id
 
 
@@ -43,7 +43,7 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
     """
     if not own_and_lock(connection, organization_id):
         return None
-    # A second statement, so that it looks after the lock: the owner before us may have issued what was queued.
+    # A second statement, so that its snapshot comes after the lock: the previous owner may have issued what was queued.
     return _decide_and_write(connection, organization_id, only)
 
 
@@ -58,16 +58,16 @@ def own_and_lock(connection: Connection, organization_id: int) -> bool:
 
 
 # Two locks in one statement. First the drain's: until this transaction ends, this is the only worker that drains the
-# organization. It is tried and not waited for: whoever finds the drain owned leaves, and the owner looks at the queue
-# again after it has released. (SKIP LOCKED on the row would not do: a refill that holds the row for a moment would turn
-# a worker away, and nobody would look at the queue.)
+# organization. It is tried and not waited for: a worker that finds the drain owned leaves, and the owner looks at the
+# queue again after it has released it. (SKIP LOCKED on the row would not do: a refill that holds the row for a moment
+# would turn a worker away, and nobody would look at the queue.)
 #
-# Only the drain's owner goes on to the row lock: from here to the commit nobody else debits this organization, and a
-# refill or a suspension waits for us or we for it. NO KEY, because a plain FOR UPDATE would also hold up every INSERT
-# whose foreign key points at this row: a new key's, a refill's.
+# Only the drain's owner goes on to the row lock. From here to the commit nobody else debits this organization; a refill
+# or a suspension waits for the drain, or the drain for it. NO KEY, because a plain FOR UPDATE would also hold up every
+# INSERT whose foreign key points at this row: a new key's, a refill's.
 #
-# The row is not waited for as long as a connection of ours waits for a lock, because a worker's process has other
-# organizations to serve. The limit is set before the row is locked: rows are locked once they are found.
+# The wait for the row is shorter than a connection's usual lock timeout, because a worker process has other
+# organizations to serve. The limit is set before the row is locked, since PostgreSQL locks rows once it has found them.
 _OWN_AND_LOCK = b"""
     SELECT FROM organizations
     WHERE id = %(organization_id)s AND pg_try_advisory_xact_lock(%(drain)s)

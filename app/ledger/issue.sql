@@ -1,18 +1,17 @@
 -- Decide, issue and write the due batches of one organization: one statement, under the locks that app/ledger/issue.py
--- has taken. It goes from batch to batch through the queue, each from the balance that the one before it in its mode
--- left, and debits for what it writes and nothing else.
+-- has taken. It goes through the queue batch by batch. Each starts from the balance that the previous batch of its mode
+-- left. The statement debits exactly what it writes.
 --
--- A constraint of a batch's row says that it has as many addresses as recipients; those of both rows, that no balance
--- is overdrawn. What a balance pays is decided here for a send, and in app/ledger/verify.py for verify; a test holds
--- the two together.
+-- Constraints check that a batch has as many addresses as recipients, and that no balance is overdrawn. What a balance
+-- pays is decided here for a send, and in app/ledger/verify.py for verify; a test compares the two.
 --
--- No user's row is locked or written: `unfolded` says that these credits are still to be added, and until then they
+-- No user's row is locked or written: `unfolded` notes that these credits are still to be added, and until then they
 -- are counted from the transactions (app/users.py). So two organizations that pay the same users never wait for each
 -- other. A user registered while this runs is not seen; the points are held until the registration's own claim, or
 -- the search for crossed registrations, finds them.
 --
--- PostgreSQL keeps the plan, and may make it while the tables are small. So no plan may read a table whole: batches
--- are found in the index of what is queued, the only one with the order that is asked for, and users by address.
+-- PostgreSQL keeps the plan, and may make it while the tables are small. So no plan may read a whole table: batches are
+-- found in the index of queued batches, the only one with the requested order, and users by address.
 WITH RECURSIVE organization AS MATERIALIZED (
     SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, low_balance, created_at,
            clock_timestamp() AS now,
@@ -43,7 +42,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
         ORDER BY organization_id, id LIMIT 1
     ) b
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
-    -- Of running totals, how many the balance covers: they rise, so a binary search finds the first that it does not.
+    -- How many of the running totals the balance covers: they rise, so a binary search finds the first one too large.
     CROSS JOIN LATERAL (
         SELECT CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
                     ELSE width_bucket(o.opening, b.running_totals) END AS paid
@@ -64,7 +63,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
     FROM decided d, organization o
     WHERE (SELECT refusal IS NOT NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-      AND b.id <= (SELECT max(batch_id) FROM decided)  -- Else the whole queue is read for these few batches.
+      AND b.id <= (SELECT max(batch_id) FROM decided)  -- Otherwise the whole queue is read for these few batches.
     RETURNING b.id, b.sandbox, b.recipient_count, NULL::int AS debited_count, NULL::bigint AS debited_amount
 ), issued AS (
     UPDATE batches b
@@ -78,7 +77,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
     FROM decided d, organization o
     WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
-      AND b.id <= (SELECT max(batch_id) FROM decided)  -- Else the whole queue is read for these few batches.
+      AND b.id <= (SELECT max(batch_id) FROM decided)  -- Otherwise the whole queue is read for these few batches.
     RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
               b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount
 ), debited AS (
@@ -105,7 +104,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
     ORDER BY b.id, r.ordinality
     RETURNING batch_id, sandbox, credited
 ), events AS (
-    -- The balance falls from batch to batch, so one of them at most takes it below what is low.
+    -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`.
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data)
     SELECT %(organization_id)s::bigint, sandbox, type, batch_id, credited, data
     FROM (

@@ -1,6 +1,6 @@
-"""Later: batches that wait for their moment are released, moved, or called off before they are issued.
+"""Later: scheduled batches are released when they are due, moved to another moment, or cancelled before the issue.
 
-A scheduled batch is not in the queue, so no drain meets it. Once it is due, a release makes it a queued one.
+A scheduled batch is not in the queue, so no drain finds it. Once it is due, a release queues it.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from app.values.send_at import bounds_fault
 
 
 def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> None:
-    """Cancel a batch that is scheduled or queued; one that is cancelled already stays as it is.
+    """Cancel a batch that is scheduled or queued. Cancelling it again changes nothing.
 
     Raises:
         NotFound: the organization has no such batch in this mode.
@@ -63,7 +63,7 @@ def reschedule(
     connection.execute(_RESCHEDULE, {"id": batch_id, "send_at": send_at})
 
 
-# The event says of when it is now, as the one of its acceptance did.
+# The event names the new moment, as the event of the acceptance named the first one.
 _RESCHEDULE = text("""
     WITH moved AS (
         UPDATE batches SET send_at = :send_at WHERE id = :id RETURNING organization_id, sandbox, id, send_at
@@ -81,9 +81,9 @@ _WHAT_TO_DO = {
 def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> tuple[str, datetime]:
     """Lock a batch and its organization; return the batch's status, and the time by PostgreSQL's clock.
 
-    The organization's row is what a drain holds while it issues: so a batch is cancelled or issued, and never both. It
-    is locked by a statement of its own, so that the next one sees what that drain has committed. NO KEY, because a
-    plain FOR UPDATE would hold up each INSERT whose foreign key points at this row. A release locks the batch alone.
+    A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both. The row is
+    locked by a separate statement, so that the next statement sees what that drain has committed. NO KEY, because a
+    plain FOR UPDATE would hold up each INSERT whose foreign key points at this row. A release locks only the batch.
 
     Raises:
         NotFound: the organization has no such batch in this mode.
@@ -108,13 +108,13 @@ _LOCK_BATCH = text("""
 def release_due(connection: Connection, *, at_most: int) -> list[int]:
     """Queue the scheduled batches that are due, the longest due first; return the organization of each.
 
-    Those that another release or a cancellation holds at this moment are left to it.
+    Batches that another release or a cancellation has locked are skipped.
     """
     return list(connection.execute(_RELEASE_DUE, {"at_most": at_most}).scalars())
 
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
-# condition on the status stands twice: a row that was found may have been cancelled before it was locked.
+# status is checked twice: a row that was found may have been cancelled before it was locked.
 _RELEASE_DUE = text("""
     UPDATE batches SET status = 'queued'
     WHERE id = ANY(ARRAY(SELECT id FROM batches
@@ -140,7 +140,7 @@ def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool)
     return Scheduled(**connection.execute(_SCHEDULED_OF, parameters).one()._mapping)  # noqa: SLF001
 
 
-# No balance holds more than 64 bits, and no reader of JSON needs to.
+# The sum is cut at 64 bits: no balance is larger, so that readers of JSON need no larger numbers.
 _SCHEDULED_OF = text("""
     SELECT count(*) AS batches, min(send_at) AS next_at,
            CAST(least(coalesce(sum(coalesce(amount::numeric * recipient_count, running_totals[recipient_count])), 0),
@@ -151,14 +151,14 @@ _SCHEDULED_OF = text("""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AllScheduled:
-    """How many batches are scheduled, whoever's, and for how many seconds the one longest due waits for its release."""
+    """How many batches all organizations have scheduled, and for how many seconds the oldest has been overdue."""
 
     batches: int
     oldest_overdue_s: float
 
 
 def count_scheduled(connection: Connection) -> AllScheduled:
-    """Count what is scheduled, for the people who watch."""
+    """Count the scheduled batches of all organizations, for monitoring."""
     return AllScheduled(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
 
 

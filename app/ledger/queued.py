@@ -8,16 +8,16 @@ from sqlalchemy import Connection, text
 from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 
-# How long a batch that failed is put aside at the most.
+# The longest time for which a failed batch is put aside.
 _POSTPONED_MAX_S = 10
 
-# What makes a batch one that a drain would take now. One put aside for much longer than any ever is was put aside
-# before PostgreSQL's clock was set back.
+# Whether a drain would take a batch now. If it seems to be put aside for far longer than the longest time, PostgreSQL's
+# clock was set back since, and the batch is due.
 IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp()
     OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
 
-# Since when a queued batch waits: one that was scheduled, since its moment.
+# Since when a queued batch waits; if it was scheduled, since its moment.
 _QUEUED_AT = "coalesce(send_at, created_at)"
 
 
@@ -26,8 +26,8 @@ def has_due(connection: Connection, organization_id: int) -> bool:
     return bool(fetch_all(connection, _HAS_DUE, {"organization_id": organization_id}))
 
 
-# In an order that the index of what is queued has, and no other: else a plan made while the table is small, or most of
-# it queued, goes through all batches there are.
+# Only the index of queued rows has this order. Without it, a plan made while the table is small, or while most of it is
+# queued, would go through all batches.
 _HAS_DUE_IN = """
     (SELECT FROM {table}
      WHERE (organization_id, id) >= (%(organization_id)s, 1)
@@ -54,7 +54,7 @@ _DUE_BATCHES = text(f"""
 
 
 class DueReversal(NamedTuple):
-    """A reversal that a drain would take now; its batch, if it is of one, may be queued still."""
+    """A reversal that a drain would take now; its batch, if it has one, may still be queued."""
 
     id: int
     sandbox: bool
@@ -63,7 +63,7 @@ class DueReversal(NamedTuple):
 
 
 def oldest_due_reversal(connection: Connection, organization_id: int, *, only: int | None = None) -> DueReversal | None:
-    """Return the oldest of an organization's reversals that a drain would take now; with `only`, whether it is one."""
+    """Return the oldest due reversal of an organization, which a drain would take now; with `only`, that one if due."""
     parameters = {"organization_id": organization_id, "first": only or 1, "last": only or INT64_MAX}
     rows = fetch_all(connection, _OLDEST_DUE_REVERSAL, parameters)
     return DueReversal._make(rows[0]) if rows else None
@@ -103,7 +103,7 @@ class Queued:
 
 
 def count_queued(connection: Connection) -> Queued:
-    """Count what is queued, for the people who watch."""
+    """Count what is queued, for monitoring."""
     return Queued(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
 
 
@@ -120,7 +120,7 @@ _COUNT = text(f"""
 def organizations_waiting(connection: Connection, *, longer_than_s: float) -> list[int]:
     """Return the organizations with a batch or a reversal that is due and has been queued for longer than it should.
 
-    For how long is unknown of one that was queued before PostgreSQL's clock was set back: it counts as long.
+    A row that seems to come from the future was queued before PostgreSQL's clock was set back; it counts as too long.
     """
     return list(connection.execute(_ORGANIZATIONS_WAITING, {"longer_than_s": longer_than_s}).scalars())
 
@@ -138,12 +138,12 @@ _ORGANIZATIONS_WAITING = text(f"""
 
 
 def postpone(connection: Connection, batch_id: int) -> None:
-    """Put a batch that failed on its own aside for a while: 1 s, 2 s, 4 s … up to 10 s."""
+    """Put aside a batch that failed when it was tried alone: for 1 s, 2 s, 4 s … up to 10 s."""
     connection.execute(_POSTPONE, {"id": batch_id})
 
 
 def postpone_reversal(connection: Connection, reversal_id: int) -> None:
-    """Put a reversal aside for a while, as a batch: it failed, or its batch must come first."""
+    """Put a reversal aside, for as long as a batch: it failed, or its batch must come first."""
     connection.execute(_POSTPONE_REVERSAL, {"id": reversal_id})
 
 

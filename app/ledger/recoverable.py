@@ -1,4 +1,4 @@
-"""What could be taken back at this moment: read-only, takes no lock."""
+"""What a reversal could take back at this moment: read-only, without a lock."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from app.reversal_acceptance import ReverseRequest
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recoverable:
-    """How many points a reversal would take, and of its `transactions` how many are in each state.
+    """How many points a reversal would take, and how many of its `transactions` are in each state.
 
-    A part of `held` and `credited` may have too few points left for the amount that was asked for.
+    Some of `held` and `credited` may have fewer points left than the amount that was asked for.
     """
 
     refusal: PointsError | None
@@ -25,7 +25,7 @@ class Recoverable:
 
 
 def recoverable(connection: Connection, request: ReverseRequest, *, is_disabled: bool, is_issued: bool) -> Recoverable:
-    """Return what a reversal would take; `is_issued` tells whether its batch, if it is of one, is issued."""
+    """Return what a reversal would take; `is_issued` tells whether its batch, if it has one, is issued."""
     parameters = {
         "batch_id": request.batch_id,
         "transaction_ids": None if request.transaction_ids is None else list(request.transaction_ids),
@@ -54,7 +54,7 @@ def recoverable(connection: Connection, request: ReverseRequest, *, is_disabled:
     )
 
 
-# Each transaction is looked up by itself, as a drain does.
+# Each transaction is looked up by itself, as in a drain.
 _RECOVERABLE = text("""
     SELECT count(*) AS transactions,
            count(*) FILTER (WHERE debited AND points_left > 0 AND NOT credited) AS held,

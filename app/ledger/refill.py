@@ -35,18 +35,18 @@ def refill(
 def refill_once(
     connection: Connection, organization_id: int, amount: int, reference: str, *, sandbox: bool = False
 ) -> int | None:
-    """Refill unless a refill of this reference is in the books already: then return None, and nothing is booked.
+    """Refill, unless a refill with this reference is in the books already: then return None and book nothing.
 
     Args:
-        reference: the operator's own name of the refill, unique for the organization; 1 to 128 visible characters.
+        reference: the operator's name for the refill, unique in the organization; 1 to 128 visible characters.
 
     Raises:
         NotFound: there is no such organization.
-        Refused: the refill of this reference was another one; or as `refill` does.
+        Refused: the reference belongs to a different refill; or as by `refill`.
     """
     if not (_REFERENCE.fullmatch(reference) and reference.isprintable()):
         raise Refused("The reference of a refill must be 1 to 128 visible characters.")
-    _lock(connection, organization_id)  # Two with one reference: the second sees what the first has booked.
+    _lock(connection, organization_id)  # Of two with one reference, the second sees what the first has booked.
     booked = connection.execute(_BOOKED, {"id": organization_id, "reference": reference}).one_or_none()
     if booked is None:
         return refill(connection, organization_id, amount, sandbox=sandbox, reference=reference)
@@ -62,7 +62,7 @@ def refill_once(
 def reset_sandbox(connection: Connection, organization_id: int) -> int:
     """Put the sandbox balance back to its start value and return it; the difference is kept as a refill.
 
-    A balance that is there already is left alone, and so is its last refill: nothing was put in or taken.
+    If the balance has that value already, nothing changes, not even the last refill.
 
     Raises:
         NotFound: there is no such organization.
@@ -76,7 +76,7 @@ def reset_sandbox(connection: Connection, organization_id: int) -> int:
 
 
 def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, int]]:
-    """Lock the organization row, as every change of a balance does, so that none is lost to another.
+    """Lock the organization's row, as every change of a balance does, so that no change overwrites another.
 
     NO KEY, because a plain FOR UPDATE would also hold up each INSERT whose foreign key points at this row: a new key's.
     """

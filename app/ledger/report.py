@@ -23,7 +23,7 @@ _log = logs.logger()
 
 
 def counts_of(outcomes: Sequence[Outcome] | Sequence[Taken], *, seconds: float) -> Counts:
-    """Return what a round adds to the counters; one that found nothing to issue or to reverse adds nothing."""
+    """Return what a round adds to the counters; a round that found nothing adds nothing."""
     issued = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
     counts = _of_reversals([outcome for outcome in outcomes if isinstance(outcome, Taken)])
     return counts | (_of_batches(issued, seconds=seconds) if issued else {})

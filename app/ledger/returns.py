@@ -1,6 +1,6 @@
-"""Returning: what was held until its end goes back to the organization, by a reversal for each batch.
+"""Returning: points that nobody claimed in time go back to the organization, by one reversal per batch.
 
-Whether points can still be claimed is decided by their moment alone (`app.ledger.claim`), not by when this ran.
+Whether points can still be claimed depends only on their `held_until` (`app.ledger.claim`), not on when this runs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,17 +13,17 @@ from app.ledger.claim import exclude_claims
 from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 
-# One transaction returns so much at the most: it holds the organization's row.
+# Limits of one transaction, because it holds the organization's row.
 BATCHES_MAX = 200
 RECIPIENTS_MAX = 10_000
 
 _LOCK = 0x5054_5254 << 32
-# Who holds the organization's row for longer is waited for at the next run.
+# If the organization's row is locked for longer than this, its return waits for the next run.
 _LOCK_TIMEOUT_MS = 1_000
 
 
 class Due(NamedTuple):
-    """A batch in which something may have been held too long."""
+    """A batch with points that may have been held too long."""
 
     organization_id: int
     batch_id: int
@@ -32,7 +32,7 @@ class Due(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """What a return gave back of a batch: so many points of so many transactions; no reversal, if there were none."""
+    """What a return gave back from a batch; without a reversal if there was nothing to give back."""
 
     sandbox: bool
     reversal_id: int | None
@@ -41,7 +41,7 @@ class Returned(NamedTuple):
 
 
 def due_returns(connection: Connection, *, at_most: int, without: Iterable[int] = ()) -> list[Due]:
-    """Return the batches that are due to be looked at, the longest due first, but those of some organizations."""
+    """Return the batches that are due to be looked at, the longest due first, except those of some organizations."""
     parameters = {"at_most": at_most, "without": list(without)}
     return [Due._make(row) for row in connection.execute(_DUE, parameters)]
 
@@ -55,7 +55,7 @@ _DUE = text("""
 
 
 def steps_of(due: Iterable[Due]) -> Iterator[list[Due]]:
-    """Part what is due into steps, each of one organization and within the limits of one transaction."""
+    """Split due batches into steps, each of one organization and within the limits of one transaction."""
     steps: dict[int, list[Due]] = {}
     for one in due:
         step = steps.setdefault(one.organization_id, [])
@@ -70,13 +70,13 @@ def steps_of(due: Iterable[Due]) -> Iterator[list[Due]]:
 def return_held(connection: Connection, step: list[Due]) -> list[Returned] | None:
     """Return what was held too long in these batches of one organization; None when another return runs.
 
-    The organization's row is locked, as by a drain or a refill: so balances form one chain. NO KEY, as there. Then, for
-    what is live, claims are shut out, as by a reversal. What another return has done since is no longer due.
+    The organization's row is locked as by a drain or a refill, with NO KEY, so that balances form one chain. For live
+    points, claims are excluded, as by a reversal. A batch that another return has finished is no longer due.
 
-    An organization that is disabled gets its points back too: it does nothing itself.
+    A disabled organization gets its points back too, since it does nothing itself.
 
     Raises:
-        DBAPIError: the organization's row is locked for longer than a drain of ours (`is_locked_out`).
+        DBAPIError: the organization's row was locked for longer than any drain takes (`is_locked_out`).
     """
     parameters = {"lock": _LOCK, "organization_id": step[0].organization_id, "timeout_ms": str(_LOCK_TIMEOUT_MS)}
     if not connection.execute(_TRY_LOCK, parameters).scalar_one():

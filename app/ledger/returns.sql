@@ -1,8 +1,8 @@
 -- Return what was held too long in one batch: one statement, under the locks that app/ledger/returns.py has taken. It
--- moves back what it has marked in the transactions, and nothing else.
+-- moves back exactly the points that it has marked in the transactions.
 --
--- One moment decides what is past its end. Rows are updated where they were found: under those locks nobody else changes
--- them. As in app/ledger/issue.sql, no plan may read a table whole.
+-- The clock is read once to decide which points are past their `held_until`. Rows are updated by ctid: under those
+-- locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a whole table.
 WITH batch AS MATERIALIZED (
     SELECT id, organization_id, sandbox, amount, held_until, clock_timestamp() AS now FROM batches
     WHERE id = %(batch_id)s::bigint AND return_at <= clock_timestamp()
@@ -49,7 +49,7 @@ WITH batch AS MATERIALIZED (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
     SELECT b.organization_id, b.sandbox, 'transaction.returned', r.id FROM reversal r, batch b
 )
--- What is extended is looked at again at its own end, and what the balance cannot hold in a while.
+-- The batch is looked at again when the next points end, or in an hour if the balance could not take these.
 UPDATE batches SET return_at = CASE WHEN m.points = t.points THEN t.next_at ELSE b.now + interval '1 hour' END
 FROM batch b, total t, moved m
 WHERE batches.id = b.id

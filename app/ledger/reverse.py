@@ -14,7 +14,7 @@ from app.settings import INT64_MAX
 
 
 class Taken(NamedTuple):
-    """What became of a reversal: of so many `transactions` so many points were taken; None when it was refused."""
+    """What became of a reversal: the points taken from its `transactions` together; None when it was refused."""
 
     reversal_id: int
     sandbox: bool
@@ -25,9 +25,9 @@ class Taken(NamedTuple):
 def reverse(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Taken] | None:
     """Do the oldest due reversal of an organization, or `only` this one; return what became of it.
 
-    Nothing is returned when none is due, or when its batch is still queued: then it is put aside, since the batch
-    comes first. None when another worker owns the organization's drain. A reversal that is delivered twice is found
-    done here, under the lock, and is left alone.
+    The list is empty when none is due, or when its batch is still queued: then the reversal is put aside, since the
+    batch comes first. None when another worker owns the organization's drain. A reversal that is delivered twice is
+    found done here, under the lock, and is left alone.
     """
     if not own_and_lock(connection, organization_id):
         return None
@@ -49,15 +49,15 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
 
 
 def _lock_what_is_credited(connection: Connection, reversal_id: int) -> list[int]:
-    """Take the locks of a live reversal, in the one order that everybody keeps; return its batches that are unfolded.
+    """Take the locks of a live reversal, in the same order as everywhere; return its batches that are unfolded.
 
-    First claims are shut out. So held points are claimed before, and then taken from their user, or found reversed by
-    every later claim: never both.
+    First, claims are excluded. Held points are either claimed before, and then taken from their user, or every later
+    claim finds them reversed.
 
-    Then the unfolded batches, in the order that a fold takes them too. One that is folded at this moment is waited for,
-    and is folded then. One that is locked here is folded after us, without what is taken back.
+    Then the unfolded batches are locked, in the order of a fold. A fold that is running is waited for. A batch locked
+    here is folded later, without the points taken back.
 
-    Last the users, in the order of their ids, as a fold and a claim lock them.
+    Last, the users are locked in the order of their ids, as by a fold and a claim.
     """
     exclude_claims(connection)
     unfolded = list(connection.execute(_LOCK_UNFOLDED, {"id": reversal_id}).scalars())

@@ -1,8 +1,8 @@
--- Take points back: one statement, under the locks that app/ledger/reverse.py has taken. It moves back what it has
--- marked in the transactions, and nothing else.
+-- Take points back: one statement, under the locks that app/ledger/reverse.py has taken. It moves back exactly the
+-- points that it has marked in the transactions.
 --
--- Rows are updated where they were found: under those locks nobody else changes them. As in app/ledger/issue.sql, no
--- plan may read a table whole.
+-- Rows are updated by ctid: under those locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a
+-- whole table.
 WITH reversal AS MATERIALIZED (
     SELECT * FROM reversals WHERE id = %(id)s::bigint AND status = 'queued'
 ), organization AS MATERIALIZED (
@@ -33,7 +33,7 @@ WITH reversal AS MATERIALIZED (
     WHERE t.ctid = k.ctid AND k.points > 0
     RETURNING t.batch_id, t.user_id, t.claimed_at, k.points
 ), users_debited AS (
-    -- What is credited and not folded yet is folded without what is taken back here.
+    -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
     UPDATE users SET folded_balance = folded_balance - d.points
     FROM (SELECT m.user_id, sum(m.points) AS points FROM marked m
           WHERE m.user_id IS NOT NULL AND (m.claimed_at IS NOT NULL OR m.batch_id <> ALL (%(unfolded)s::bigint[]))

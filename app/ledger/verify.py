@@ -1,8 +1,8 @@
-"""The decision whether points may be issued, and to how many, as verify takes it.
+"""Verify's decision: whether points may be issued, and to how many recipients.
 
-Who may issue is decided by one function for verify and for a send that comes (`app.organizations.may_not_issue`).
-What a balance pays stands here and, for a send, in the SQL of `app.ledger.issue`, so that its organization is not
-locked for one more way to PostgreSQL and back; a test draws balances and queues and holds the two against each other.
+Who may issue is decided by one function for verify and for send (`app.organizations.may_not_issue`). What a balance
+pays is decided here and, for a send, in the SQL of `app.ledger.issue`: a second round trip would lock the organization
+for longer. A test draws balances and queues and compares the two.
 """
 
 from bisect import bisect_right
@@ -24,7 +24,7 @@ class Verdict:
 
 
 def affordable(request: IssueRequest, *, balance: int) -> int:
-    """Return how many recipients, from the first on, a balance pays: the first that it cannot pay ends the paying."""
+    """Return how many recipients a balance pays, from the first on, up to the first that it cannot pay."""
     if request.running_totals is not None:
         return bisect_right(request.running_totals, balance)
     assert request.amount is not None, "a request has an amount or running totals"
@@ -32,7 +32,7 @@ def affordable(request: IssueRequest, *, balance: int) -> int:
 
 
 def verify(organization: OrganizationInMode, request: IssueRequest) -> Verdict:
-    """Decide whether the whole issue is possible at this moment. Reads nothing and locks nothing."""
+    """Decide whether the whole issue is possible at this moment, without reading or locking anything."""
     required, count = request.required, affordable(request, balance=organization.balance)
     refusal: MayNotIssue | InsufficientBalance | None = may_not_issue(
         is_disabled=organization.is_disabled, is_suspended=organization.is_suspended

@@ -1,8 +1,8 @@
 """Reading lists of recipients: bytes in, rows out, each with its line and, if it cannot be used, the reason.
 
-`text` finds the encoding, `rows` reads the rows, `delimiter_and_heading` the delimiter and the heading, `list_file` the
-column of the addresses and the rows that do not fit, and `cells` recognizes addresses and headings. `columns` makes an
-item of each row, and `recipients` the parts and the bad lines of a whole list.
+`text` finds the encoding and `rows` reads the rows. `delimiter_and_heading` finds the delimiter and the heading.
+`list_file` finds the column of the addresses and the rows that do not fit. `cells` recognizes addresses and headings.
+`columns` makes an item from each row, and `recipients` makes the parts and bad lines of a whole list.
 """
 
 from app.lists.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet, trimmed

@@ -11,13 +11,13 @@ _EDGES = re.compile(rf"^[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+$")
 _SEPARATORS = re.compile(rf"[\s_\-\u2010-\u2015{_INVISIBLE}]+")
 _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
 
-# An address may legally begin with other marks or contain these. In a list, such a mark is nearly always debris: of
-# a formula, an apostrophe for text, a bullet, a comment, a delimiter, a lost letter. Whether the mark belongs to the
-# address is unknown, so a list cannot pay it.
+# An address may legally begin with other marks or contain these. In a list, such a mark is nearly always left over from
+# a formula, an apostrophe for text, a bullet, a comment, a delimiter or a lost letter. Nobody knows whether it belongs
+# to the address, so the address is not paid.
 _MAY_BEGIN = "_+"
 _MUST_NOT_CONTAIN = ("|", "=", "\ufffd")
 
-# A spreadsheet leaves off a tab or a line end in front.
+# A spreadsheet ignores a tab or a line end in front.
 _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 EMAIL = frozenset({"email", "mail", "emailaddress", "mailaddress", "emailadresse", "mailadresse"})

@@ -13,7 +13,7 @@ from app.settings import INT64_MAX
 
 
 class AmountsMissing(Refused):
-    """Neither the list nor the person tells how many points each recipient gets."""
+    """Neither the list nor the person says how many points each recipient gets."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} has no column “amount” or “points”: give the points for each recipient.")
@@ -21,7 +21,7 @@ class AmountsMissing(Refused):
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What a list holds. `columns` are titles by what the column is used for: address, amount, reference, label.
+    """What a list holds. `columns` maps each use (address, amount, reference, label) to the title of its column.
 
     `points` is the sum for all recipients. `digest` is equal for lists that name the same recipients in the same order,
     with the same references and labels. `campaign` is the id that `points send` would give to this list.
@@ -42,7 +42,7 @@ class Checked:
 def check(
     raw: BinaryIO, name: str, *, column: int | None, amount: int | None, label: str | None, amount_max: int, size: int
 ) -> Checked:
-    """Read a list whole.
+    """Read a whole list.
 
     Args:
         column: the column of the addresses (from 0), if a person has chosen it.

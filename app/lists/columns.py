@@ -13,13 +13,13 @@ from app.values.addresses import Address
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 
 AMOUNT = ("amount", "points")
-# The headings of all columns with what is a line's own.
+# The headings of all columns with a line's own values.
 OWN = (*AMOUNT, "reference", "label")
-# The column of a list of unpaid recipients, which `points send` has written: it makes the list another campaign.
+# The column in a list of unpaid recipients that `points send` has written. It makes the list another campaign.
 UNPAID_BATCH = "unpaid_batch_id"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _WHOLE_NUMBER = re.compile("[1-9][0-9]{0,18}")
-# What a spreadsheet would take for a formula, or for one that has an apostrophe in front.
+# A text that a spreadsheet would take for a formula, also with apostrophes in front.
 _LIKE_A_FORMULA = re.compile(r"'*[=+@-]")
 _LABEL_LENGTH_MAX = 255
 _SHOWN_MAX = 24
@@ -30,7 +30,7 @@ class BadCell(PointsError):
 
 
 class Item(NamedTuple):
-    """A recipient with what is its own; None where the list gives it nothing of its own."""
+    """A recipient with its own values; None where the list has none for it."""
 
     email: str
     amount: int | None = None
@@ -39,7 +39,7 @@ class Item(NamedTuple):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The item as it stands in a body."""
+        """The item as it is in a request's body."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
     @property
@@ -59,7 +59,7 @@ class Columns:
 
     @property
     def own(self) -> dict[str, int]:
-        """The columns with what is each line's own, by name."""
+        """The columns with each line's own values, by name."""
         found = {"amount": self.amount, "reference": self.reference, "label": self.label}
         return {name: place for name, place in found.items() if place is not None}
 
@@ -76,13 +76,13 @@ class Columns:
         amount = None if self.amount is None else _amount_in(row.cells[self.amount], amount_max)
         reference = "" if self.reference is None else trimmed(row.cells[self.reference])
         label = "" if self.label is None else trimmed(row.cells[self.label])
-        if self.unpaid_batch is not None:  # We have written this list from a result file.
+        if self.unpaid_batch is not None:  # `points send` has written this list from a result file.
             reference, label = bare_reference(reference), from_spreadsheet(label)
         return address, Item(address.text, amount, _reference_in(reference, is_unicode=is_unicode), _label_in(label))
 
 
 def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
-    """Find the columns that are used; `with_amount` if an amount for all is given, so that the list's own is not used.
+    """Find the columns that are used; `with_amount`: an amount for all is given, so the list's amounts are not used.
 
     Raises:
         ColumnUnclear: the column of the addresses is ambiguous or missing.
@@ -119,7 +119,7 @@ def safe_reference(reference: str) -> str:
 
 
 def bare_reference(cell: str) -> str:
-    """Return the reference that `safe_reference` has made this cell of."""
+    """Return the reference from which `safe_reference` has made this cell."""
     return cell[1:] if cell.startswith("'") and _LIKE_A_FORMULA.match(cell) else cell
 
 

@@ -23,7 +23,7 @@ class Beginning(NamedTuple):
 
 
 def beginning(text: IO[str], name: str, wanted: Collection[str]) -> Beginning:
-    """Read the first rows. A heading has a cell with a `wanted` name, and stands above every address.
+    """Read the first rows. A heading has a cell with a `wanted` name, and is above every address.
 
     Raises:
         Refused: the list is empty, cannot be read, or can be read in two ways.
@@ -79,7 +79,7 @@ def _require_one_heading(reading: Beginning, name: str, wanted: Collection[str])
     for first in reading.headings[:1]:
         if any(row.line < first.line and _holds_address(row) for row in reading.sample):
             raise Refused(
-                f"Line {first.line} of {name} looks like its heading, but addresses stand above it: put it first."
+                f"Line {first.line} of {name} looks like its heading, but there are addresses above it: put it first."
             )
 
 

@@ -29,8 +29,8 @@ class ListFile:
 
         Args:
             column: the heading or the number that the person has given for the addresses.
-            others: headings of further columns. They tell which row is the heading where a number is given, and no
-                heading is a spelling of e-mail.
+            others: headings of further columns. They identify the heading row if a number is given and no heading is a
+                spelling of e-mail.
 
         Raises:
             Refused: the list cannot be read, is empty, or its delimiter or heading is ambiguous.
@@ -102,8 +102,8 @@ class ListFile:
 
         Args:
             address: the column of the addresses; `others` are further columns whose cells are used. Extra blank cells
-                are accepted only if the first column alone is used: otherwise a delimiter inside an earlier cell may
-                have shifted the columns.
+                are accepted only if the first column is the only one used: otherwise a delimiter inside an earlier cell
+                may have shifted the columns.
 
         Raises:
             Unreadable: the list cannot be read from some line on.
@@ -118,7 +118,7 @@ class ListFile:
                 yield row
             elif row.line <= heading_line:
                 if row.line < heading_line:
-                    yield row._replace(fault="stands above the heading.")
+                    yield row._replace(fault="is above the heading.")
             elif count == width == named and "@" in row.cells[address]:
                 yield row
             elif named <= count and (count <= width or may_be_wider) and all(map(is_blank, row.cells[named:])):

@@ -44,7 +44,7 @@ class Recipients:
         self.bad: list[BadLine] = []
         self.first: list[str] = []
         self.last: deque[str] = deque(maxlen=3)
-        # Of the lines' own amounts: their sum, the least and the most.
+        # The sum, the smallest and the largest of the lines' own amounts.
         self.own_points = 0
         self.own_range: tuple[int, int] | None = None
         self._lines = array("Q")
@@ -102,7 +102,7 @@ class Recipients:
         self.last.append(item.email)
 
     def _require_no_repeat(self, line: int, address: bytes, reference: str | None) -> None:
-        """Raise `BadCell` for a reference that is there twice, or for an address unless each line has a reference."""
+        """Raise `BadCell` for a repeated reference, or for a repeated address unless each line has a reference."""
         earlier, had_reference = self._line_of.get(address), address in self._with_reference
         if earlier is not None and not (had_reference and reference is not None):
             one_has = had_reference or reference is not None
@@ -120,7 +120,7 @@ class Recipients:
         return digest(key) in self._line_of or (reference is not None and digest(reference) in self._line_of_reference)
 
     def campaign(self, *, amount: int | None, label: str | None, again: str | None) -> str:
-        """Return the campaign's id, 64 hexadecimal digits: a second run with the same id pays nobody again.
+        """Return the campaign's id, 64 hexadecimal digits. A second run with the same id pays nobody again.
 
         It covers the addresses in order with their own references and labels, --amount, --label and --again. It leaves
         out `atomic` and the lines' own amounts: changing these must not make a paid list a new campaign.
@@ -153,7 +153,7 @@ class Recipients:
 
 
 def digest(*texts: str) -> bytes:
-    """Return 16 bytes that stand for these texts, of which none holds a NUL."""
+    """Return 16 bytes that identify these texts. None of them may hold a NUL."""
     return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).digest()
 
 

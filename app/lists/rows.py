@@ -1,4 +1,4 @@
-"""The rows of a list, read by Python's strict `csv`; around a wrong quote, each line is reported."""
+"""The rows of a list, read by Python's strict `csv`. Around a wrong quote, each line is reported."""
 
 import csv
 import re
@@ -88,7 +88,7 @@ def _multi_line(line: int, lines: list[str]) -> Iterator[Row]:
     """Report each line with an address in a row of several lines: a stray quote may have swallowed whole rows."""
     found = [Row(line + place, [text.strip()]) for place, text in enumerate(lines) if is_like_an_address(text)]
     for row in found or [Row(line, [lines[0].strip()])]:
-        yield row._replace(fault=f"stands in a cell of several lines (from {line} on): is a quote not closed?")
+        yield row._replace(fault=f"is in a cell of several lines (from {line} on): is a quote not closed?")
 
 
 def _with_blanks_after_quotes(line: str, delimiter: str) -> list[str] | None:

@@ -34,7 +34,7 @@ class DataDir:
             raise Refused(f"The data directory {path} cannot be found: a link in it leads back to itself.") from None
 
     def create(self) -> None:
-        """Make the folder, or check that we may write to it.
+        """Make the folder, or check that this user may write to it.
 
         Raises:
             Refused: the folder belongs to another user, or cannot be made or written to.
@@ -72,7 +72,7 @@ class DataDir:
             owner = user_name((self.path / name).stat().st_uid)
             raise Refused(f"{self.path / name} belongs to the user {owner}. Run as {owner}.") from None
         except ValueError:
-            # The next start writes the running file anew; a lost password cannot be made again.
+            # The next start writes a new running file. A lost password cannot be made again.
             remedy = "delete it" if name == RUNNING_FILE else "restore it from a backup"
             raise Refused(f"{self.path / name} is damaged, it is not valid JSON: {remedy}.") from None
         return document
@@ -85,7 +85,7 @@ class DataDir:
         with draft.open("w") as file:
             file.write(json.dumps(document, indent=2) + "\n")
             file.flush()
-            os.fsync(file.fileno())  # Else a power failure could leave an empty file, and the password would be lost.
+            os.fsync(file.fileno())  # Otherwise a power failure could leave an empty file, without the password.
         give_to_owner_of(self.path, draft)
         draft.replace(target)
 
@@ -103,7 +103,7 @@ class DataDir:
         return str(known[name])
 
     def secrets_key(self, *, make: bool) -> str | None:
-        """Return the key that encrypts secrets; where there is none that we may read, make it, or return None."""
+        """Return the key that encrypts secrets; if there is none that may be read, make one (`make`) or return None."""
         if not make and not os.access(self.path / "secrets.json", os.R_OK):
             return None
         known = self.read("secrets.json")

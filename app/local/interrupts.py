@@ -15,9 +15,10 @@ def end_gently() -> None:
 
 
 def ask_gently(ask_to_stop: Callable[[], None]) -> None:
-    """Call `ask_to_stop` on every interrupt. SIGHUP stays ignored where the process was started with `nohup`.
+    """Call `ask_to_stop` on every interrupt. SIGHUP stays ignored if the process was started with `nohup`.
 
-    A shell starts background processes with SIGINT ignored; a SIGINT sent to this process later is meant, and counts.
+    A shell starts background processes with SIGINT ignored. A SIGINT sent to this process later is intended, so it
+    counts.
     """
     for interrupt in {signal.SIGINT, signal.SIGTERM, *_not_ignored()}:
         signal.signal(interrupt, lambda *_: ask_to_stop())

@@ -1,4 +1,4 @@
-"""HTTP calls to servers on this machine, never through a proxy that the environment names."""
+"""HTTP calls to servers on this machine, never through a proxy from the environment."""
 
 from http.client import HTTPException
 from urllib.request import ProxyHandler, build_opener

@@ -13,12 +13,12 @@ from app.errors import Refused
 def run_as_owner(folder: Path, program: Path) -> list[str]:
     """Return the words to put before a command, so that `program` runs as the folder's owner.
 
-    PostgreSQL refuses to run as root, but in containers and CI we often are root. The owner may be unable to reach
-    the data or the program (a checkout below /root). Instead of opening folders to everyone, the server gets the
+    PostgreSQL refuses to run as root, but containers and CI often run everything as root. The owner may be unable to
+    reach the data or the program (a checkout below /root). Instead of opening folders to everyone, the server gets the
     one capability it needs to reach them.
 
     Raises:
-        Refused: we are root, another user owns the folder, and this system cannot run a program as that user.
+        Refused: this process is root, another user owns the folder, and this system cannot run a program as that user.
     """
     owner = folder.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:

@@ -12,8 +12,8 @@ class Part:
     """One process of the service.
 
     `stop_signal` asks the part to end cleanly; after `stop_timeout_s` it is killed with its children.
-    Lines of its output that contain `hide` are not shown. `mend` is called when it ends by an error of its own,
-    once for a row of deaths; it returns what it has done about that, if anything.
+    Lines of its output that contain `hide` are not shown. `mend` is called when it ends by its own error, once in a
+    series of deaths. It returns a sentence about what it did, or None.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Part:
 
 
 def kill_group(pid: int) -> None:
-    """Kill all processes that a part has started; they may outlive the part itself."""
+    """Kill all processes that a part has started; they may outlive the part."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

@@ -10,9 +10,9 @@ from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.settings import settings
 
-# Drains mostly wait for PostgreSQL, so a few processes a core keep it busy.
+# Drains mostly wait for PostgreSQL, so a few processes per core keep it busy.
 WORKER_PROCESSES = 4
-# Each waits for a receiver, for 15 s at the most.
+# Each waits for a receiver, for up to 15 s.
 DELIVERY_THREADS = 16
 FLOWER_USER = "points"
 
@@ -33,7 +33,7 @@ def valkey(server: Valkey) -> Part:
 
 
 def web(port: int) -> Part:
-    """The front end. After a SIGTERM it still answers the calls that wait, hence the long timeout."""
+    """The front. After a SIGTERM it still answers the waiting calls, hence the long timeout."""
     return Part(
         name="web",
         environment=_logs(),
@@ -56,7 +56,7 @@ def worker(number: int) -> Part:
     return Part(
         name=name,
         environment=_logs(),
-        # The service does not use what workers tell each other by mingle and gossip.
+        # The service does not use what workers exchange by mingle and gossip.
         command=[
             *_celery(),
             *("worker", "--hostname", f"{name}@%h", "--concurrency", str(WORKER_PROCESSES)),
@@ -66,7 +66,7 @@ def worker(number: int) -> Part:
 
 
 def deliveries() -> Part:
-    """The Celery worker that delivers to webhooks. After a SIGTERM it ends the attempts that are under way."""
+    """The Celery worker that delivers to webhooks. After a SIGTERM it finishes the running attempts."""
     return Part(
         name="deliveries",
         environment=_logs(),
@@ -79,13 +79,13 @@ def deliveries() -> Part:
 
 
 def beat() -> Part:
-    """Beat; it answers pings as long as it schedules, which it looks at twice a minute."""
+    """Beat; it answers pings as long as it schedules, and wakes up at least twice a minute."""
     options = ("--pidfile=", "--enable-remote-control", "--max-interval", "30")
     return Part(name="beat", environment=_logs(), command=[*_celery(), "beat", *options])
 
 
 def flower(port: int, password: str, memory: Path) -> Part:
-    """Flower on the loopback address, behind a password; it stores what it has seen in the file `memory`."""
+    """Flower on the loopback address, behind a password; it stores the jobs it has seen in the file `memory`."""
     return Part(
         name="flower",
         command=[*_celery(), "flower", f"--address={HOST}", f"--port={port}", "--logging=error"],

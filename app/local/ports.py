@@ -34,7 +34,7 @@ def require_free(port: int, *, option: str, besides: int | None = None) -> None:
     Args:
         port: the port.
         option: the option that chooses another.
-        besides: a port that is kept for another part, so not to be suggested.
+        besides: a port for another part, which is not suggested.
 
     Raises:
         Refused: another program uses the port, or only root may use it. It names a port that is free.

@@ -1,7 +1,7 @@
 """The embedded PostgreSQL: a real server from a wheel, with its data under the data directory.
 
-We run `initdb` and `postgres` ourselves: as root, the wheel's helper creates a user and opens every parent folder
-to everyone.
+This module runs `initdb` and `postgres` directly, because the wheel's helper, as root, creates a user and opens every
+parent folder to everyone.
 """
 
 import os
@@ -45,7 +45,7 @@ class PostgreSQL:
         try:
             lines = (self._folder / "postmaster.pid").read_text().splitlines()
             process = psutil.Process(int(lines[0]))
-            # Another program may have this pid by now; our server's pid file names the folder.
+            # Another program may have this pid by now; the pid file of this server names the folder.
             return process if process.name().startswith("postgres") and str(self._folder) in lines[1] else None
         except (FileNotFoundError, PermissionError, psutil.NoSuchProcess, ValueError, IndexError):
             return None
@@ -110,7 +110,7 @@ class PostgreSQL:
             "port": str(self._datadir.read("servers.json")["postgresql_port"]),
             "unix_socket_directories": "",
             "cluster_name": "points",
-            # In the data folder: /dev/shm is cleaned up by others, as by systemd when a user logs out.
+            # In the data folder: others clean up /dev/shm, such as systemd when a user logs out.
             "dynamic_shared_memory_type": "mmap",
             "log_line_prefix": "",
             "log_checkpoints": "off",

@@ -10,7 +10,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 def process_identity(process: psutil.Process) -> str:
     """Return a text that no other process with the same id ever has on this machine.
 
-    It is the boot id and the seconds from boot to the start of the process: the clock may be set, these stay.
+    It is the boot id and the seconds from boot to the start of the process, which stay the same if the clock is set.
 
     Raises:
         psutil.NoSuchProcess: the process has ended.

@@ -1,4 +1,4 @@
-"""Finding the servers: the environment names them, else they are the embedded ones of the data directory."""
+"""Finding the servers: those in the environment, or else the embedded ones of the data directory."""
 
 import os
 import time
@@ -22,9 +22,9 @@ _RESTART_TIMEOUT_S = 30.0
 
 
 def name_servers(datadir: DataDir, *, makes_key: bool = False) -> None:
-    """Set the URLs of the embedded servers, and the key of this folder for secrets, where the environment has none.
+    """Set the URLs of the embedded servers, and this folder's key for secrets, unless the environment has them.
 
-    With `makes_key` the key is made if there is none yet.
+    With `makes_key`, the key is made if there is none yet.
     """
     if "POINTS_SECRETS_KEY" not in os.environ and (key := datadir.secrets_key(make=makes_key)) is not None:
         os.environ["POINTS_SECRETS_KEY"] = key
@@ -46,7 +46,7 @@ def _remove_libpq_variables() -> None:
 
 @contextmanager
 def database(datadir: DataDir) -> Iterator[bool]:
-    """Give a command its database; yield whether it is the embedded one. Start that if it does not run.
+    """Give a command its database, and start the embedded one if it does not run; yield whether it is embedded.
 
     Several commands, and `points up`, may use the embedded server at once; each holds a shared lock. The last to
     leave stops the server, but only if a command has started it: if `points up` was killed, its other parts still
@@ -85,7 +85,7 @@ def _start(datadir: DataDir, server: PostgreSQL) -> None:
         time.sleep(0.05)
     if server.process() is None and not is_kept_running(datadir, "postgresql"):
         server.prepare()
-        with interrupts_delayed():  # Else an interrupt could leave a server that no command stops.
+        with interrupts_delayed():  # Otherwise an interrupt could leave a server that no command stops.
             server.start_detached()
             datadir.update(_STARTED_FILE, postgresql=_identity(server, within_s=_PID_FILE_TIMEOUT_S))
     server.wait_until_ready()

@@ -1,4 +1,4 @@
-"""The supervisor behind `points up`: it starts the parts, shows their output, restarts the dead, and stops all."""
+"""The supervisor behind `points up`: it starts the parts, shows their output, restarts those that die, stops all."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ _COLORS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_
 class Supervisor:
     """Keeps the parts of one data directory running until `stop`.
 
-    `show` gets the parts' output: one or more lines, the last without its line end. It must not block: a part
+    `show` gets the parts' output: one or more lines, the last without its line end. It must not block, because a part
     blocks when nobody reads its output.
     """
 
@@ -76,7 +76,7 @@ class Supervisor:
         self._spawn(part)
 
     def watch(self, until: Callable[[], bool]) -> None:
-        """Restart parts that die, until `until()` is true or a stop is asked for."""
+        """Restart parts that die, until `until()` is true or a stop is requested."""
         while not self.is_stopping and not until():
             for part in self._parts:
                 self._check(part)

@@ -1,4 +1,4 @@
-"""The embedded Valkey: a Redis-compatible server from a wheel; it appends every change to disk."""
+"""The embedded Valkey: a Redis-compatible server from a wheel. It appends every change to disk."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ class Valkey:
         return [*run_as_owner(self._folder, valkey), str(valkey), str(self._folder / "valkey.conf")]
 
     def answers(self, *, within_s: float) -> bool:
-        """Tell whether the server answers, as soon as it does."""
+        """Wait up to `within_s` until the server answers; tell whether it does."""
         # Only `points up` needs this import; it would slow every command by a tenth of a second.
         from redis import Redis, RedisError  # noqa: PLC0415
 
@@ -64,9 +64,9 @@ class Valkey:
                     time.sleep(0.02)
 
     def set_data_aside(self) -> str | None:
-        """Move what is on disk aside, because the server cannot read it; say so, or return None if nothing is there.
+        """Move the data on disk aside, because the server cannot read it; return a sentence, or None if there is none.
 
-        It holds no truth: what is queued stands in PostgreSQL.
+        Nothing is lost by that: the queue is in PostgreSQL.
         """
         data = self._folder / "appendonlydir"
         if not data.exists():

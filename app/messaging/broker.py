@@ -5,13 +5,13 @@ from urllib.parse import urlsplit
 
 from app.values.redis_address import Sentinels
 
-# Redis gives a message to another worker after this time without an acknowledgement. RabbitMQ does so as soon as the
+# After this time without an acknowledgement, Redis gives a message to another worker. RabbitMQ does so as soon as the
 # connection is lost.
 VISIBILITY_TIMEOUT_S = 3_600
 
-# How soon a broker that does not answer counts as away.
+# After how many seconds without an answer a broker counts as away.
 _REDIS_TIMEOUT_S = 1.0
-# RabbitMQ is tried twice for a message, and the send that asks waits for it.
+# Each message is tried twice, and its send waits for that.
 _RABBITMQ_TIMEOUT_S = 1.0
 
 
@@ -27,7 +27,7 @@ def broker_settings(url: str) -> dict[str, Any]:
         "socket_keepalive": True,
         # In seconds. A connection that no longer answers is closed after at most twice this, plus one second.
         "health_check_interval": 5,
-        # One list a queue. kombu's default is four, for priorities, and each message makes Redis watch all of them.
+        # One list per queue. kombu's default is four, for priorities, and Redis must watch all of them each time.
         "priority_steps": [0],
     }
     if kind == "sentinel":

@@ -1,7 +1,7 @@
-"""Wake-ups over Redis: requests for drains, and hints of what a drain has committed.
+"""Wake-ups over Redis: requests for drains, and hints about the batches that a drain has committed.
 
 Both save time and decide nothing. When a hint is lost, the front's polling finds the batch. A request expires after a
-second, so a lost one blocks no other for longer. A sweep needs neither.
+second, so a lost one blocks others for no longer. A sweep needs neither.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from app.messaging import process_redis, worker_counters
 from app.messaging.worker_counters import Counts
 from app.settings import settings
 
-# Far longer than a message waits and its drain takes: after that, it is taken for lost.
+# Far longer than a message waits and its drain takes. After that, the message counts as lost.
 _REQUEST_KEPT_S = 1.0
 
 _DELIVERY = "points:delivery-requested:{}"
@@ -30,9 +30,9 @@ _log = logs.logger()
 def request_drain(organization_id: int) -> bool:
     """Note that an organization's drain is requested, and tell whether it was not requested before.
 
-    False needs no message: a worker withdraws the request before its last look at the queue, so that look finds
-    whatever was committed before this call. Without Redis this is unknown: every request then counts as the first, or
-    none does where Redis is the broker too and would take no message.
+    False needs no message: a worker withdraws the request before its last look at the queue, and that look finds
+    everything that was committed before this call. Without Redis this is unknown. Every request then counts as the
+    first, or none if Redis is the broker too and cannot take a message.
     """
     key, kept_ms = _REQUEST.format(organization_id), int(_REQUEST_KEPT_S * 1000)
     try:
@@ -43,10 +43,10 @@ def request_drain(organization_id: int) -> bool:
 
 
 def request_deliveries(webhook_ids: Sequence[int]) -> list[int]:
-    """Note that deliveries to these webhooks are requested, and return those for which they were not before.
+    """Note that deliveries to these webhooks are requested, and return those that were not requested before.
 
-    As with a drain: who delivers withdraws the request before the last look. Without Redis nobody is asked, and each
-    delivering worker's own look, once a second, finds them.
+    As with a drain, a delivering worker withdraws the request before its last look. Without Redis nothing is requested,
+    and each delivering worker finds them by its own look, once a second.
     """
     kept_ms = int(_REQUEST_KEPT_S * 1000)
     try:
@@ -60,7 +60,7 @@ def request_deliveries(webhook_ids: Sequence[int]) -> list[int]:
 
 
 def withdraw_delivery(webhook_id: int) -> None:
-    """Withdraw the request for a delivery, before the look that finds whatever was numbered until now."""
+    """Withdraw the request for a delivery, before the look that finds all events numbered until now."""
     try:
         with process_redis.unless_away() as redis:
             redis.delete(_DELIVERY.format(webhook_id))
@@ -69,9 +69,9 @@ def withdraw_delivery(webhook_id: int) -> None:
 
 
 def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None) -> None:
-    """Tell every front that these batches are final, withdraw the request for their drain, add to the counters.
+    """Tell every front that these batches are final, withdraw the request for their drain, and add to the counters.
 
-    One round trip. Never fails: a lost hint is only a delay, and lost counts are missing only in metrics.
+    One round trip. It never fails: a lost hint is only a delay, and lost counts are missing only in metrics.
     """
     try:
         with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
@@ -90,21 +90,21 @@ def listen() -> Iterator[list[int] | None]:
     """Yield the batches of each hint, and None about once a second when there is none.
 
     Raises:
-        RedisError: Redis went away or fell silent; call again to listen anew.
+        RedisError: Redis went away or stopped answering; call again to listen again.
     """
     redis = process_redis.redis()
     with redis.pubsub() as channel:  # type: ignore[no-untyped-call]
         channel.subscribe(_channel(redis))
         connection = channel.connection
         while True:
-            # The channel's own `get_message` asks the kernel five times for each message, and each time a busy
-            # process gives Python's lock to another of its threads, while everybody waits for this one.
+            # The channel's own `get_message` makes five system calls for each message. At each, a busy process gives
+            # Python's lock to another thread, while all sends wait for this one.
             try:
                 answer = connection.read_response(disconnect_on_error=False, push_request=True)
             except RedisTimeoutError:
                 answer = None
                 channel.check_health()
-            # The connection to a frozen server looks healthy; so does one through a proxy that has lost its server.
+            # A connection to a frozen server looks healthy, and so does one through a proxy that has lost its server.
             if channel.health_check_response_counter > _UNANSWERED_MAX:
                 raise RedisConnectionError("Redis has fallen silent")
             if channel.is_health_check_response(answer):
@@ -116,6 +116,6 @@ def listen() -> Iterator[list[int] | None]:
 
 
 def _channel(redis: Redis) -> str:
-    """Return the channel of our numbered database: what is published in one is heard in all of them."""
+    """Return the channel of this Redis database: a message published in one database is heard in all of them."""
     number = redis.get_connection_kwargs().get("db") or 0
     return f"{_CHANNEL}:{number}" if number else _CHANNEL

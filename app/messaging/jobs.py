@@ -1,7 +1,7 @@
-"""The queue: the Celery app object, and how an organization's drain is asked for.
+"""The queue: the Celery app object, and how an organization's drain is requested.
 
-The broker holds no truth: what is queued stands in the `batches` table. A message may be lost, late or delivered
-twice: a sweep drains what was queued too long, and a drain only issues what it finds queued under the lock.
+The broker is not the source of truth: the queue is in the `batches` table. A message may be lost, late or delivered
+twice: a sweep drains what was queued too long, and a drain issues only what it finds queued under the lock.
 """
 
 import os
@@ -25,18 +25,18 @@ FORGET_UPLOADS = "points.forget_uploads"
 
 # The name of the Celery queue, which on Redis is a list of messages.
 QUEUE = "points"
-# That of the deliveries to webhooks, with workers of their own: a slow receiver never takes a place from a send.
+# The queue of the deliveries to webhooks. It has its own workers, so that a slow receiver never holds up a send.
 DELIVERIES = "deliveries"
 
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
 FORGET_UPLOADS_EVERY_S = 3_600.0
-# A message of beat's expires after this time, or a day without workers would leave hundreds. It is far longer than the
-# clocks of two machines may differ.
+# A message from beat expires after this time; otherwise a day without workers would leave hundreds. The clocks of two
+# machines may differ by far less.
 _SCHEDULED_EXPIRES_S = 3_600.0
 
-# A drain goes through ten rounds of up to 20,000 recipients; this is many times what that takes.
+# A drain has ten rounds of up to 20,000 recipients. This is many times longer than that takes.
 TASK_TIME_LIMIT_S = 300
-# How long RabbitMQ may take to say that it has a message.
+# How long RabbitMQ may take to confirm a message.
 CONFIRMED_WITHIN_S = 1.0
 
 # The longest pause between two tries while the broker is away. Celery's default is half a minute.
@@ -51,8 +51,8 @@ def _configuration() -> dict[str, Any]:
         "broker_connection_retry_on_startup": True,
         # A Redis that refuses to write (a replica, or its memory or disk is full) counts as away.
         "broker_channel_error_retry": True,
-        "broker_connection_max_retries": None,  # A broker that is away for an hour comes back all the same.
-        # In seconds, and of RabbitMQ alone. A worker finds out within three times this that its connection is silent.
+        "broker_connection_max_retries": None,  # A broker may be away for hours.
+        # In seconds; RabbitMQ only. Within three times this, a worker notices that its connection is dead.
         "broker_heartbeat": 10,
         "task_publish_retry_policy": {
             "max_retries": 1,
@@ -61,32 +61,32 @@ def _configuration() -> dict[str, Any]:
             "interval_max": 0.1,
         },
         "task_default_queue": QUEUE,
-        # What a worker takes that is not told: the deliveries are for those that are.
+        # The queues of a worker without `--queues`. Workers for deliveries name their queue.
         "task_queues": {QUEUE: {}},
         "task_serializer": "json",
         "accept_content": ["json"],
-        # The answer is the batch's row. A result backend would be a second, weaker truth.
+        # The result is the batch's row. A result backend would be a second and weaker record.
         "task_ignore_result": True,
         "task_store_errors_even_if_ignored": False,
-        # A message is acknowledged after its work, and comes again when the process died on it.
+        # A message is acknowledged after its work. If the process dies first, it is delivered again.
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         "worker_prefetch_multiplier": 1,
         "task_time_limit": TASK_TIME_LIMIT_S,
         "worker_send_task_events": settings().worker_events,
-        # Flower learns of a job when a worker receives it. To tell it earlier would cost a message for each send.
+        # Flower learns of a job when a worker receives it. Telling it earlier would cost one more message per send.
         "task_send_sent_event": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "timezone": "UTC",
-        # In memory. What is kept on disk would remember a clock that has been set since.
+        # In memory: a schedule on disk would go wrong after a change of the clock.
         "beat_scheduler": "celery.beat:Scheduler",
         "beat_schedule": _schedule(),
     }
 
 
 def _schedule() -> dict[str, Any]:
-    """Return what beat asks for: what may wait while it or the broker is away. What may not is in `worker.upkeep`."""
+    """Return beat's tasks, which may wait while beat or the broker is away. What may not wait is in `worker.upkeep`."""
     every_s = {
         FORGET_IDEMPOTENCY_KEYS: FORGET_IDEMPOTENCY_KEYS_EVERY_S,
         FORGET_UPLOADS: FORGET_UPLOADS_EVERY_S,
@@ -98,7 +98,7 @@ def _schedule() -> dict[str, Any]:
 
 class _Connection(AMQP.Connection):  # type: ignore[misc]  # Celery ships no types.
     def ensure_connection(self, *arguments: Any, **named: Any) -> Any:
-        """Connect with short pauses between the tries, however long the broker is away: workers and beat wait here."""
+        """Connect, with short pauses between the tries until the broker is back. Workers and beat wait here."""
         intervals = {"interval_start": 0.5, "interval_step": 0.5, "interval_max": _CONNECTS_AGAIN_AFTER_S}
         return super().ensure_connection(*arguments, **intervals | named)
 
@@ -124,9 +124,8 @@ def submit(
 ) -> bool:
     """Ask the workers to drain an organization's queue; tell whether the broker took the message.
 
-    `batch_id`, `recipients` (a count) and `request_id` are for the people who watch the jobs and read
-    the logs; the drain takes whatever is queued. A broker that is away is no error: the batch is
-    accepted, a sweep brings it.
+    `batch_id`, `recipients` (a count) and `request_id` are for Flower and the logs; the drain takes everything that is
+    queued. If the broker is away, that is not an error: the batch is accepted, and a sweep drains it.
     """
     arguments = {
         "organization_id": organization_id,
@@ -144,7 +143,6 @@ def submit(
             confirm_timeout=CONFIRMED_WITHIN_S,
         )
     except OperationalError:
-        # A sweep will bring it.
         _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
         return False
     return True
@@ -153,7 +151,7 @@ def submit(
 def submit_delivery(webhook_id: int) -> bool:
     """Ask the workers to deliver to a webhook; tell whether the broker took the message.
 
-    A broker that is away is no error: each delivering worker looks by itself, once a second.
+    If the broker is away, that is not an error: each delivering worker also looks by itself, once a second.
     """
     try:
         celery.send_task(
@@ -170,7 +168,7 @@ def submit_delivery(webhook_id: int) -> bool:
 
 
 def _shown(arguments: Mapping[str, object]) -> str:
-    """Return the arguments as Flower shows them; what is unknown is left out."""
+    """Return the arguments as Flower shows them, without those that are None."""
     words = {
         "organization": "organization_id",
         "batch": "batch_id",

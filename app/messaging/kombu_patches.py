@@ -1,4 +1,4 @@
-"""Patches of kombu's Redis channel, which would otherwise lose slots for messages, or a worker."""
+"""Patches of kombu's Redis channel, which would otherwise lose slots for messages or end the worker."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from kombu.transport import redis
 class AckFreesSlot(redis.QoS):
     """Frees the slot of a finished message even if its acknowledgement did not reach Redis.
 
-    kombu keeps the slot then. After as many failed acknowledgements as a worker has processes (Redis is silent for a
-    second or two), the worker answers every ping but never takes a message again. The message itself comes once more
-    after the visibility timeout, and finds nothing to do.
+    kombu keeps the slot in that case. After as many failed acknowledgements as the worker has processes (if Redis is
+    silent for a second or two), the worker still answers pings but never takes a message again. The message itself is
+    delivered again after the visibility timeout, and then there is nothing to do.
     """
 
     def ack(self, delivery_tag: str) -> None:
@@ -32,9 +32,9 @@ _parameters = redis.Channel._connparams  # noqa: SLF001  # As the function below
 
 
 def _parameters_of_a_connection_that_is_there(channel: redis.Channel, asynchronous: bool = False) -> Any:
-    """Raise a connection error when the connection is gone. It is private in kombu, but every use comes through it.
+    """Raise a connection error if the connection is gone. The function is private in kombu, but every use calls it.
 
-    When a channel is closed after its connection was collected, it gives back what is not acknowledged. kombu then asks
+    A channel that is closed after its connection was collected gives back its unacknowledged messages. kombu then asks
     None for its address, and the AttributeError ends the worker with status 1.
     """
     if channel.connection is None or channel.connection.client is None:

@@ -30,13 +30,13 @@ def note_sweep(counts: Counts) -> None:
 
 
 def swept_at(client: Redis) -> float | None:
-    """Return when a sweep last ran, in seconds since 1970 by the clock of its machine, or None if none is known."""
+    """Return when a sweep last ran, in seconds since 1970 by its machine's clock; None if no sweep is known."""
     noted = client.get(_SWEPT_AT)
     return None if noted is None else float(str(noted))
 
 
 def swept_s_ago(client: Redis) -> float | None:
-    """Return how many seconds ago a sweep ran, by the clocks of the machines, or None if none is known."""
+    """Return how many seconds ago a sweep ran, by the clocks of the machines; None if no sweep is known."""
     at = swept_at(client)
     return None if at is None else max(0.0, time.time() - at)
 
@@ -51,7 +51,7 @@ class LastAudit:
 
 
 def note_audit(*, seconds: float, breaches: int) -> None:
-    """Note what an audit found that ended just now.
+    """Note that an audit ended just now, and what it found.
 
     Raises:
         RedisError: Redis is out of reach.
@@ -61,7 +61,7 @@ def note_audit(*, seconds: float, breaches: int) -> None:
 
 
 def last_audit(client: Redis) -> LastAudit | None:
-    """Return what the last audit said, or None if none is known."""
+    """Return the last audit; None if no audit is known."""
     noted = client.hgetall(_AUDIT)
     if not noted:
         return None

@@ -1,7 +1,7 @@
 """This process's client for Redis, shared by hints, counters, notes and status.
 
-Each call to a Redis that accepts and never answers takes the whole time limit. So after a failure, callers that can do
-without Redis leave it alone for a second: a drain of many organizations must not wait for it again and again.
+Each call to a Redis that accepts connections but never answers takes the whole time limit. So after a failure, callers
+that can work without Redis do not call it for a second: a drain of many organizations must not wait for it repeatedly.
 """
 
 import time
@@ -17,17 +17,17 @@ from app.messaging.redis_client import redis_client
 from app.settings import settings
 
 _TIMEOUT_S = 1.0
-# A connection that was idle for this long is checked with a PING; the listener for hints repeats it every second until
-# Redis answers.
+# A connection that was idle for this long is checked with a PING. The listener for hints repeats the PING every second
+# until Redis answers.
 _HEALTH_CHECK_INTERVAL_S = 5
 _LEFT_ALONE_S = 1.0
 
-# Until when (`time.monotonic`) this process leaves Redis alone.
+# Until when (`time.monotonic`) this process does not call Redis.
 _left_alone_until = 0.0
 
 
 class LeftAlone(RedisConnectionError):
-    """Redis failed less than a second ago, and is not tried."""
+    """Redis failed less than a second ago, so it is not called."""
 
 
 @lru_cache(maxsize=1)
@@ -43,10 +43,10 @@ def redis() -> Redis:
 
 @contextmanager
 def unless_away() -> Iterator[Redis]:
-    """Give this process's client for the block, and leave Redis alone for a second if the block fails.
+    """Yield this process's client; if the block fails, do not call Redis for a second.
 
     Raises:
-        LeftAlone: it failed less than a second ago.
+        LeftAlone: Redis failed less than a second ago.
         RedisError: Redis is away, or refuses to write.
     """
     global _left_alone_until  # noqa: PLW0603  # One Redis a process.

@@ -13,7 +13,7 @@ def messages_waiting() -> int | None:
         try:
             connection.ensure_connection(max_retries=1, timeout=CONFIRMED_WITHIN_S)
             return _waiting_in(QUEUE, connection)
-        except (OperationalError, *connection.connection_errors):  # The second kind: it went away in between.
+        except (OperationalError, *connection.connection_errors):  # The second kind: the connection was lost meanwhile.
             return None
 
 
@@ -21,12 +21,12 @@ def _waiting_in(queue: str, connection: Any) -> int:
     try:
         with connection.channel() as channel:
             return int(channel.queue_declare(queue, passive=True).message_count)
-    except connection.channel_errors:  # There is no such queue: on Redis an empty one, on RabbitMQ an unused one.
+    except connection.channel_errors:  # No such queue: on Redis it is empty, on RabbitMQ it was never used.
         return 0
 
 
 class Answering(NamedTuple):
-    """Who answers a ping: the workers that issue, and those that deliver to webhooks, and whether beat does."""
+    """The workers that answer a ping: those that issue, those that deliver to webhooks; and whether beat answers."""
 
     workers: list[str]
     deliveries: list[str]
@@ -34,7 +34,7 @@ class Answering(NamedTuple):
 
 
 def answering(*, timeout_s: float) -> Answering:
-    """Ask all of them, and return who answers in time."""
+    """Ping all workers and beat, and return which of them answer in time."""
     try:
         answers = celery.control.ping(timeout=timeout_s)
     except OperationalError:

@@ -121,7 +121,7 @@ def add(counts: Counts, pipeline: Pipeline) -> None:
 
 
 def count(counts: Counts) -> None:
-    """Add counts at once. Never fails: while Redis is away counts are lost, and the books do not depend on them."""
+    """Add counts at once. It never fails: while Redis is away counts are lost, but the books do not depend on them."""
     try:
         with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
             add(counts, pipeline)

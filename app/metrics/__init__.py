@@ -16,8 +16,8 @@ import os
 import shutil
 import tempfile
 
-# New for every master, so that none shows another's counts. A directory named by the environment may belong to the
-# master that this one replaces.
+# New for every master, so that none shows another's counts. A directory from the environment might belong to the master
+# that this one replaces.
 DIRECTORY = tempfile.mkdtemp(prefix="points-metrics-")
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = DIRECTORY
 # systemd removes old temporary files, but not in a locked directory.

@@ -16,12 +16,12 @@ from app.metrics.work import work
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
-# Anybody may ask, so each process reads the servers no more often than this.
+# Anybody may request the page, so each process reads the servers no more often than this.
 CACHED_S = 1.0
 
 
 class _ServerMetrics:
-    """The figures from Redis and PostgreSQL. A server that is away takes only its own figures with it."""
+    """The figures from Redis and PostgreSQL. If a server is away, only its own figures are missing."""
 
     def collect(self) -> Iterator[Metric]:
         client = process_redis.redis()
@@ -33,7 +33,7 @@ def _all_or_none(read: Callable[[], Iterator[Metric]]) -> list[Metric]:
     try:
         return list(read())
     except (RedisError, SQLAlchemyError):
-        return []  # An alert sees that they are absent; zero or old figures would mislead.
+        return []  # An alert notices absent figures; zeros or old figures would mislead.
 
 
 class Page:

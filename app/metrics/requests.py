@@ -1,4 +1,4 @@
-"""What a web process counts of its requests, at a few microseconds each."""
+"""What a web process counts for each request, in a few microseconds."""
 
 import threading
 import time
@@ -10,13 +10,13 @@ from prometheus_client.multiprocess import mark_process_dead
 from app.postgres.connections import connections_in_use
 from app.settings import settings
 
-# Method and route of an unknown path and of bytes that are not a request: callers must not be able to add label values.
+# Method and route for an unknown path, and for bytes that are not a request: callers must not add label values.
 NO_ROUTE = ("other", "no route")
 
 _REQUESTS = Counter("points_requests", "Requests answered.", ("method", "route", "status"))
 _SECONDS = Histogram(
     "points_request_seconds",
-    "Time from the first line of our code to the answer, with body and wait.",
+    "Time from the first line of the service's code to the answer, with body and wait.",
     ("method", "route"),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60),
 )

@@ -62,7 +62,7 @@ def queue() -> Iterator[GaugeMetricFamily]:
 
 
 def _webhooks(behind: Mapping[str, LagOfStatus]) -> Iterator[GaugeMetricFamily]:
-    """Yield how many webhooks there are and how far the last of them is behind, by their status and by no id."""
+    """Yield how many webhooks there are and the largest lag, by status and not by webhook."""
     counts = GaugeMetricFamily("points_webhooks", "Webhooks, by status.", labels=("status",))
     events = GaugeMetricFamily(
         "points_webhook_lag_events", "Events that the webhook which is furthest behind has to pass.", labels=("status",)

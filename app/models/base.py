@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, ForeignKey, Identity, MetaData, Text, func, t
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.orm import DeclarativeBase, MappedColumn, mapped_column
 
-# A constraint that breaks is reported by its name; these make the names say what they guard.
+# PostgreSQL reports a violated constraint by its name, so the name says what it guards.
 NAMING_CONVENTION = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -16,7 +16,7 @@ NAMING_CONVENTION = {
 }
 
 
-# Compared byte by byte, whatever the database's default is: a locale may change its order with the server's image.
+# Compared byte by byte, not by the database's locale: the order of a locale may change with the server's image.
 TEXT = Text(collation="C")
 
 

@@ -18,19 +18,19 @@ _UNPAID = text("debited_count < recipient_count")
 class Batch(Base):
     """One accepted send: its recipients in request order, and what became of them.
 
-    `email_keys` is null when every address is its own normalised form. Of items with amounts of their own `amount` is
-    null, and `running_totals` holds at each place the sum up to and with that item. `labels` and `item_references` are
-    null when no item has its own; at a place without one they hold a null. `send_at` is when it is due; null: at once.
-    Until then it is `scheduled`, and not in the queue. The columns from `issued_at` on are null until it is issued.
-    `organization_name` and `last_refill` repeat the organization at that moment, so that a replay answers exactly the
-    same.
+    `email_keys` is null when every address is its own normalised form. If items have their own amounts, `amount` is
+    null and `running_totals` holds for each item the sum up to and including it. `labels` and `item_references` are
+    null when no item has one; otherwise an item without one has a null there. `send_at` is when it is due; null: at
+    once. Until then it is `scheduled`, and not in the queue. The columns from `issued_at` on are null until it is
+    issued. `organization_name` and `last_refill` are the organization's at the issue, so that a replay gives the same
+    answer.
 
-    `hold_days` is for how long its points may be held, if not for the organization's `held_days`; `held_until` is what
-    came of either at the issue, null: for ever. `return_at` is when a return is to look at it, null once nothing of it
-    is held with an end.
+    `hold_days` is how long its points may be held; null: the organization's `held_days`. `held_until` is computed from
+    either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
+    held until a moment.
 
     There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the
-    front end. The accepting statement joins that row instead, and organizations are never deleted.
+    front. The accepting statement joins that row instead, and organizations are never deleted.
     """
 
     __tablename__ = "batches"
@@ -76,7 +76,7 @@ class Batch(Base):
         CheckConstraint("current_balance >= 0", name="current_balance_not_negative"),
         CheckConstraint("(idempotency_key IS NULL) = (idempotency_hash IS NULL)", name="idempotency_key_with_hash"),
         CheckConstraint("char_length(idempotency_key) BETWEEN 1 AND 255", name="idempotency_key_length"),
-        # One idempotency key is one batch. Batches without a key take no room here.
+        # One idempotency key is one batch. Batches without a key are not in this index.
         Index(
             "uq_batches_idempotency_key",
             "organization_id",
@@ -85,7 +85,7 @@ class Batch(Base):
             unique=True,
             postgresql_where=text("idempotency_key IS NOT NULL"),
         ),
-        # Finds idempotency keys that are old enough to be forgotten. Those of batches that are not final are not in it.
+        # Finds idempotency keys that are old enough to be forgotten. Keys of batches that are not final are not in it.
         Index(
             "ix_batches_idempotency_age",
             _ENDED_AT,
@@ -93,13 +93,13 @@ class Batch(Base):
         ),
         # The queue, in order. Only queued batches are in it, so it stays small.
         Index("ix_batches_queued", "organization_id", "id", postgresql_where=text("status = 'queued'")),
-        # What is scheduled, by its moment: for the release, and for the limit of each organization and mode.
+        # Scheduled batches by their moment: for the release, and for the limit of each organization and mode.
         Index("ix_batches_due", "send_at", "id", postgresql_where=_SCHEDULED),
         Index("ix_batches_scheduled", "organization_id", "sandbox", "send_at", postgresql_where=_SCHEDULED),
-        # What may have to be returned, by when.
+        # Batches that a return must look at, by when.
         Index("ix_batches_return", "return_at", "id", postgresql_where=_HAS_RETURN),
         # The lists (app/pages), newest first by the time that each shows. The unpaid indexes hold only the few batches
-        # that the balance did not pay whole.
+        # that the balance did not pay in full.
         Index("ix_batches_created", "organization_id", "sandbox", "created_at", "id"),
         Index("ix_batches_issued", "organization_id", "sandbox", "issued_at", "id", postgresql_where=_ISSUED),
         Index("ix_batches_created_unpaid", "organization_id", "sandbox", "created_at", "id", postgresql_where=_UNPAID),
@@ -121,7 +121,7 @@ class Batch(Base):
     email_keys: Mapped[list[str] | None] = mapped_column(ARRAY(TEXT))
     labels: Mapped[list[str | None] | None] = mapped_column(ARRAY(TEXT))
     item_references: Mapped[list[str | None] | None] = mapped_column(ARRAY(TEXT))
-    # Not `metadata`, which SQLAlchemy keeps for the tables. As json, and not jsonb, it keeps the order of its keys.
+    # Not `metadata`, a name that SQLAlchemy reserves. As json, unlike jsonb, it keeps the order of its keys.
     metadata_: Mapped[dict[str, str] | None] = mapped_column("metadata", JSON)
     hold_days: Mapped[int | None] = mapped_column(Integer)
     idempotency_key: Mapped[str | None] = mapped_column(TEXT)

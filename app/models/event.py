@@ -1,4 +1,4 @@
-"""The event log: what has happened, numbered for each organization and mode."""
+"""The event log: the events, numbered for each organization and mode."""
 
 from datetime import datetime
 from typing import Any
@@ -18,11 +18,11 @@ _TYPES = (
 
 
 class UnnumberedEvent(Base):
-    """An event as it is written with what it tells of. The sequencer numbers it, moves it to `events`, and deletes it.
+    """An event as written with the change that it reports. The sequencer numbers it and moves it to `events`.
 
-    It names the batch or the reversal that it tells of, or holds its `data`. Ids rise in an order that respects cause.
-    What a batch shows and may change later stands here too: its moment (`send_at`), and how many of its transactions
-    were `credited` when it was issued.
+    It names the batch or the reversal that it is about, or holds its `data`. Ids rise in an order that respects cause.
+    Two values of a batch that may change later are stored here: its moment (`send_at`), and how many of its
+    transactions were `credited` at the issue.
     """
 
     __tablename__ = "unnumbered_events"
@@ -49,7 +49,7 @@ class UnnumberedEvent(Base):
 class Event(Base):
     """An event with its sequence: 1, 2, 3 … for each organization and mode, without a gap.
 
-    `idempotency_key` repeats that of the batch or the reversal, which is forgotten before the event is dropped.
+    `idempotency_key` is a copy from the batch or the reversal, which forgets it before the event is dropped.
     """
 
     __tablename__ = "events"
@@ -75,7 +75,7 @@ class Event(Base):
 class EventLog(Base):
     """The log of an organization in one mode: its last sequence, and which of its events are dropped.
 
-    All up to and with `dropped_to` are dropped; the youngest of them was written at `dropped_until`.
+    All up to and including `dropped_to` are dropped; the youngest of them was written at `dropped_until`.
     """
 
     __tablename__ = "event_logs"

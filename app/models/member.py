@@ -10,7 +10,7 @@ from app.models.base import TEXT, Base, created_at_column, id_column, moment_col
 
 
 def sender_of(member_id: str) -> str:
-    """Return the SQL of a batch's `sender` from its `member_id`: a User, or null without a look-up for a key's batch.
+    """Return the SQL for a batch's `sender` from its `member_id`: a User, or null (without a look-up) if a key sent it.
 
     The names of a member never change.
     """
@@ -22,10 +22,10 @@ def sender_of(member_id: str) -> str:
 
 
 class Member(Base):
-    """A person of one organization. One who was removed stays for what was done, and can no longer sign in.
+    """A person of one organization. The row of a removed member is kept for the record; it allows no sign-in.
 
     `link_hash` is the SHA-256 of the token of a link that is good until `link_expires_at`. `wrong_passwords` counts
-    since `wrong_since`; until `locked_until` no password is right.
+    since `wrong_since`; until `locked_until` no password is accepted.
     """
 
     __tablename__ = "members"
@@ -57,7 +57,7 @@ class Member(Base):
 
 
 class MemberSession(Base):
-    """A member signed in with one browser, found by the SHA-256 of a random token."""
+    """A member's session in one browser, found by the SHA-256 of a random token."""
 
     __tablename__ = "member_sessions"
     __table_args__ = (
@@ -76,10 +76,10 @@ class MemberSession(Base):
 
 
 class MemberAction(Base):
-    """What a member did, or (without a member) somebody who runs the service did to the members.
+    """What a member did; without a member, what an operator did to the members.
 
-    `subject_id` is the id of the batch, reversal, key, webhook or member that it was done to; `detail` says what an id
-    does not.
+    `subject_id` is the id of the batch, reversal, key, webhook or member concerned; `detail` adds what an id does not
+    say.
     """
 
     __tablename__ = "member_actions"
@@ -99,7 +99,7 @@ class MemberAction(Base):
 
 
 class ServiceSecret(Base):
-    """A secret that all processes of the service share, made by whichever needs it first."""
+    """A secret that all processes of the service share. The first process that needs it makes it."""
 
     __tablename__ = "service_secrets"
     __table_args__ = (CheckConstraint("octet_length(secret) = 32", name="secret_of_256_bits"),)

@@ -19,8 +19,8 @@ from app.models.base import (
 class Organization(Base):
     """An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
 
-    `held_days` is how long points may be held that a send gives no `hold_days`; null: for ever.
-    A live balance that falls below `low_balance` is told in an event; null: never.
+    `held_days` is how long points may be held if the send has no `hold_days`; null: without end.
+    An event reports when the live balance falls below `low_balance`; null: never.
     """
 
     __tablename__ = "organizations"

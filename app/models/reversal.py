@@ -1,4 +1,4 @@
-"""Reversals: points taken back, and from which transaction how many."""
+"""Reversals: points taken back, and how many from each transaction."""
 
 from datetime import datetime
 
@@ -16,10 +16,10 @@ class Reversal(Base):
 
     Ids come from the sequence of the batches, so that one order by id holds across sends and reversals. `amount` is
     what to take from each transaction; null: all that is left of it. The columns from `done_at` on are null until the
-    reversal is done. A return (`is_return`) is the service's own: it takes what was held in the batch for too long, and
-    is done when it is written.
+    reversal is done. A return (`is_return`) is made by the service: it takes the points of the batch that were held for
+    too long, and is done when it is written.
 
-    As of a batch, there is no foreign key to the organization.
+    As with a batch, there is no foreign key to the organization.
     """
 
     __tablename__ = "reversals"
@@ -56,7 +56,7 @@ class Reversal(Base):
             postgresql_where=_HAS_KEY,
         ),
         Index("ix_reversals_idempotency_age", "created_at", postgresql_where=_HAS_KEY),
-        # Those that wait, in order. Each drain looks here, and the index is nearly always empty.
+        # Queued reversals, in order. Each drain looks here, and the index is nearly always empty.
         Index("ix_reversals_queued", "organization_id", "id", postgresql_where=text("status = 'queued'")),
         Index("ix_reversals_created", "organization_id", "sandbox", "created_at", "id"),
     )
@@ -87,10 +87,10 @@ class Reversal(Base):
 
 
 class ReversalEntry(Base):
-    """What a reversal took from one transaction: `reversed` points, or none and why not.
+    """What a reversal took from one transaction: `reversed` points, or 0 and a `code` for the reason.
 
-    `position` counts from 0 in request order. Without a `code` nothing may be taken too: an atomic reversal that cannot
-    take all takes nothing.
+    `position` counts from 0 in request order. `reversed` may be 0 without a `code`: an atomic reversal that cannot take
+    everything takes nothing.
     """
 
     __tablename__ = "reversal_entries"
@@ -100,7 +100,7 @@ class ReversalEntry(Base):
         CheckConstraint("reversed >= 0 AND (code IS NULL OR reversed = 0)", name="reversed_unless_a_code"),
     )
 
-    # Wide columns first, as of a transaction.
+    # Wide columns first, as in a transaction.
     reversal_id: Mapped[int] = mapped_column(BigInteger, autoincrement=False)
     batch_id: Mapped[int] = mapped_column(BigInteger)
     reversed: Mapped[int] = mapped_column(BigInteger)

@@ -19,19 +19,19 @@ TRANSACTION_ID = "(batch_id * 131072 + position)"
 
 
 class Transaction(Base):
-    """One recipient of a batch. Columns that are equal for the whole batch (mode, time) stand on the batch. `amount`
-    and `label` are null where they are the batch's.
+    """One recipient of a batch. Values that are equal for the whole batch (the time) are in its row. `amount` and
+    `label` are null where they are the batch's.
 
     `position` counts from 0 in request order. `balance` is the organization's balance right after this transaction.
     A held transaction is debited and not credited; a claim sets `claimed_at`. `email_key` is null when the address is
     its own normalised form. Two fields of the answer have no column: `allocated` always equals `credited` (the
     contract's table of flags), and the SQL function `transaction_id` makes `id` from the batch and the position.
 
-    `points_left` is null until points are taken back, then what is left of the amount: a trigger lets it only fall,
-    to 0 at the least. The flags stay as they were. `held_until` is null until it is extended, and then in place of the
-    batch's; `returned_at` is null unless it was held for too long, and its points went back.
+    `points_left` is null until points are taken back, and then what is left of the amount: a trigger only lets it fall,
+    to 0 at the lowest. The flags stay as they were. `held_until` is null until it is extended, and then replaces the
+    batch's. `returned_at` is when its points went back because they were held for too long; otherwise null.
 
-    There are no foreign keys: each would cost a look-up a row. The one statement that writes these rows joins the
+    There are no foreign keys: each would cost a look-up per row. The only statement that writes these rows joins the
     batch and the user, neither is ever deleted, and the audit checks both.
     """
 
@@ -55,14 +55,14 @@ class Transaction(Base):
             "returned_at IS NULL OR (debited AND NOT credited AND points_left IS NOT DISTINCT FROM 0)",
             name="returned_whole_and_never_credited",
         ),
-        # Held transactions only, by address: a claim finds them here. Of what is taken back whole nothing is held.
+        # Only held transactions, by address, for claims. If all points were taken back, nothing is held.
         Index(
             "ix_transactions_held",
             text("coalesce(email_key, email)"),
             postgresql_where=text("debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0"),
         ),
-        # The lists of one address (app/pages/addresses.py): 16 bytes a row, however long the address. It is ordered by
-        # id range first: 10,000 hashes would otherwise touch as many pages of an index that never stops growing.
+        # The lists of one address (app/pages/addresses.py): 16 bytes per row for any length of the address. The id
+        # range comes first: otherwise 10,000 hashes would touch as many pages of an index that grows without end.
         Index("ix_transactions_address", text(ID_RANGE), text(ADDRESS_HASH), text(TRANSACTION_ID)),
         # A reference is unique in its batch; the lists of one reference (app/pages/references.py) read this index too.
         Index(

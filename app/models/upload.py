@@ -22,12 +22,12 @@ from app.models.base import TEXT, Base, created_at_column, id_column, moment_col
 
 
 class Upload(Base):
-    """One list as a member has given it, and what its check has found.
+    """One list as a member uploaded it, and what its check found.
 
-    `token` names it in addresses and forms, and is the beginning of the idempotency keys of its batches. `content` is
-    what was uploaded, until the list is sent. `column` is the column of the addresses (from 0) that was chosen;
-    `question` is what the member must still tell before the list can be checked. `amount` null: each line has its own.
-    `findings` are shown with the check, `bad_lines` are all of them. Both go with the parts once their time is over.
+    `token` names it in URLs and forms, and begins the idempotency keys of its batches. `content` is what was uploaded,
+    until the list is sent. `column` is the chosen column of addresses (from 0). `question` is what the member must
+    still answer before the list can be checked. `amount` null: each line has its own. `findings` are shown with the
+    check; `bad_lines` holds all of them. Both are dropped with the parts after their time.
     """
 
     __tablename__ = "uploads"
@@ -42,7 +42,7 @@ class Upload(Base):
             name="checked_unless_a_question",
         ),
         CheckConstraint("sent_at IS NULL OR (question IS NULL AND content IS NULL)", name="sent_once_checked"),
-        # Whether a list was sent before.
+        # Finds out whether a list was sent before.
         Index(
             "ix_uploads_sent",
             "organization_id",
@@ -51,7 +51,7 @@ class Upload(Base):
             "sent_at",
             postgresql_where=text("sent_at IS NOT NULL"),
         ),
-        # The oldest that are not sent, and those whose content is not dropped yet, for the upkeep.
+        # For the upkeep: the oldest that are not sent, and those whose content is not dropped yet.
         Index("ix_uploads_unsent", "organization_id", "id", postgresql_where=text("sent_at IS NULL")),
         Index("ix_uploads_age", "created_at", postgresql_where=text("findings IS NOT NULL")),
     )
@@ -79,7 +79,7 @@ class Upload(Base):
 class UploadPart(Base):
     """The recipients of one batch of a list, with the line of each; the batch is null until the list is sent.
 
-    An array is null when no line has such a thing of its own.
+    An array is null when no line has such a value.
     """
 
     __tablename__ = "upload_parts"

@@ -13,13 +13,13 @@ class User(Base):
     """An account, found by the normalised form of its address.
 
     `folded_balance` holds the credits of all batches except those in `unfolded_batches`; `app.users.find` adds the
-    rest. It is numeric, because many organizations together may credit more than 64 bits hold.
+    rest. It is numeric, because many organizations together may credit more than fits in 64 bits.
     """
 
     __tablename__ = "users"
     __table_args__ = (
         UniqueConstraint("email_key"),
-        # The sweep finds registrations here that ran at the same time as an issue.
+        # Finds the users who registered lately, for the search for crossed registrations.
         Index(None, "created_at"),
         CheckConstraint("folded_balance >= 0", name="folded_balance_not_negative"),
         # A fold updates many of these rows; free space in their pages makes that a quarter cheaper.

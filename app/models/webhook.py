@@ -1,4 +1,4 @@
-"""Webhooks: where an organization's events are sent, how far each has come, and what was tried."""
+"""Webhooks: where an organization's events are sent, the position of each, and the attempts."""
 
 from datetime import datetime
 
@@ -12,9 +12,9 @@ from app.models.base import TEXT, Base, created_at_column, id_column, moment_col
 class Webhook(Base):
     """A receiver of one organization and mode: a cursor over its events.
 
-    `position` is the sequence of the last event that was delivered or passed over. `failures` counts those of the event
-    after it, and `failing_since` is null unless the last attempt failed. Whoever delivers owns it until `owned_until`.
-    The secrets are encrypted; the previous one signs along until its moment.
+    `position` is the sequence of the last event that was delivered or passed over. `failures` counts the failed
+    attempts of the next event, and `failing_since` is null unless the last attempt failed. The worker that delivers
+    owns it until `owned_until`. The secrets are encrypted; the previous one still signs too until its moment.
     """
 
     __tablename__ = "webhooks"
@@ -54,7 +54,7 @@ class Webhook(Base):
 class WebhookDelivery(Base):
     """One attempt to deliver an event, kept for 30 days.
 
-    There is no foreign key: those of a deleted webhook are dropped by their age, like all.
+    There is no foreign key: the attempts of a deleted webhook are dropped by their age, like all others.
     """
 
     __tablename__ = "webhook_deliveries"

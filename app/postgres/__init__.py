@@ -1,1 +1,1 @@
-"""PostgreSQL: waits with an end, the connections of a process, the one place that commits."""
+"""PostgreSQL: time limits, the connections of a process, and the only place that commits."""

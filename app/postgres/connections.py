@@ -15,7 +15,7 @@ STATEMENT_TIMEOUT_MS = 20_000
 LOCK_TIMEOUT_MS = 10_000
 IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000
 CONNECT_TIMEOUT_S = 3
-# A frozen server does not end its statements, so we give up a little later.
+# A frozen server does not end its statements, so the client gives up a little later.
 ANSWER_TIMEOUT_S = STATEMENT_TIMEOUT_MS / 1_000 + 2
 # The front gives up sooner and answers 503: callers wait for it, and its statements are short.
 FRONT_ANSWER_TIMEOUT_S = 10.0
@@ -43,10 +43,10 @@ def engine() -> Engine:
 
 
 def require_writable_server(*, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
-    """Make this process refuse read-only servers. Call it before the first connection of a process that writes.
+    """Make this process refuse read-only servers. Call it in a process that writes, before the first connection.
 
-    Right after a failover the server's name may still lead to a standby. A connection to a standby stays usable but
-    refuses every write, even after the name leads to the new primary.
+    Right after a failover, the server's name may still lead to a standby. A connection to a standby stays open and
+    refuses every write, even when the name leads to the new primary.
 
     Args:
         answer_timeout_s: time limit for each answer of the server.

@@ -11,7 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.postgres.connections import engine, psycopg_connection
 
-# Errors that mean an outage although psycopg does not class them as OperationalError: a database without our tables
+# Errors that mean an outage although psycopg does not class them as OperationalError: a database without the tables
 # (`/readyz` reports it), a pooler that leads to a standby, and a session that PostgreSQL has just ended.
 _OUTAGES = (
     psycopg.errors.UndefinedTable,

@@ -14,8 +14,8 @@ _READABLE = select.POLLIN | select.POLLPRI
 class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that gives up on a server that does not answer.
 
-    The server's own time limits work only while the server runs. A frozen server keeps its TCP connection and never
-    answers; so does a proxy that has lost its server.
+    The server's own time limits work only while the server runs. A frozen server keeps its TCP connections but never
+    answers, and so does a proxy that has lost its server.
     """
 
     # Time limit for an answer; None: no limit.
@@ -50,10 +50,10 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 def is_dead(connection: TimedConnection) -> bool:
-    """Tell whether the server has closed an idle connection. It looks at the socket and sends nothing.
+    """Tell whether the server has closed an idle connection. It only looks at the socket and sends nothing.
 
-    A connection older than the last timeout counts as dead too. It leads to the same server, and otherwise each
-    connection of the pool would make one caller wait for the timeout.
+    A connection older than the last timeout counts as dead too: it leads to the same server, and each connection of
+    the pool would make one more caller wait for the timeout.
     """
     if connection.closed or connection.made_at < TimedConnection.last_timeout_at:
         return True

@@ -1,4 +1,4 @@
-"""E-mail addresses: their syntax, and the normalised form by which two are the same."""
+"""E-mail addresses: their syntax, and the normalised form by which they are compared."""
 
 import re
 import unicodedata
@@ -18,8 +18,8 @@ email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 
 # Accepts plain ASCII addresses, which are nearly all, 70 times faster than the library. The library decides about the
 # rest (also `xn--` labels, which have a second spelling), so the pattern may be too strict but never too generous.
-# `\Z`, because `$` admits a newline. `++` prevents backtracking. It stands after single characters only: with groups
-# it is broken in Python before 3.11.5.
+# `\Z`, because `$` admits a newline. `++` prevents backtracking. It is used after single characters only, because with
+# groups it is broken in Python before 3.11.5.
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++"
 _LABEL = r"(?!xn--|..--)[A-Za-z0-9][A-Za-z0-9-]{0,62}+(?<!-)"
 _LENGTHS = rf"(?=.{{3,{LENGTH_MAX}}}\Z)(?=[^@]{{1,{_LOCAL_LENGTH_MAX}}}@)"
@@ -37,7 +37,7 @@ def parse(raw: str) -> Address:
     """Read one address: trim blanks, check the syntax without DNS, keep dots and plus signs.
 
     Raises:
-        InvalidAddress: the text is not an address; the sentence says why and does not repeat it.
+        InvalidAddress: the text is not an address; the sentence says why without repeating it.
     """
     text = raw.strip()
     if _PLAIN.match(text):

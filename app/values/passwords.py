@@ -10,12 +10,12 @@ from app.errors import Refused
 
 LENGTH_MIN, LENGTH_MAX = 12, 256
 
-# What OWASP's password storage sheet asks for at the least: 19 MiB, two passes, one lane.
+# The minimum of OWASP's password storage sheet: 19 MiB, two passes, one lane.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 
 
 def checked(password: str) -> str:
-    """Return a password that may be chosen, as it is.
+    """Return a password unchanged if it may be chosen.
 
     Raises:
         Refused: too short or too long.
@@ -31,7 +31,7 @@ def hash_password(password: str) -> str:
 
 
 def is_right(password: str, stored: str | None) -> bool:
-    """Tell whether a password is the stored one. Where none is stored the answer is no, after the same work."""
+    """Tell whether a password is the stored one. If none is stored, the answer is no after the same work."""
     try:
         _HASHER.verify(stored or _nobody(), _bytes(password))
     except (VerificationError, InvalidHashError):

@@ -1,6 +1,6 @@
 """Which IP addresses belong to the public internet: an explicit list, and the forms that stand for an IPv4 address.
 
-`ipaddress.is_global` of Python 3.11 counts NAT64, 6to4, 3fff::/20 and 5f00::/16 among the public ones.
+`ipaddress.is_global` would not do: in Python 3.11 it counts NAT64, 6to4, 3fff::/20 and 5f00::/16 as public.
 Source: the IANA registries of special-purpose addresses for IPv4 and IPv6.
 """
 
@@ -16,7 +16,7 @@ _NOT_PUBLIC_V4 = tuple(
         "10.0.0.0/8",  # Private.
         "100.64.0.0/10",  # Behind a provider's NAT.
         "127.0.0.0/8",  # Loopback.
-        "169.254.0.0/16",  # Link-local, and where clouds tell a machine its secrets.
+        "169.254.0.0/16",  # Link-local; cloud machines get their secrets here.
         "172.16.0.0/12",  # Private.
         "192.0.0.0/24",  # Protocol assignments.
         "192.0.2.0/24",  # Documentation.
@@ -32,7 +32,7 @@ _NOT_PUBLIC_V4 = tuple(
         "240.0.0.0/4",  # Reserved, and broadcast.
     )
 )
-# Whatever lies outside of it is reserved, local, multicast, or stands for an IPv4 address.
+# Everything outside of it is reserved, local, multicast, or stands for an IPv4 address.
 _PUBLIC_V6 = IPv6Network("2000::/3")
 _NOT_PUBLIC_V6 = tuple(
     IPv6Network(network)
@@ -67,6 +67,6 @@ def networks(text: str) -> tuple[IPNetwork, ...]:
     """Read a list of networks, with commas between them.
 
     Raises:
-        ValueError: one of them is no network, or an address within it.
+        ValueError: one of them is not a network, or is an address within one.
     """
     return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())

@@ -10,7 +10,7 @@ _SENTINEL_PORT = 26_379
 class Sentinels:
     """The parts of `sentinel://[user]:[password]@host:port,host:port/[db]?master=NAME[&sentinel_password=…]`.
 
-    `password` is that of Redis. The Sentinels have `sentinel_password`, or none.
+    `password` is for Redis, `sentinel_password` for the Sentinels (None: no password).
     """
 
     hosts: tuple[tuple[str, int], ...]
@@ -62,7 +62,7 @@ def require_known_options(url: str) -> None:
     """Check the query of an address of one server.
 
     Raises:
-        ValueError: the library of Redis does not know an option or does not accept its value.
+        ValueError: the Redis client does not know an option or does not accept its value.
     """
     if not urlsplit(url).query:
         return

@@ -1,4 +1,4 @@
-"""How a moment is written, in every answer of HTTP and of the commands."""
+"""How a moment is written in every HTTP answer and by every command."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Random tokens for links and sessions: 256 bits, stored as their SHA-256 alone."""
+"""Random tokens for links and sessions: 256 bits, of which only the SHA-256 is stored."""
 
 import hashlib
 import secrets

@@ -16,7 +16,7 @@ from app.local.parts import WORKER_PROCESSES
 from benchmarks.options import NotMeasured
 from benchmarks.rival.models import Base, Organization, User, engine
 
-# Processes and kept connections as ours; more threads than there are ever callers.
+# As many processes and kept connections as the service; more threads than callers.
 _WEB_PROCESSES, _WEB_THREADS, _KEPT_S = 2, 64, 30
 _STARTED_IN_S = 60.0
 KEY = "rival-key"

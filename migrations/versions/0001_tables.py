@@ -1,12 +1,12 @@
-"""The tables, in the order of the nouns, and what guards their rows: see `app/models`."""
+"""The tables, in the order of the nouns, and the triggers that guard their rows: see `app/models`."""
 
 from alembic import op
 
 revision = "0001"
 down_revision = None
 
-# Every text is COLLATE "C": a locale's order may change with the image of the server, and an index would no longer find
-# its rows.
+# Every text is COLLATE "C": the order of a locale may change with the server's image, and then an index would no longer
+# find its rows.
 _ORGANIZATIONS = """
     CREATE TABLE organizations (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_organizations PRIMARY KEY,
@@ -254,7 +254,7 @@ _BATCHES = """
 
 # Wide columns first: without padding, a row is a tenth smaller.
 # The statistics tell how many transactions an address has. Without them PostgreSQL guesses one in 200 of all, and a
-# claim for some users reads all that is held.
+# claim for some users reads all held transactions.
 _TRANSACTIONS = """
     CREATE TABLE transactions (
         organization_id bigint NOT NULL,
@@ -320,7 +320,7 @@ _REFILLS = """
     CREATE INDEX ix_refills_organization_id_sandbox ON refills (organization_id, sandbox);
 """
 
-# Ids come from the sequence of the batches: one order by id holds across sends and reversals.
+# Ids come from the sequence of the batches, so that one order by id holds across sends and reversals.
 _REVERSALS = """
     CREATE TABLE reversals (
         id bigint CONSTRAINT pk_reversals PRIMARY KEY DEFAULT nextval('batches_id_seq'),
@@ -475,8 +475,8 @@ _WEBHOOKS = """
     CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at);
 """
 
-# What moves points is written once (docs/decisions/0005). `UPDATE OF` fires only where those columns are set, so
-# inserts, and the claim of a held transaction, pay nothing for it.
+# Rows that move points are written once (docs/decisions/0005). `UPDATE OF` fires only if those columns are set, so
+# inserts and the claim of a held transaction pay nothing for it.
 _WRITTEN_ONCE = """
     CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

@@ -147,6 +147,6 @@ def test_of_a_connection_that_is_lost_it_is_said_that_the_work_may_be_done(serve
     with engine.connect() as killer, engine.connect() as lost:
         pid = lost.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
         killer.exec_driver_sql(f"SELECT pg_terminate_backend({pid})")
-        with pytest.raises(Unreachable, match="may be changed all the same"), database_in_reach():
+        with pytest.raises(Unreachable, match="may have been made all the same"), database_in_reach():
             lost.exec_driver_sql("SELECT 1")
     engine.dispose()

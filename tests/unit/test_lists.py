@@ -176,7 +176,7 @@ def test_what_is_not_in_unicode_is_read_for_sure_only_where_it_is_plain() -> Non
         (
             f"Made by {ANN}\nname,email\nBob,{BOB}\n",
             None,
-            "Line 2 .* looks like its heading, but addresses stand above it",
+            "Line 2 .* looks like its heading, but there are addresses above it",
         ),
         (
             f"name,boss_email,email\n{f'x,{BOB},{ANN}{chr(10)}' * 60}name,email,boss_email\nAnn,{ANN},{BOB}\n",

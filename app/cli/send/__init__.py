@@ -18,7 +18,7 @@ from app.values.utf8 import is_utf8
 
 
 def _text(_context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """Refuse text that is not UTF-8. A blank --again must not start another campaign by accident."""
+    """Refuse text that is not UTF-8, and a blank --again, which would start another campaign by accident."""
     if text is not None and not is_utf8(text):
         raise click.BadParameter("it is not in UTF-8.")
     if text is not None and parameter.name == "again" and not text.strip():
@@ -33,7 +33,7 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 )
 @key_option
 @url_option
-@click.option("--label", callback=_text, help="Kept on every transaction whose line has no label of its own.")
+@click.option("--label", callback=_text, help="The label of every transaction whose line has none.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
 @click.option(

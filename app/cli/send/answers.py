@@ -1,4 +1,4 @@
-"""What the service may answer `points send` besides an issued batch: faults of a body, or nothing clear."""
+"""What the service may answer `points send` besides an issued batch: faults of a body, or no clear answer."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -20,9 +20,9 @@ _REMEMBERED = timedelta(days=30)
 def require_no_second_payment(run: Run) -> None:
     """Refuse a run that would pay a recipient twice unnoticed by the service; count the recipients sent before.
 
-    Another campaign with this label and amount counts whole, also the recipients that its balance did not pay: they
-    may have been paid since, from the list of unpaid. Where the list has amounts of its own, another amount counts too:
-    it may have been corrected. With --again, only campaigns of the same name count.
+    Another campaign with this label and amount counts in full, also the recipients that its balance did not pay: they
+    may have been paid since, from the list of unpaid recipients. If the list has its own amounts, other amounts count
+    too, since an amount may have been corrected. With --again, only campaigns with the same name count.
 
     Raises:
         Refused: the list has changed since it was sent, or was sent too long ago; or the result file is unreliable.
@@ -48,14 +48,14 @@ def require_no_second_payment(run: Run) -> None:
         )
     if changed := _changed_amount(run, sent):
         raise Refused(
-            f"{changed}, and what was sent cannot be changed. Give {name} as it was, and a difference in a list of its"
-            f" own; or, to pay everybody once more, {way_out}."
+            f"{changed}, and what was sent cannot be changed. Send {name} as it was, and the difference in another"
+            f" list; or, to pay everybody once more, {way_out}."
         )
     if others := paid.count():
         raise Refused(
-            f"{name}, or what is used of it, has changed since {run.results.path.name} was written, and {others} of its"
+            f"{name}, or what is used of it, has changed since {run.results.path.name} was written. {others} of its"
             f" recipients were paid then with this {'label' if amount is None else 'amount and label'}, or may have"
-            " been: they would be paid again. Send the new lines from their own file; or, to pay everybody,"
+            " been: they would be paid again. Send the new lines in a separate file; or, to pay everybody,"
             f" {way_out}."
         )
 
@@ -65,7 +65,7 @@ def _changed_amount(run: Run, sent: Mapping[str, Sequence[int]]) -> str | None:
     for part in run.recipients.parts(run.size) if sent else ():
         before_of_all = sent.get(run.key(part), ())
         if len(before_of_all) != len(part.items):
-            continue  # Not sent, or with another limit of recipients: the service refuses that.
+            continue  # Not sent, or sent with another limit of recipients: the service refuses that.
         for line, before, now in zip(part.lines, before_of_all, map(run.amount_of, part.items), strict=True):
             if before != now:
                 return f"Line {line} of {run.choices.file.name} has {points(now)} points, but had {points(before)}"
@@ -78,16 +78,16 @@ def _require_answered(run: Run, payer: tuple[str, str]) -> None:
             raise Refused(
                 f"A run of {request.announced_at[:10]} with a key of organization {request.organization_id}"
                 f"{' for the sandbox' if request.sandbox else ''} was cut off. Give it again with that key, within 30"
-                f" days. If you cannot, find out what became of it, then remove {run.results.path_of(request).name}."
+                f" days. If you cannot, find out its outcome, then remove {run.results.path_of(request).name}."
             )
 
 
 class _Paid:
-    """What other campaigns have paid, or may have, and the list holds.
+    """The payments of other campaigns, certain or possible, to recipients of this list.
 
     Two payments with one label are the same if they have the same reference, or, unless both have one, the same
-    address. A line that has a label of its own is also compared with payments that have the label for all: then its
-    own may not have been used.
+    address. A line with its own label is also compared with payments that have the common label: its own label may not
+    have been used then.
     """
 
     def __init__(self, run: Run) -> None:
@@ -105,7 +105,7 @@ class _Paid:
             self._paid |= {digest("reference", reference, label), digest("address", key, label)}
 
     def count(self) -> int:
-        """Return how many lines of the list are among it."""
+        """Return how many lines of the list may have been paid so."""
         if not self._paid:
             return 0
         items = chain.from_iterable(part.items for part in self._run.recipients.parts(self._run.size))

@@ -92,7 +92,7 @@ def _outcome(run: Run) -> None:
         if run.unanswered
         else None,
         "Not sent": points(unsent) if unsent > 0 else None,
-        # A replay shows the balance that its batch left then.
+        # A replay shows the balance right after its batch, which is an old one.
         "Left after" if is_news else "Balance then": points(run.balance),
         "Each line": str(run.results.path),
     }
@@ -111,7 +111,7 @@ def _too_low(run: Run) -> str:
     paid = run.affordable()
     if not paid:
         return "The balance pays nobody."
-    # With amounts of its own, a list of several batches may be paid in parts.
+    # If lines have their own amounts, a list of several batches may be paid in parts.
     first = "" if run.choices.amount is None and run.recipients.count > run.size else "the first "
     return f"The balance pays only {first}{points(paid)}; the others are not debited."
 

@@ -96,7 +96,7 @@ def ask(run: Run) -> None:
     """Show the plan and ask whether to send.
 
     Raises:
-        Refused: the answer was no or did not come, or --atomic is given and the balance cannot pay the whole.
+        Refused: the answer was no or did not come, or --atomic is given and the balance cannot pay all.
     """
     if not (run.choices.yes and run.choices.as_json):
         output.plan(run)
@@ -109,7 +109,7 @@ def ask(run: Run) -> None:
 
 
 def _columns(choices: Choices, file: ListFile) -> Columns:
-    """Find the columns that are used; without --amount, one of amounts is among them."""
+    """Find the columns that are used; without --amount, one must hold the amounts."""
     try:
         columns = columns_of(file, with_amount=choices.amount is not None)
     except ColumnUnclear as error:

@@ -1,7 +1,7 @@
-"""A result file as its parts: the rows of one batch each, which end with a check of the part and all parts before.
+"""The parts of a result file: the rows of one batch each. Each row ends with a checksum of its part and all before.
 
-A file of an earlier version has no column of references. It is read and completed as it is, and renewed before new
-parts are added.
+A file of an earlier version has no column of references. It is read and completed in its own form, and renewed before
+new parts are added.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class CheckedPart(NamedTuple):
 
 
 def form_of(path: Path) -> Form:
-    """Return the form of a file. It may break off within the heading; one that is not there has the current form."""
+    """Return the form of a file, which may break off within the heading. A missing file has the current form."""
     if not path.exists():
         return CURRENT
     with path.open("rb") as file:

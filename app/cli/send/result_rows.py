@@ -35,12 +35,12 @@ class Request:
 
     @property
     def identity(self) -> str:
-        """The request's unique name: an idempotency key is unique in an organization and mode."""
+        """The request's unique name, because an idempotency key is unique in an organization and mode."""
         return f"{self.organization_id} {word(self.sandbox)} {self.key}"
 
     @property
     def items(self) -> Sequence[Item]:
-        """The items of the body, in order, each with what is its own."""
+        """The items of the body, in order, each with its own values."""
         if "items" in self.body:
             return [Item(**item) for item in self.body["items"]]
         return [Item(email) for email in self.body["recipients"]]

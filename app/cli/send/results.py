@@ -1,7 +1,7 @@
 """The result file, `FILE.result.csv`: the outcome of each line, appended part by part, never changed.
 
-The checks at the ends of the rows show when another program has saved the file (`result_parts`).
-Each request is also noted in a file of its own beside it, from before it is sent until its rows are written.
+The checks at the ends of the rows show when another program has saved the file (`result_parts`). Each request is also
+noted in a separate file beside it, from before it is sent until its rows are written.
 """
 
 import csv
@@ -89,7 +89,7 @@ class ResultFile:
         """
         if self._answered.get(request.identity) != str(issued.batch_id):
             lines = request.rows(issued)
-            if self._form is EARLIER:  # Such a request is of an earlier version too: `renew` precedes any other.
+            if self._form is EARLIER:  # The request is of an earlier version too: `renew` comes before any new one.
                 lines = [line.rpartition(",")[0] for line in lines]
             check = next_check(self._check, "\n".join(lines).encode())
             rows = "".join(f"{line},{check}\r\n" for line in lines)
@@ -99,9 +99,9 @@ class ResultFile:
         self.withdraw(request)
 
     def write_unpaid(self, campaign: str, own: Sequence[str]) -> Path:
-        """Write the campaign's unpaid recipients, with these columns of their own, into a list that can be sent later.
+        """Write the campaign's unpaid recipients, with the columns of `own`, into a list that can be sent later.
 
-        The list's column of batch ids makes it another campaign: under this one's keys they would stay unpaid.
+        The list's column of batch ids makes it another campaign: under the keys of this one they would stay unpaid.
         """
         stem = re.sub(r"(\.result)?\.csv$", "", self.path.name)
         again = re.fullmatch(r"(.*)\.undebited(?:-([0-9]+))?", stem)

@@ -86,7 +86,7 @@ class Run:
         return amount
 
     def affordable(self) -> int:
-        """Return how many recipients the balance pays now. In a part, the first that it cannot pay ends the paying."""
+        """Return how many recipients the balance pays now. A part is paid up to the first that it cannot pay."""
         left, paid, skipped = self.organization.balance, 0, self.before
         for part in self.recipients.parts(self.size):
             for item in islice(part.items, skipped, None):
@@ -102,7 +102,7 @@ class Run:
         return sum(len(request.items) for request in self.results.unanswered)
 
     def body(self, part: Part) -> dict[str, Any]:
-        """Return the body to verify and send a part with; `items` only if a line has something of its own."""
+        """Return the body that verifies and sends a part; with `items` only if a line has its own values."""
         amount, label, items = self.choices.amount, self.choices.label, part.items
         own = not all(item.is_plain for item in items)
         return {

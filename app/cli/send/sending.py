@@ -33,7 +33,7 @@ def send(run: Run) -> None:
             run.undebited = run.results.write_unpaid(run.campaign, list(run.columns.own))
     except KeyboardInterrupt:
         if run.results.unanswered:
-            click.echo("Stopping once it is known what became of the last batches; Ctrl-C stops at once.", err=True)
+            click.echo("Stopping once the outcome of the last batches is known; Ctrl-C stops at once.", err=True)
             with suppress(KeyboardInterrupt, PointsError, OSError):
                 _resend_unanswered(run)
         if run.totals["sent"] < run.recipients.count:

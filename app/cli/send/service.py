@@ -1,4 +1,4 @@
-"""The client as `points send` and `points reverse` use it: what went wrong becomes a sentence that says what to do."""
+"""The client as `points send` and `points reverse` use it: each error becomes a sentence that says what to do."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +11,7 @@ from app.errors import Refused
 from app.settings import INT64_MAX
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
-# A 500 too: a person has nothing better to do than to try again.
+# Also 500, because trying again is all that a person could do.
 _RETRIED = points_client.RETRIED | {500}
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Service:
         return self._made(lambda: self._points.verify(**body))
 
     def amount_max(self) -> int:
-        """Return the most points that the service gives one recipient: it says so when asked for more."""
+        """Return the most points for one recipient: the service names the limit when asked for more."""
         try:
             self.verify({"recipients": ["anyone@example.com"], "amount": INT64_MAX})
         except FaultyBody as error:
@@ -100,7 +100,7 @@ class Service:
         """Make a call.
 
         Raises:
-            NoAnswer: only passing faults until the time ran out; or no clear answer to a send that may be accepted.
+            NoAnswer: only temporary faults until the time ran out, or no clear answer to a send that may be accepted.
             PointsError: the call was refused.
         """
         try:
@@ -137,7 +137,7 @@ class Service:
         if status == 422:
             return Refused(
                 "An earlier run has sent this part in another form: an amount of its lines, --atomic or the limit of"
-                " recipients has changed since. Give the list and the command as they were then, and a difference in a"
-                " list of its own; or, to pay everybody once more, name a new campaign with --again NAME."
+                " recipients has changed since. Give the list and the command as they were then, and the difference in"
+                " another list; or, to pay everybody once more, name a new campaign with --again NAME."
             )
         return Refused(sentences_of(errors))

@@ -1,4 +1,4 @@
-"""Answers: ours, in the envelope, or somebody else's; and the error that each refusal becomes."""
+"""Answers of the service, in the envelope, or of another server; and the error for each refusal."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _CLASS_OF: Mapping[int, type[PointsError]] = {
 class Answer:
     """A success: the status, `data` and `additional_data` of the envelope.
 
-    `replayed`: the call was done before it was made. False where an earlier try of it may have done it.
+    `replayed`: an earlier call has done this already. False if an earlier try of this call may have done it.
     """
 
     status: int
@@ -48,7 +48,7 @@ def envelope_of(response: httpx.Response) -> Mapping[str, Any]:
 
     Raises:
         CutShort: the answer broke off.
-        PointsError: it is a refusal, or the answer of something else than a Points Issuing Service.
+        PointsError: it is a refusal, or not the answer of a Points Issuing Service.
     """
     if response.status_code == 204:
         return {"data": {}, "additional_data": None}

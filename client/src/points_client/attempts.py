@@ -15,9 +15,9 @@ from points_client.errors import NoAnswer, PointsError
 RETRIED = frozenset((429, 502, 503, 504))
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _RETRY_AFTER_MAX_S = 3600.0
-# After a try that may have been accepted, only these tell that it was not: the service looks the key up first.
+# After a try that may have been accepted, only these prove that it was not, because the service looks up the key first.
 _DECIDED = frozenset((403, 409, 422))
-# This try was not accepted, whoever answered.
+# With these, this try was not accepted, even if a proxy answered.
 _NOT_ACCEPTED = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429))
 
 
@@ -39,8 +39,8 @@ class Wait:
 class Attempts:
     """The tries of one call, until `time_s` is over.
 
-    `key` is its idempotency key. `repeatable`: doing it twice is doing it once, by the key or by its nature; else it is
-    tried again only after what surely did nothing. `until_done`: a 202 is waited for.
+    `key` is its idempotency key. `repeatable`: doing it twice has the effect of once, by the key or by its nature.
+    Otherwise it is tried again only if the try before surely did nothing. `until_done`: wait after a 202.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Attempts:
         return time.monotonic() + wait.seconds <= self._ends_at
 
     def _asked(self, response: httpx.Response) -> Wait:
-        """Return the wait that an answer asks for, and a little more: not everybody comes at the same moment."""
+        """Return the wait that an answer asks for, and a little more, so that callers do not all come at once."""
         asked_s = retry_after_s(response)
         seconds = self._backoff_s() if asked_s is None else max(0.1, asked_s) * _between(1.0, 1.1)
         return Wait(seconds=seconds, status=response.status_code)
@@ -117,7 +117,7 @@ class Attempts:
 def retry_after_s(response: httpx.Response) -> float | None:
     """Return the seconds of `Retry-After`, at most an hour: it is a number of them, or a date (RFC 9110, 10.2.3).
 
-    A date is compared with the `Date` of the answer, if it has one: the two are of one clock.
+    A date is compared with the answer's `Date`, if there is one, because both come from one clock.
     """
     asked = response.headers.get("Retry-After", "").strip()
     if asked.isascii() and asked.isdecimal():
@@ -127,7 +127,7 @@ def retry_after_s(response: httpx.Response) -> float | None:
         sent = response.headers.get("Date")
         now = datetime.now(UTC) if sent is None else parsedate_to_datetime(sent)
         return min(max((until - now).total_seconds(), 0.0), _RETRY_AFTER_MAX_S)
-    except (TypeError, ValueError):  # There is none, or it is of another form.
+    except (TypeError, ValueError):  # It is missing, or has another form.
         return None
 
 

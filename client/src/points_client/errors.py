@@ -8,9 +8,9 @@ class PointsError(Exception):
 
     Attributes:
         status: the HTTP status of the answer; None when there was none.
-        errors: field name to sentences, as the service answered them; empty when it did not answer itself.
+        errors: field name to sentences, as the service answered them; empty if the service did not answer.
         code: a stable word for programs, such as `organization_suspended`; None on a 400.
-        request_id: the `X-Request-Id` of the answer, to name to the people who run the service.
+        request_id: the `X-Request-Id` of the answer, for the people who run the service.
         location: where a redirect points to. Redirects are not followed: the key would travel with them.
     """
 
@@ -33,14 +33,14 @@ class PointsError(Exception):
 
 
 class Invalid(PointsError):
-    """The call has faults (400, 405, 413, 415, 422), and nothing was written: mend it.
+    """The call has faults (400, 405, 413, 415, 422), and nothing was written: correct it.
 
     422 means that the idempotency key was used with another body: find out which of the two is right.
     """
 
 
 class InvalidSignature(Invalid):
-    """A webhook was not signed with this secret, or not lately: do not believe it."""
+    """A webhook was not signed with this secret, or not lately: do not trust it."""
 
 
 class NotAuthorized(PointsError):
@@ -48,11 +48,11 @@ class NotAuthorized(PointsError):
 
 
 class Refused(PointsError):
-    """The call is understood, and not done (403, 404, 409): the sentences say why."""
+    """The call was understood but not done (403, 404, 409): the sentences say why."""
 
 
 class NoAnswer(PointsError):
-    """No clear answer came in time: nobody knows whether the call was done.
+    """No clear answer came in time, so it is unknown whether the call was done.
 
     `key` is the idempotency key that was used, or None for a call without one. **Make the same call again with this
     key**: it is done once. A call that only reads has no key, and can be made again at any time.

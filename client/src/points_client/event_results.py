@@ -12,8 +12,8 @@ from points_client.reading import read
 class Event:
     """Something that happened, in the order of `sequence`: 1, 2, 3 … of an organization and mode, without gaps.
 
-    `id` is stable. `data` is what it is about, as JSON: of `batch.issued`, for one, `data["batch"]` as in the list.
-    `document` is the whole event as it came, with what this class does not know.
+    `id` is stable. `data` is what it is about, as JSON. In `batch.issued`, `data["batch"]` is as in the list.
+    `document` is the whole event as it came, including fields that this class does not know.
     """
 
     type: str
@@ -29,7 +29,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Webhook:
-    """An endpoint: a cursor over the log of events, which stands at `position`.
+    """An endpoint: a cursor over the log of events, at `position`.
 
     `status`: `enabled`, `failing`, `disabled` (then `disabled_reason`: `caller`, `gone`, `failing`). `secret`, for
     `verify_webhook`, is shown when it is made and when it is rotated, and never again.
@@ -74,9 +74,9 @@ class Delivery:
 
 
 def read_event(document: Mapping[str, Any]) -> Event:
-    """Return the event that a JSON object is.
+    """Return a JSON object as an event.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is none.
+        KeyError, TypeError, ValueError, AttributeError: it is not an event.
     """
     return read(Event, {**document, "document": document})

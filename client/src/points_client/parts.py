@@ -1,4 +1,4 @@
-"""The parts of a long send: streamed from any iterable, each with a key made of the run and its number."""
+"""The parts of a long send: streamed from any iterable, each with a key from the run's name and its number."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ def checked_run(run: str) -> str:
     """Return the name of a run.
 
     Raises:
-        ValueError: it cannot be the beginning of an idempotency key.
+        ValueError: it cannot begin an idempotency key.
     """
     if not re.fullmatch(r"[!-~]{1,230}", run):
         raise ValueError("A run is named by 1 to 230 visible ASCII characters.")
@@ -41,7 +41,7 @@ def parts(items: Iterable[AnyItem | str], *, run: str, amount: int | None, size:
 
 
 def _expect(items: list[dict[str, Any]], amount: int | None) -> dict[str, int]:
-    """Return the control totals; without the points where one of the items has none, which the service then tells."""
+    """Return the control totals; without the points if an item has none, a fault that the service then reports."""
     own = [item.get("amount", amount) for item in items]
     points = [each for each in own if isinstance(each, int)]
     return {"recipients": len(items), **({"amount": sum(points)} if len(points) == len(own) else {})}

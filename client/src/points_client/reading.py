@@ -1,4 +1,4 @@
-"""JSON into the dataclasses of this package. What they do not know is left out: the service may add fields."""
+"""JSON into the dataclasses of this package. Unknown fields are ignored, because the service may add some."""
 
 import dataclasses
 import types
@@ -13,10 +13,10 @@ _Convert = Callable[[Any], Any]
 
 
 def read(kind: type[T], document: Mapping[str, Any]) -> T:
-    """Make a dataclass of a JSON object; a field with a default may be missing.
+    """Make a dataclass from a JSON object; a field with a default may be missing.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is not the JSON of one.
+        KeyError, TypeError, ValueError, AttributeError: the JSON does not fit the dataclass.
     """
     known = {}
     for name, convert in _fields(cast(Any, kind)):
@@ -33,8 +33,8 @@ def _fields(kind: Any) -> list[tuple[str, _Convert | None]]:
 
 
 def _converter(hint: Any) -> _Convert | None:
-    """Return what turns JSON into a value of this type; None when JSON has it as it is."""
-    if isinstance(hint, types.UnionType):  # `X | None`: None is passed on before.
+    """Return the function that turns JSON into a value of this type; None if JSON already has that type."""
+    if isinstance(hint, types.UnionType):  # `X | None`: the caller keeps None.
         [hint] = [one for one in typing.get_args(hint) if one is not type(None)]
     if hint is datetime:
         return datetime.fromisoformat

@@ -1,4 +1,4 @@
-"""Requests: the bodies of send, verify and reverse, the queries of lists, and what is checked before a call."""
+"""Requests: the bodies of send, verify and reverse, the queries of lists, and the checks before a call."""
 
 import re
 import uuid
@@ -16,7 +16,7 @@ PATIENCE_S, WAIT_S = 60.0, 60.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Item:
-    """A recipient with what is its own; what is None is that of the whole send. `reference` is your own id of it."""
+    """A recipient with its own values; None: the value of the whole send. `reference` is your own id of the item."""
 
     email: str
     amount: int | None = None
@@ -100,7 +100,7 @@ def moment(value: datetime | str) -> str:
 
 
 def new_key() -> str:
-    """Return an idempotency key that nobody has used."""
+    """Return a new idempotency key."""
     return str(uuid.uuid4())
 
 
@@ -120,7 +120,7 @@ def base_url(url: str) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Tell whether an address is this machine's: no proxy of the environment is for it."""
+    """Tell whether an address is on this machine, so that no proxy of the environment is used."""
     return urlsplit(url).hostname in LOCAL_HOSTS
 
 
@@ -128,7 +128,7 @@ def checked_key(key: str) -> str:
     """Return an API key without the blanks around it.
 
     Raises:
-        ValueError: it cannot be one. The sentence does not repeat it.
+        ValueError: it is not a key. The sentence does not repeat it.
     """
     if not re.fullmatch(r"[!-~]+", key.strip()):
         raise ValueError("A key holds letters, digits and _ only: copy it once more.")

@@ -1,7 +1,7 @@
 """What the service answers about organizations, sends and reversals.
 
-Amounts and balances are whole points. Moments are in UTC. A field that a newer service adds is left out, and a status
-that is not listed here may come: look at `final`.
+Amounts and balances are whole points. Moments are in UTC. Fields that a newer service adds are ignored. A newer service
+may also use a status that is not listed here: look at `final`.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Scheduled:
 class Organization:
     """An organization with the balance of the key's mode; inside a transaction, the balance right after that one.
 
-    `last_refill` is the balance right after the last refill. `scheduled` is filled by `organization()` alone.
+    `last_refill` is the balance right after the last refill. Only `organization()` fills `scheduled`.
     """
 
     id: int
@@ -73,11 +73,11 @@ class Transaction:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sent:
-    """What became of a send.
+    """The outcome of a send.
 
-    `status` is `issued`, and then all is filled; or `queued` (the wait ran out: it is accepted and will be issued once)
-    or `scheduled`, and then `transactions` is empty and `amount` and `current_balance` are None. `amount` is the sum of
-    what was debited. `replayed`: the batch was issued before this call was made.
+    If `status` is `issued`, all fields are filled. If it is `queued` (the wait ran out; the send is accepted and will
+    be issued once) or `scheduled`, `transactions` is empty, and `amount` and `current_balance` are None. `amount` is
+    the sum of the debited points. `replayed`: the batch was issued before this call was made.
     """
 
     batch_id: int
@@ -91,9 +91,9 @@ class Sent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verified:
-    """Whether a send would pay everybody. If not: a sentence in `error`, a word in `code`.
+    """Whether a send would pay everybody. If not, `error` is a sentence and `code` a word.
 
-    `required` and `available` are points; `affordable_recipients` is how many the balance pays, from the first on.
+    `required` and `available` are points. `affordable_recipients` is how many the balance pays, from the first on.
     """
 
     validated: bool

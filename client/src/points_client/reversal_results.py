@@ -20,10 +20,10 @@ class ReversedTransaction:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reversed:
-    """What became of `reverse`.
+    """The outcome of `reverse`.
 
-    `status` is `done`; or `queued` when the wait ran out: it is accepted and will be done once, and then `transactions`
-    is empty and `amount` and `current_balance` are None. `replayed`: it was done before this call was made.
+    `status` is `done`, or `queued` if the wait ran out: it is accepted and will be done once. Then `transactions` is
+    empty, and `amount` and `current_balance` are None. `replayed`: it was done before this call was made.
     """
 
     reversal_id: int
@@ -37,9 +37,9 @@ class Reversed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recoverable:
-    """What `reverse` would take: points in `recoverable`, the others count transactions.
+    """What `reverse` would take: `recoverable` counts points, the other numbers count transactions.
 
-    If nothing may be taken back: a sentence in `error`.
+    If nothing may be taken back, `error` is a sentence.
     """
 
     validated: bool

@@ -15,20 +15,20 @@ TOLERANCE_S = 300
 
 
 def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -> Event:
-    """Return the event that a webhook brings, once it is sure who has sent it.
+    """Return the event of a webhook after checking its signature.
 
     Args:
         body: the body of the request, byte for byte as it came. JSON that was read and written again does not match.
-        headers: the headers of the request, in any case.
-        secret: what making the webhook has shown, `whsec_…`.
+        headers: the headers of the request, with names in upper or lower case.
+        secret: the secret that was shown when the webhook was made, `whsec_…`.
 
-    Several signatures are looked at: after `rotate`, the old secret signs along for a day. The moment of the signature
-    may be 5 minutes away from the clock of this machine. A webhook comes at least once: use `Consumer.take`, or keep
-    `Event.sequence`.
+    All signatures are compared: after `rotate`, the old secret still signs too for a day. The moment of the signature
+    may differ by 5 minutes from the clock of this machine. A webhook is delivered at least once: use `Consumer.take`,
+    or store `Event.sequence`.
 
     Raises:
-        InvalidSignature: a header is missing, no signature is of this secret, or it is too old or of the future.
-        ValueError: `secret` is none.
+        InvalidSignature: a header is missing, no signature is of this secret, or it is too old or in the future.
+        ValueError: `secret` is not a secret.
     """
     found = {name.lower(): value for name, value in headers.items()}
     try:
@@ -39,7 +39,7 @@ def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -
     content = body.encode() if isinstance(body, str) else bytes(body)
     signed = b".".join((message_id.encode(), timestamp.encode(), content))
     expected = "v1," + base64.b64encode(hmac.new(_key(secret), signed, hashlib.sha256).digest()).decode()
-    # A list, and not a generator: every signature is compared, however many match.
+    # A list, not a generator, so that every signature is compared in any case.
     if not any([hmac.compare_digest(expected.encode(), signature.encode()) for signature in signatures]):  # noqa: C419
         raise InvalidSignature("No signature is of this secret.")
     if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE_S:

@@ -1,1 +1,1 @@
-"""The calls, as they are written. `_sync` is made from this folder by `make_sync.py`, and never edited."""
+"""The calls. `make_sync.py` makes `_sync` from this folder, so `_sync` is never edited by hand."""

@@ -40,7 +40,7 @@ class AsyncBatches:
         allocated: bool | None = None,
         page_size: int = 100,
     ) -> AsyncIterator[Batch]:
-        """Yield all batches that match, newest first, without their transactions; both ends of a time are included.
+        """Yield all batches that match, newest first, without their transactions. Both ends of a period are included.
 
         The three flags find batches with at least one transaction that has all of them.
         """
@@ -60,11 +60,11 @@ class AsyncBatches:
         return rows(self._caller, Batch, "/v1/batches", "batches", asked)
 
     async def wait(self, batch_id: int, *, wait_s: float = WAIT_S) -> Batch:
-        """Wait until a batch is final, and return it; as it is, when `wait_s` seconds are over. Look at `final`."""
+        """Wait until a batch is final, at most `wait_s` seconds, and return it. Look at `final`."""
         return await until_final(partial(self.get, batch_id), wait_s=wait_s)
 
     async def cancel(self, batch_id: int) -> Batch:
-        """Call a batch off while it is scheduled or queued; again on one that is cancelled does nothing.
+        """Cancel a batch that is scheduled or queued. Cancelling it again does nothing.
 
         Raises:
             Refused: it is issued or refused already (409), or there is no such batch (404).

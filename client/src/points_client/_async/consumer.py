@@ -1,4 +1,4 @@
-"""A consumer of events: what each brings about happens once, however often it comes."""
+"""A consumer of events: each event is handled once, even if it is delivered several times."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -16,13 +16,13 @@ class AsyncConsumer(Generic[T]):
     Args:
         points: where the events come from.
         transaction: opens a transaction; it commits at the end of the block, and rolls back when the block raises.
-        load: returns the stored sequence, 0 at first. Lock its row (`SELECT … FOR UPDATE`): then several processes may
-            consume the same events.
-        handle: does what the event asks for, in the transaction and nowhere else.
+        load: returns the stored sequence, 0 at first. Lock its row (`SELECT … FOR UPDATE`), so that several processes
+            may consume the same events.
+        handle: handles the event, in the transaction and nowhere else.
         store: stores the sequence in the transaction.
-        types: those of the events to handle, such as `("batch.*",)`; None: all.
+        types: the types of events to handle, such as `("batch.*",)`; None: all.
 
-    A crash at any moment leaves either both, what was done and its sequence, or neither.
+    After a crash at any moment, an event is either handled and its sequence stored, or neither.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class AsyncConsumer(Generic[T]):
         self._transaction, self._load, self._handle, self._store = transaction, load, handle, store
 
     async def run(self) -> None:
-        """Follow the log without end, from where the stored sequence stands.
+        """Follow the log without end, from the stored sequence on.
 
         Raises:
             NoAnswer: the service was out of reach for longer than `patience_s`: run it again.
@@ -49,7 +49,7 @@ class AsyncConsumer(Generic[T]):
             await self.take(event)
 
     async def catch_up(self) -> int:
-        """Handle what has happened until now, and return how many events that were."""
+        """Handle all events until now, and return how many there were."""
         handled = 0
         async for event in self._points.events.list(after=await self._stored(), types=self._types):
             handled += await self.take(event)

@@ -8,7 +8,7 @@ from points_client._async.calling import AsyncCaller, result
 from points_client.event_results import Event
 from points_client.requests import query
 
-_WAIT_S = 25  # What the service holds a call at most.
+_WAIT_S = 25  # The longest time that the service holds a call.
 
 
 class AsyncEvents:
@@ -20,9 +20,9 @@ class AsyncEvents:
     async def list(
         self, *, after: int | None = None, types: Sequence[str] | None = None, page_size: int = 100
     ) -> AsyncIterator[Event]:
-        """Yield the events after a sequence, oldest first, up to the last there is; `types` such as `batch.*`.
+        """Yield the events after a sequence, oldest first, up to the present last one; `types` such as `batch.*`.
 
-        None begins with the oldest that is kept.
+        `after` None begins with the oldest event that is kept.
 
         Raises:
             Invalid: events after `after` are no longer kept; the sentence names the oldest.
@@ -36,9 +36,9 @@ class AsyncEvents:
             after = looked_to
 
     async def last_sequence(self) -> int:
-        """Return the sequence of the last event: follow after it for what comes from now on."""
+        """Return the sequence of the last event. Follow after it to get only new events."""
         after: int | None = None
-        while True:  # For a type that hardly ever comes, a call looks through thousands.
+        while True:  # With a rare type, each call looks through thousands of events.
             _, looked_to = await self._page(after, ("ping",), 1000, 0)
             if looked_to == (after or 0):
                 return looked_to
@@ -47,8 +47,8 @@ class AsyncEvents:
     async def follow(self, *, after: int, types: Sequence[str] | None = None) -> AsyncIterator[Event]:
         """Yield the events after a sequence as they happen, without end. After a break, go on after the last one seen.
 
-        The service holds the call until there is one. Two calls of a key are held at the same time; beyond that, it is
-        asked once a second.
+        The service holds each call until there is an event. It holds only two calls of a key at the same time; if there
+        are more, this method asks once a second.
 
         Raises:
             NoAnswer: the service was out of reach for longer than `patience_s`.

@@ -1,5 +1,5 @@
-"""Calls that run at the same time, whose results come in order. Of threads and of tasks nothing is shared, so this is
-the one file that `_sync` has in words of its own.
+"""Calls that run at the same time, whose results come in order. Threads and tasks share no code, so this is the only
+file that `_sync` has its own version of.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 
 async def in_order(calls: Iterable[Callable[[], Coroutine[Any, Any, R]]], *, at_most: int) -> AsyncIterator[R]:
-    """Yield each call's result, in order, while up to `at_most` calls run. Whoever stops early cancels what runs."""
+    """Yield each call's result, in order, while up to `at_most` calls run. Stopping early cancels the running calls."""
     running: deque[asyncio.Task[R]] = deque()
     try:
         for call in calls:

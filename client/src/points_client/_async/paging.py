@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 async def rows(caller: AsyncCaller, kind: type[T], path: str, name: str, query: Mapping[str, str]) -> AsyncIterator[T]:
-    """Yield each row of the list `name`, page by page. A page may be short or empty, and yet have a next one."""
+    """Yield each row of the list `name`, page by page. A page may be short or empty and still have a next one."""
     cursor: dict[str, str] = {}
     while True:
         answer = await caller.call("GET", path, query={**query, **cursor})

@@ -37,7 +37,7 @@ class AsyncTransactions:
         allocated: bool | None = None,
         page_size: int = 100,
     ) -> AsyncIterator[Transaction]:
-        """Yield all transactions that match, newest first; both ends of a time are included."""
+        """Yield all transactions that match, newest first. Both ends of a period are included."""
         asked = query(
             reference=reference,
             state=state,
@@ -53,7 +53,7 @@ class AsyncTransactions:
         return rows(self._caller, Transaction, "/v1/transactions", "transactions", asked)
 
     async def extend(self, transaction_id: int, held_until: datetime | str) -> Transaction:
-        """Hold a transaction longer: until a later moment, with a zone, while it is held.
+        """Hold a transaction until a later moment, given with a zone. It must still be held.
 
         Raises:
             Refused: it is not held, or has no end (409), or there is no such transaction (404).

@@ -10,15 +10,15 @@ from points_client.event_results import Delivery, Webhook
 
 
 class AsyncWebhooks:
-    """`points.webhooks`. `create`, `ping`, `rotate` and `skip` have no idempotency key, so they are never made twice:
-    after a lost answer they raise `NoAnswer`, and `list` or `get` tells what there is.
+    """`points.webhooks`. `create`, `ping`, `rotate` and `skip` have no idempotency key, so they are never repeated:
+    after a lost answer they raise `NoAnswer`, and `list` or `get` shows the present state.
     """
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
 
     async def create(self, url: str, *, types: Sequence[str] = ("*",), description: str | None = None) -> Webhook:
-        """Make a webhook; only this answer shows its `secret`. `types` are those of events, such as `batch.*`.
+        """Make a webhook; only this answer shows its `secret`. `types` are types of events, such as `batch.*`.
 
         Raises:
             Invalid: the address is not https, or leads to a machine that is not public.
@@ -47,12 +47,12 @@ class AsyncWebhooks:
         types: Sequence[str] | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Change what is given of a webhook."""
+        """Change a webhook; a value that is None stays as it is."""
         body = _told(url=url, types=None if types is None else [*types], description=description)
         return await self._caller.do(Webhook, "PATCH", _path(webhook_id), body)
 
     async def delete(self, webhook_id: int) -> None:
-        """Remove a webhook. It is no error when there is none of this id: an earlier try may have removed it."""
+        """Remove a webhook. A missing webhook is not an error: an earlier try may have removed it."""
         try:
             await self._caller.call("DELETE", _path(webhook_id))
         except Refused as error:
@@ -60,11 +60,11 @@ class AsyncWebhooks:
                 raise
 
     async def ping(self, webhook_id: int) -> Webhook:
-        """Write a `ping` into the log of events, which is delivered to this webhook alone."""
+        """Write a `ping` into the log of events; it is delivered only to this webhook."""
         return await self._caller.do_once(Webhook, "POST", _path(webhook_id, "ping"))
 
     async def rotate(self, webhook_id: int) -> Webhook:
-        """Give it a new `secret`, which this answer alone shows. The old one signs along for 24 hours."""
+        """Give it a new `secret`, which only this answer shows. The old one still signs too for 24 hours."""
         return await self._caller.do_once(Webhook, "POST", _path(webhook_id, "rotate"))
 
     async def disable(self, webhook_id: int) -> Webhook:
@@ -81,7 +81,7 @@ class AsyncWebhooks:
         return await self._caller.do(Webhook, "POST", _path(webhook_id, "replay"), body)
 
     async def skip(self, webhook_id: int) -> Webhook:
-        """Leave out the event that it is stuck at."""
+        """Skip the event that it is stuck at."""
         return await self._caller.do_once(Webhook, "POST", _path(webhook_id, "skip"))
 
     def deliveries(self, webhook_id: int) -> AsyncIterator[Delivery]:

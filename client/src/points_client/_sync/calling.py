@@ -1,4 +1,4 @@
-"""One call: made, and made again, until there is an answer or its time is over."""
+"""One call: tried until there is an answer or its time is over."""
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -18,7 +18,7 @@ _TIMEOUT = httpx.Timeout(60.0, connect=10.0)  # Longer than the service itself w
 
 
 class Caller:
-    """Calls with one key to one service, over connections that are kept."""
+    """Calls with one key to one service, over connections that stay open."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Caller:
         wait_s: float | None = None,
         repeatable: bool = True,
     ) -> Answer:
-        """Return the answer to a call. With an idempotency key, `wait_s` is how long to wait for what it does.
+        """Return the answer to a call. With an idempotency key, `wait_s` is how long to wait until it is done.
 
         Raises:
             NoAnswer: there was no clear answer in time.
@@ -87,15 +87,15 @@ class Caller:
             sleep(next_step.seconds)
 
     def get(self, kind: type[T], path: str) -> T:
-        """Return what a GET answers, as a dataclass."""
+        """Return the answer to a GET, as a dataclass."""
         return _as(kind, self.call("GET", path))
 
     def do(self, kind: type[T], method: str, path: str, body: Mapping[str, Any] | None = None) -> T:
-        """Make a call that does the same once and twice, and return what it answers."""
+        """Make a call that may be repeated without harm, and return its answer."""
         return _as(kind, self.call(method, path, body=body))
 
     def do_once(self, kind: type[T], method: str, path: str, body: Mapping[str, Any] | None = None) -> T:
-        """Make a call that must not be made twice: it is tried again only after what surely did nothing."""
+        """Make a call that must not be done twice: it is tried again only if the try before surely did nothing."""
         return _as(kind, self.call(method, path, body=body, repeatable=False))
 
 
@@ -107,7 +107,7 @@ def result(kind: type[T], document: Mapping[str, Any], *, key: str | None = None
     """Return an answer's JSON as a dataclass.
 
     Raises:
-        NoAnswer, PointsError (without an idempotency key): it is not the JSON of one.
+        NoAnswer, PointsError (without an idempotency key): the JSON does not fit the dataclass.
     """
     try:
         return read(kind, document)

@@ -25,17 +25,17 @@ class Points:
     """A Points Issuing Service, called with one API key.
 
     Args:
-        key: `pts_live_…` or `pts_dev_…`. With a development key nothing is real.
+        key: `pts_live_…` or `pts_dev_…`. With a development key, no real points move.
         url: where the service is, such as `https://points.example.com`.
-        patience_s: seconds that a call without a `wait_s` of its own is tried again; `math.inf` for ever.
-        transport: in the place of the network, for tests: `points_client.testing.FakePoints`.
-        on_wait: told before each wait why and for how long. What it raises ends the call.
+        patience_s: for how many seconds a call without `wait_s` is tried again; `math.inf`: without end.
+        transport: replaces the network in tests: `points_client.testing.FakePoints`.
+        on_wait: called before each wait with its reason and length. If it raises, the call ends.
         retried: the statuses that are tried again.
 
     Every call may raise a `PointsError`: `Invalid`, `NotAuthorized`, `Refused`, or `NoAnswer`.
 
     Raises:
-        ValueError: the key or the URL cannot be one.
+        ValueError: the key or the URL is not valid.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Points:
         expect: Mapping[str, int] | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Verified:
-        """Tell whether a send would pay everybody. It writes nothing, and reserves nothing."""
+        """Tell whether a send would pay everybody. It writes nothing and reserves nothing."""
         body = send_body(
             recipients=recipients,
             items=items,
@@ -115,20 +115,21 @@ class Points:
         """Issue points: one transaction for each recipient, in order, exactly once.
 
         Args:
-            recipients: 1 to 10,000 addresses, who each get `amount` points; or
-            items: each recipient with an amount, label or reference of its own.
-            idempotency_key: 1 to 255 visible ASCII characters that name this send. Give one that you have written down,
-                and the send can be repeated after a crash of yours. Without one a new key is made, for the tries of
-                this call; `Sent` and `NoAnswer` tell it.
-            expect: control totals, `{"recipients": …, "amount": …}`: a difference is `Invalid`, and nobody is paid.
+            recipients: 1 to 10,000 addresses, which each get `amount` points; or
+            items: recipients with their own amounts, labels or references.
+            idempotency_key: 1 to 255 visible ASCII characters that name this send. If you store the key first, you can
+                repeat the send after a crash of your program. Without one, a new key is made for the tries of this
+                call; `Sent` and `NoAnswer` contain it.
+            expect: control totals, `{"recipients": …, "amount": …}`. If they differ, the call raises `Invalid`, and
+                nobody is paid.
             send_at: when to issue it, with a zone; then `Sent.status` is `scheduled`.
-            wait_s: seconds to wait until it is issued, with all tries. When they are over, a send that was accepted is
-                returned with `status` `queued`: it will be issued once, `batches.wait` waits for it. 0: do not wait.
+            wait_s: seconds to wait until it is issued, over all tries. After that, an accepted send is returned with
+                the `status` `queued`: it will be issued once, and `batches.wait` waits for it. 0: do not wait.
 
-        Whom the balance does not pay has `debited` false, and `Sent` is returned all the same.
+        A recipient whom the balance does not pay has `debited` false; `Sent` is returned all the same.
 
         Raises:
-            NoAnswer: nobody knows whether it was accepted. Send the same again with `NoAnswer.key`.
+            NoAnswer: it is unknown whether it was accepted. Send the same again with `NoAnswer.key`.
             Invalid: the send has faults, or the key was used with another body.
             Refused: the organization may not issue, or the batch of this key was cancelled.
         """
@@ -160,25 +161,26 @@ class Points:
         """Send to any number of recipients, and yield each transaction, in their order.
 
         Args:
-            items: addresses, or items with an amount, label or reference of their own. They are read as they are sent.
-            run: the name of this run, such as `2026-03`. The idempotency key of each part is made of it and of the
-                part's number: `2026-03-part-1`.
-            part_size: items of one part; at most what the service takes in one send.
-            in_flight: parts that are sent at the same time. With 1, a part is paid only after the one before it: choose
-                that when the balance may not pay all.
+            items: addresses, or items with their own amounts, labels or references. They are read while they are sent.
+            run: the name of this run, such as `2026-03`. It begins the idempotency key of each part, which ends with
+                the part's number: `2026-03-part-1`.
+            part_size: items in one part; at most as many as the service takes in one send.
+            in_flight: parts that are sent at the same time. With 1, each part is paid after the one before it: choose
+                that if the balance may not pay all.
             wait_s: seconds to wait for each part.
 
-        **Safe to run again** after any interruption, within 30 days: what was paid is yielded again, and not paid
-        again. For that, keep equal: `run`, the items and their order, `amount`, `label`, `metadata`, `part_size`. Where
-        they differ, the service answers `Invalid` (422), and that part is not paid again. A new run needs a new name.
+        **Safe to run again** after any interruption, within 30 days: paid transactions are yielded again, but not paid
+        again. For that, these must stay the same: `run`, the items and their order, `amount`, `label`, `metadata`,
+        `part_size`. If they differ, the service answers `Invalid` (422), and that part is not paid again. A new run
+        needs a new name.
 
-        Nothing is sent before the first transaction is asked for. When a part fails, those before it were yielded, and
-        the one that was sent along with it may be paid: run it again.
+        Nothing is sent before you ask for the first transaction. When a part fails, all parts before it were yielded,
+        and a part that was sent at the same time may be paid: run it again.
 
         Raises:
             NoAnswer: a part was not issued in time. Run it again.
-            Invalid, Refused: as `send`.
-            ValueError: `run` is no name, or `part_size` or `in_flight` is less than 1.
+            Invalid, Refused: as by `send`.
+            ValueError: `run` is not a valid name, or `part_size` or `in_flight` is less than 1.
         """
         more = {"amount": amount, "label": label, "metadata": metadata}
         return send_all(
@@ -210,12 +212,12 @@ class Points:
         idempotency_key: str | None = None,
         wait_s: float = WAIT_S,
     ) -> Reversed:
-        """Take points back, from a batch or from 1 to 10,000 transactions; `amount` of each, or all that is left of it.
+        """Take points back from a batch, or from 1 to 10,000 transactions: `amount` of each, or all that is left.
 
         `idempotency_key` and `wait_s` are as in `send`.
 
         Raises:
-            NoAnswer: nobody knows whether it was accepted. Ask the same again with `NoAnswer.key`.
+            NoAnswer: it is unknown whether it was accepted. Make the same call again with `NoAnswer.key`.
             Invalid: the call has faults, or the key was used with another body.
             Refused: the organization is disabled, there is no such batch, or it is only scheduled: cancel it.
         """

@@ -1,5 +1,5 @@
-"""Calls that run at the same time, whose results come in order. Of threads and of tasks nothing is shared, so this is
-the one file that `_async` has in words of its own.
+"""Calls that run at the same time, whose results come in order. Threads and tasks share no code, so this is the only
+file that `_async` has its own version of.
 """
 
 from collections import deque

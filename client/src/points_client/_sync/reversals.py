@@ -45,5 +45,5 @@ class Reversals:
         return rows(self._caller, Reversal, "/v1/reversals", "reversals", asked)
 
     def wait(self, reversal_id: int, *, wait_s: float = WAIT_S) -> Reversal:
-        """Wait until a reversal is final, and return it; as it is, when `wait_s` seconds are over. Look at `final`."""
+        """Wait until a reversal is final, at most `wait_s` seconds, and return it. Look at `final`."""
         return until_final(partial(self.get, reversal_id), wait_s=wait_s)

@@ -16,7 +16,7 @@ def send(caller: Caller, body: Mapping[str, Any], key: str, wait_s: float) -> Se
     """Send a batch under its key.
 
     Raises:
-        NoAnswer: there was no clear answer; also when it is about another number of recipients.
+        NoAnswer: there was no clear answer, or one with another number of recipients.
         PointsError: it is refused.
     """
     answer = caller.call("POST", "/v1/points/send", body=body, key=key, wait_s=wait_s)
@@ -41,7 +41,7 @@ def send_all(
     """Yield the transactions of a run; `more` is what all parts share.
 
     Raises:
-        ValueError: `run` is no name, or `part_size` or `in_flight` is less than 1.
+        ValueError: `run` is not a valid name, or `part_size` or `in_flight` is less than 1.
     """
     if part_size < 1 or in_flight < 1:
         raise ValueError("part_size and in_flight must be 1 or more.")

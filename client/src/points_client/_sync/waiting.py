@@ -17,7 +17,7 @@ T = TypeVar("T", bound=MayBeFinal)
 
 
 def until_final(look: Callable[[], T], *, wait_s: float) -> T:
-    """Look about once a second until it is final, or the time is over; return it as it was seen last."""
+    """Look about once a second until it is final or the time is over; return what was seen last."""
     ends_at = time.monotonic() + wait_s
     while True:
         seen = look()

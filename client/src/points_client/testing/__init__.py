@@ -1,7 +1,7 @@
 """`FakePoints`: a Points Issuing Service in memory, for your own tests.
 
 It answers verify, send, batches, transactions and the organization as the service does, replays by the idempotency key,
-and fails as you like. It knows no other call: for those run the service itself.
+and fails on request. It knows no other calls: for those, run the service itself.
 """
 
 import json
@@ -30,12 +30,12 @@ class FakePoints(httpx.MockTransport):
 
     Attributes:
         balance: what is left.
-        transactions: all of them, as JSON, in their order: to see who was paid.
-        suspended: set it, and the organization may not issue.
-        faults: what the next calls get in place of an answer, in order: an `httpx.Response`, such as
-            `httpx.Response(503)`, or an exception, such as `httpx.ConnectError("away")`. The calls do nothing.
+        transactions: all of them, as JSON, in their order, to see who was paid.
+        suspended: if it is true, the organization may not issue.
+        faults: what the next calls get instead of an answer, in order: an `httpx.Response`, such as
+            `httpx.Response(503)`, or an exception, such as `httpx.ConnectError("away")`. These calls do nothing.
         answers_lost: how many of the next answers are lost, after the calls were done.
-        queued: how many of the next sends are answered 202; they are issued when somebody looks.
+        queued: how many of the next sends are answered 202; they are issued at the next look.
     """
 
     def __init__(self, *, balance: int = 1_000_000, users: Iterable[str] = ()) -> None:

@@ -22,7 +22,7 @@ def items_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class Books:
-    """Points in memory, under one lock. A batch is its JSON, with the body that it came with."""
+    """Points in memory, under one lock. A batch is stored as its JSON, and beside it the body of its send."""
 
     def __init__(self, balance: int, users: Iterable[str]) -> None:
         self.balance, self.is_suspended = balance, False
@@ -71,7 +71,7 @@ class Books:
             return self.batches[batch_id], False
 
     def issue(self, batch: dict[str, Any]) -> None:
-        """Pay a batch in order, unless it is issued: the first that the balance cannot pay ends the paying."""
+        """Pay a batch in order, unless it is issued, up to the first recipient that the balance cannot pay."""
         with self._lock:
             if batch["status"] == "issued":
                 return

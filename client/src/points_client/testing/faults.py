@@ -1,4 +1,4 @@
-"""The faults of a body that `FakePoints` finds: those that a program makes, and not each that the service knows."""
+"""The faults of a body that `FakePoints` finds: those that a program may make, not all that the service finds."""
 
 from typing import Any
 
