@@ -11,8 +11,8 @@ Faults = Mapping[str, Sequence[str]]
 class PointsError(Exception):
     """Base of every expected error.
 
-    `field` names what the sentence is about: a key of the envelope's `errors`. `code` is stable, and for programs.
-    `organization_id` is for the log, where an error tells whose request it refuses.
+    `field` is the key of the envelope's `errors` under which the sentence stands. `code` is a stable word for programs.
+    `organization_id` goes into the log: the organization whose request is refused.
     """
 
     code = "invalid_request"
@@ -52,7 +52,7 @@ class InvalidKey(PointsError):
 
 
 class DevelopmentKeyRequired(PointsError):
-    """A live key was used for a call that only the sandbox has."""
+    """A live key was used for a call of the sandbox."""
 
     code = "development_key_required"
     field = "authorization"
@@ -89,7 +89,7 @@ class InsufficientBalance(PointsError):
 
 
 class BalanceTooLarge(PointsError):
-    """What a reversal gives back does not fit the balance."""
+    """The balance would exceed 64 bits if the reversal gave the points back."""
 
     code = "balance_too_large"
     field = "organization"
@@ -105,14 +105,14 @@ class OutOfReach(PointsError):
     field = "service"
 
     def __init__(self) -> None:
-        super().__init__("The service is out of reach of its database. Try again soon.")
+        super().__init__("The service cannot reach its database. Try again soon.")
 
 
 class TooManySignIns(OutOfReach):
-    """More sign-ins wait for their turn than a process lets wait."""
+    """Too many sign-ins wait in this process."""
 
     def __init__(self) -> None:
-        PointsError.__init__(self, "Too many people sign in at this moment. Try again in a few seconds.")
+        PointsError.__init__(self, "Too many people are signing in. Try again in a few seconds.")
 
 
 class BatchLost(PointsError):
@@ -144,23 +144,23 @@ class IdempotencyKeyReused(PointsError):
 
 
 class ScheduledLimit(PointsError):
-    """The organization has as many scheduled batches in this mode as it may."""
+    """The organization has reached the limit of scheduled batches in this mode."""
 
     code = "scheduled_limit"
     field = "send_at"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"There are {limit} scheduled batches already, as many as there may be. Cancel one, or wait.")
+        super().__init__(f"There are already {limit} scheduled batches, which is the limit. Cancel one, or wait.")
 
 
 class WebhookLimit(PointsError):
-    """The organization has as many webhooks in this mode as it may."""
+    """The organization has reached the limit of webhooks in this mode."""
 
     code = "webhook_limit"
     field = "url"
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"There are {limit} webhooks already, as many as there may be. Delete one first.")
+        super().__init__(f"There are already {limit} webhooks, which is the limit. Delete one first.")
 
 
 class WebhookConflict(PointsError):
@@ -190,7 +190,9 @@ class SecretsKeyMissing(PointsError):
     field = "service"
 
     def __init__(self) -> None:
-        super().__init__("This service has no key for the secrets of webhooks: its operator sets POINTS_SECRETS_KEY.")
+        super().__init__(
+            "This service has no key to encrypt webhook secrets: its operator must set POINTS_SECRETS_KEY."
+        )
 
 
 class BatchConflict(PointsError):
@@ -205,7 +207,7 @@ class BatchCancelled(BatchConflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "The batch was cancelled, and nobody was debited. To issue it all the same, send it with a new"
+            "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new"
             " Idempotency-Key."
         )
 
@@ -222,7 +224,7 @@ class BatchScheduled(BatchConflict):
 
 
 class CannotExtend(PointsError):
-    """A transaction is not held, or not until a moment that could be moved; the sentence says why."""
+    """A transaction is not held, or has no end that could be moved; the sentence says why."""
 
     code = "cannot_extend"
     field = "transaction"
@@ -241,16 +243,16 @@ class NotFound(PointsError):
 
 
 class FormTooOld(PointsError):
-    """A form of the console does not come from a page that this browser was given, or was given too long ago."""
+    """A form does not come from a page that the console gave this browser, or the page is too old."""
 
     code = "form_too_old"
 
     def __init__(self) -> None:
-        super().__init__("This form is too old, or came from another place. Nothing was changed. Go back, and reload.")
+        super().__init__("This form is too old, or is not from the console. Nothing was changed. Go back and reload.")
 
 
 class Refused(PointsError):
-    """The request cannot be done; the sentence says why, and what to do about it."""
+    """The request cannot be carried out; the sentence says why, and what to do about it."""
 
 
 class InvalidAddress(PointsError):
@@ -258,4 +260,4 @@ class InvalidAddress(PointsError):
 
 
 class SettingsError(Exception):
-    """A setting is missing or wrong; the message has one sentence for each, which names it."""
+    """Settings are missing or wrong; the message names each in a sentence."""

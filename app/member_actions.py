@@ -1,4 +1,4 @@
-"""What members did, written in the transaction of the change itself: the Activity of an organization."""
+"""The actions of members, written in the transaction of the change itself; the console's Activity page lists them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,22 +7,22 @@ from sqlalchemy import Connection, insert, text
 
 from app.models import MemberAction
 
-# What is done to members.
+# Actions on members, sessions, keys and webhooks.
 MEMBER_ADDED, MEMBER_REMOVED, ROLE_CHANGED = "member.added", "member.removed", "member.role_changed"
 LINK_MADE, PASSWORD_CHOSEN, SESSIONS_ENDED = "member.link_made", "member.password_chosen", "member.sessions_ended"
 SIGNED_IN = "member.signed_in"
 KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
 WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
-# What is done to batches.
+# Actions on batches.
 SENT, CANCELLED, REVERSED = "batch.sent", "batch.cancelled", "batch.reversed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Action:
-    """One action as Activity shows it. `member_name` is None where somebody who runs the service did it.
+    """One action as the Activity page shows it. `member_name` is None for an operator of the service.
 
-    `subject_id` is the id of the batch, reversal, key, webhook or member that it was done to; `subject_name` is the
-    member's name.
+    `subject_id` is the id of the batch, key, webhook or member that was changed; `subject_name` is the name
+    of that member.
     """
 
     id: int
@@ -45,7 +45,7 @@ def record(
     sandbox: bool | None = None,
     detail: str | None = None,
 ) -> None:
-    """Write down an action, to be committed with what it did. `member_id` is None for who runs the service."""
+    """Record an action, to be committed with its change. `member_id` is None for an operator of the service."""
     connection.execute(
         insert(MemberAction).values(
             action=action,
@@ -59,7 +59,7 @@ def record(
 
 
 def find_page(connection: Connection, organization_id: int, *, before: int | None, limit: int) -> list[Action]:
-    """Return up to `limit` actions of an organization, newest first; of those before an id, where one is given."""
+    """Return up to `limit` actions of an organization, newest first, with ids below `before` if that is given."""
     rows = connection.execute(_PAGE, {"organization_id": organization_id, "before": before, "limit": limit})
     return [Action(**row._mapping) for row in rows]  # noqa: SLF001  # SQLAlchemy's documented accessor.
 

@@ -1,4 +1,4 @@
-"""Signing in: passwords with a lock after ten wrong ones, and sessions that end after 12 hours or are ended."""
+"""Signing in: ten wrong passwords lock the account; a session ends after 12 hours, or earlier if it is ended."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,14 +11,14 @@ from app.values.tokens import hash_token, new_token
 
 SESSION_HOURS = 12
 
-# So many wrong passwords in so many minutes lock an account for as long.
+# This many wrong passwords within `LOCK_MINUTES` lock the account for `LOCK_MINUTES`.
 WRONG_PASSWORDS_MAX = 10
 LOCK_MINUTES = 15
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SignedIn:
-    """A good session: whose it is, and the name of the member's organization."""
+    """A valid session: its member, and the name of the member's organization."""
 
     session_id: int
     member: Member
@@ -27,7 +27,7 @@ class SignedIn:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedSession:
-    """A session that is good, as its member's account shows it."""
+    """A valid session as the account page lists it."""
 
     id: int
     created_at: datetime
@@ -35,17 +35,17 @@ class ListedSession:
 
 
 def count_try(connection: Connection, email_key: str) -> tuple[int, str] | None:
-    """Count a try to sign in as a wrong one, before the password is looked at; return the member's id and hash.
+    """Count an attempt to sign in as a wrong one, and return the member's id and password hash.
 
-    Commit it before the password is checked: so tries at the same moment are counted too. `begin` takes the count
-    back. None: there is no such member, it has no password, or the account is locked.
+    Commit this before checking the password, so that simultaneous attempts are all counted. `begin` resets the count.
+    None: there is no such member, it has no password, or the account is locked.
     """
     parameters = {"email_key": email_key, "max": WRONG_PASSWORDS_MAX, "minutes": LOCK_MINUTES}
     row = connection.execute(_COUNT_TRY, parameters).one_or_none()
     return None if row is None else (row.id, row.password_hash)
 
 
-# Of a row that changes meanwhile, PostgreSQL reads the values anew before it sets others: each try is counted.
+# If the row changes meanwhile, PostgreSQL reads it again before the update, so each attempt is counted.
 _COUNT_TRY = text(
     """
     UPDATE members SET
@@ -61,9 +61,9 @@ _COUNT_TRY = text(
 
 
 def begin(connection: Connection, member_id: int, password_hash: str) -> str | None:
-    """Begin a session of a member whose password was right; return its token, which is stored as its hash alone.
+    """Begin a session for a member whose password was right; return its token. Only its hash is stored.
 
-    None: the password was changed or the member removed since it was looked at.
+    None: the password was changed, or the member removed, since the check.
     """
     token, token_hash = new_token()
     organization_id = connection.execute(_FORGET_TRIES, {"id": member_id, "password_hash": password_hash}).scalar()
@@ -85,7 +85,7 @@ _BEGIN = text("""
     INSERT INTO member_sessions (member_id, hash, expires_at)
     VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours))
 """)
-# Each session that begins deletes a few that are over: so they do not become more, and nothing else need run for it.
+# Each new session deletes a few expired ones, so no scheduled task is needed for that.
 _FORGET_ENDED = text("""
     DELETE FROM member_sessions
     WHERE id = ANY(ARRAY(SELECT id FROM member_sessions WHERE expires_at < (SELECT clock_timestamp())
@@ -94,7 +94,7 @@ _FORGET_ENDED = text("""
 
 
 def find(connection: Connection, token: str) -> SignedIn | None:
-    """Return the session that a token is for; None: it is unknown, over, or ended."""
+    """Return the session of a token; None: it is unknown, expired or ended."""
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
@@ -114,7 +114,7 @@ _FIND = text("""
 
 
 def find_all(connection: Connection, member_id: int) -> list[ListedSession]:
-    """Return the good sessions of a member, newest first."""
+    """Return the valid sessions of a member, newest first."""
     rows = connection.execute(_FIND_ALL, {"member_id": member_id})
     return [ListedSession(**row._mapping) for row in rows]  # noqa: SLF001
 
@@ -126,7 +126,7 @@ _FIND_ALL = text("""
 
 
 def end(connection: Connection, session_id: int, *, member_id: int) -> None:
-    """End a session of a member; one of another member, or one that has ended, is left alone."""
+    """End a session of this member. Sessions of other members, and ended ones, stay as they are."""
     connection.execute(_END, {"id": session_id, "member_id": member_id})
 
 

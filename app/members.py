@@ -13,7 +13,7 @@ from app.values import names
 from app.values.addresses import parse
 from app.values.tokens import hash_token, new_token
 
-# Each may do what those before it may.
+# Each role includes the ones before it.
 ROLES = VIEWER, SENDER, ADMIN = "viewer", "sender", "admin"
 
 LINK_HOURS = 24
@@ -35,7 +35,7 @@ class Member:
         return f"{self.first_name} {self.last_name}".strip()
 
     def may(self, role: str) -> bool:
-        """Tell whether the member may do what needs this role."""
+        """Tell whether the member has this role or a higher one."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
@@ -58,16 +58,16 @@ def create(
     role: str,
     by: int | None,
 ) -> tuple[int, str]:
-    """Make a member; return the id, and the token of a link for the first password, which is stored as its hash alone.
+    """Make a member; return the id, and the token of the link for choosing a password. Only its hash is stored.
 
-    `by` is the member who does it, None for somebody who runs the service.
+    `by` is the member who does it, None for an operator of the service.
 
     Raises:
         InvalidAddress: `email` is not an e-mail address.
         NotFound: there is no such organization.
-        Refused: a name is not a name, or somebody is a member under this address already.
+        Refused: a name is not acceptable, or a member has this address already.
     """
-    assert role in ROLES, "whoever asks has checked the role"
+    assert role in ROLES, "the caller has checked the role"
     address = parse(email)
     first_name = names.checked("The first name", first_name)
     last_name = names.checked("The last name", last_name, may_be_blank=True)
@@ -87,7 +87,7 @@ def create(
         with connection.begin_nested():
             member_id = connection.execute(_CREATE, values).scalar_one()
     except IntegrityError:
-        raise Refused("Somebody is a member under this e-mail address already.") from None
+        raise Refused("A member has this e-mail address already.") from None
     member_actions.record(
         connection,
         member_actions.MEMBER_ADDED,
@@ -108,7 +108,7 @@ _CREATE = text("""
 
 
 def find_all(connection: Connection, organization_id: int) -> list[ListedMember]:
-    """Return the members of an organization, oldest first, without those who were removed."""
+    """Return the members of an organization, oldest first, without removed ones."""
     rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
     return [ListedMember(**row._mapping) for row in rows]  # noqa: SLF001
 
@@ -133,10 +133,10 @@ def find_listed(connection: Connection, member_id: int, *, organization_id: int)
 
 
 def lock(connection: Connection, member_id: int, *, organization_id: int | None = None) -> Member:
-    """Return a member whose row is locked until the transaction ends, so that changes of one member follow each other.
+    """Return a member, and lock the row until the transaction ends, so that changes of one member are made in turn.
 
     Raises:
-        NotFound: there is no such member (of the organization, where one is given), or it was removed.
+        NotFound: there is no such member (in the given organization), or the member was removed.
     """
     row = connection.execute(_LOCK, {"id": member_id, "organization_id": organization_id}).one_or_none()
     if row is None:
@@ -144,7 +144,7 @@ def lock(connection: Connection, member_id: int, *, organization_id: int | None 
     return Member(**row._mapping)  # noqa: SLF001
 
 
-# NO KEY: a plain FOR UPDATE would hold up each action and session of the member that is written meanwhile.
+# NO KEY: a plain FOR UPDATE would block inserts that refer to the member, of actions and sessions.
 _LOCK = text("""
     SELECT id, organization_id, email, first_name, last_name, role FROM members
     WHERE id = :id AND removed_at IS NULL
@@ -153,7 +153,7 @@ _LOCK = text("""
 
 
 def make_link(connection: Connection, member: Member, *, by: int | None) -> str:
-    """Return the token of a new link for a locked member; an earlier link is good no longer, the password still is."""
+    """Return the token of a new link for a locked member. An earlier link ends; the password stays valid."""
     token, link_hash = new_token()
     connection.execute(_MAKE_LINK, {"id": member.id, "link_hash": link_hash, "link_hours": LINK_HOURS})
     _record(connection, member_actions.LINK_MADE, member, by=by)
@@ -168,7 +168,7 @@ _MAKE_LINK = text("""
 
 
 def find_by_link(connection: Connection, token: str) -> Member | None:
-    """Return the member whom a link is for, as long as it is good; its row is locked. None: it is good no longer."""
+    """Return the member that a link belongs to, and lock the row. None: the link is not or no longer valid."""
     row = connection.execute(_FIND_BY_LINK, {"link_hash": hash_token(token)}).one_or_none()
     return None if row is None else Member(**row._mapping)  # noqa: SLF001
 
@@ -180,7 +180,7 @@ _FIND_BY_LINK = text("""
 
 
 def choose_password(connection: Connection, member: Member, password_hash: str) -> None:
-    """Give a locked member a password. Its link is used up, its lock ends, and so do its sessions."""
+    """Give a locked member a password. This uses up the link, unlocks the account, and ends all sessions."""
     connection.execute(_CHOOSE_PASSWORD, {"id": member.id, "password_hash": password_hash})
     connection.execute(_END_SESSIONS, {"id": member.id, "except": None})
     _record(connection, member_actions.PASSWORD_CHOSEN, member, by=member.id)
@@ -194,12 +194,12 @@ _CHOOSE_PASSWORD = text("""
 
 
 def change_role(connection: Connection, member: Member, role: str, *, by: int | None) -> None:
-    """Give a locked member another role. It counts from the member's next page on.
+    """Give a locked member another role. It takes effect with the member's next request.
 
     Raises:
-        Refused: nobody would be left who may manage the members.
+        Refused: the organization would have no admin left.
     """
-    assert role in ROLES, "whoever asks has checked the role"
+    assert role in ROLES, "the caller has checked the role"
     if role == member.role:
         return
     if role != ADMIN:
@@ -212,10 +212,10 @@ _CHANGE_ROLE = text("UPDATE members SET role = :role WHERE id = :id")
 
 
 def remove(connection: Connection, member: Member, *, by: int | None) -> None:
-    """Remove a locked member: the password, the link and the sessions are good no longer. What it did stays.
+    """Remove a locked member, with the password, the link and the sessions. The recorded actions stay.
 
     Raises:
-        Refused: a member would remove the last who may manage the members. Who runs the service may.
+        Refused: a member removes the last admin. An operator (`by` None) may.
     """
     if by is not None:
         _keep_an_admin(connection, member)
@@ -231,7 +231,7 @@ _REMOVE = text("""
 
 
 def end_sessions(connection: Connection, member: Member, *, by: int | None, keep: int | None = None) -> int:
-    """End the sessions of a member, except the one to `keep`; return how many there were."""
+    """End the sessions of a member, except the one to `keep`; return how many were ended."""
     ended = connection.execute(_END_SESSIONS, {"id": member.id, "except": keep}).rowcount
     if ended:
         _record(connection, member_actions.SESSIONS_ENDED, member, by=by)
@@ -246,10 +246,10 @@ _END_SESSIONS = text("""
 
 
 def _keep_an_admin(connection: Connection, member: Member) -> None:
-    """Refuse if no other admin is left. Two that would leave at once wait for each other at the admins' rows."""
+    """Refuse if the member is the only admin. Locking the admins' rows keeps two of them from leaving at once."""
     admins = connection.execute(_LOCK_ADMINS, {"organization_id": member.organization_id}).scalars().all()
     if set(admins) == {member.id}:
-        raise Refused("This is the only admin: make another member one first.")
+        raise Refused("This is the only admin: make another member an admin first.")
 
 
 _LOCK_ADMINS = text("""

@@ -9,14 +9,14 @@ from app.uploads import UploadRow
 
 
 class EarlierSend(NamedTuple):
-    """When a list was sent before. By `points send` it has no upload."""
+    """When a list was sent before. `token` is None if `points send` sent it: then there is no upload."""
 
     token: str | None
     sent_at: datetime
 
 
 def sent_before(connection: Connection, upload: UploadRow) -> EarlierSend | None:
-    """Return when the same recipients were sent to last by this organization in this mode, if they were."""
+    """Return when this organization last sent to the same recipients in this mode; None: never."""
     parameters = {
         "id": upload.id,
         "organization_id": upload.organization_id,
@@ -28,7 +28,7 @@ def sent_before(connection: Connection, upload: UploadRow) -> EarlierSend | None
     return None if row is None else EarlierSend(*row)
 
 
-# The second part finds a list that `points send` has sent with the same amount and label.
+# The second part finds a list that `points send` sent with the same amount and label.
 _SENT_BEFORE = text("""
     SELECT token, sent_at FROM (
         (SELECT token, sent_at FROM uploads

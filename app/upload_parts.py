@@ -1,4 +1,4 @@
-"""The parts of an uploaded list: the recipients of one batch each."""
+"""The parts of an uploaded list: each holds the recipients of one batch."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from app.lists.recipients import Part
 
 
 class StoredPart(NamedTuple):
-    """The recipients of one batch of a list, with the line of each; `batch_id` is None until the list is sent."""
+    """The recipients of one batch, each with its line in the list; `batch_id` is None until the list is sent."""
 
     number: int
     lines: Sequence[int]
@@ -46,7 +46,7 @@ _ADD = text("""
 
 
 def drop(connection: Connection, upload_ids: Sequence[int]) -> None:
-    """Drop all parts of these lists."""
+    """Delete all parts of these lists."""
     connection.execute(_DROP, {"upload_ids": list(upload_ids)})
 
 
@@ -61,7 +61,7 @@ _COUNT = text("SELECT count(*) FROM upload_parts WHERE upload_id = :upload_id")
 
 
 def find(connection: Connection, upload_id: int, number: int) -> StoredPart:
-    """Return one part of a list, counted from 1."""
+    """Return one part of a list; `number` is counted from 1."""
     row = connection.execute(_FIND, {"upload_id": upload_id, "number": number}).one()
     nothing = [None] * len(row.emails)
     items = list(map(Item, row.emails, row.amounts or nothing, row.item_references or nothing, row.labels or nothing))
@@ -75,7 +75,7 @@ _FIND = text("""
 
 
 def batch_ids_of(connection: Connection, upload_id: int) -> list[int]:
-    """Return the batches of a list that is sent, in the order of its parts."""
+    """Return the batches of a sent list, in the order of its parts."""
     return list(connection.execute(_BATCH_IDS, {"upload_id": upload_id}).scalars())
 
 
@@ -83,7 +83,7 @@ _BATCH_IDS = text("SELECT batch_id FROM upload_parts WHERE upload_id = :upload_i
 
 
 def note_batches(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
-    """Note the batches of the parts, in the order of the parts."""
+    """Store the batch of each part; `batch_ids` are in the order of the parts."""
     connection.execute(_NOTE_BATCHES, {"id": upload_id, "batch_ids": list(batch_ids)})
 
 

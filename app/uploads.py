@@ -1,4 +1,4 @@
-"""Uploads: lists that members give in the console, kept from the check until some days after they are sent."""
+"""Uploads: the lists that members check and send in the console, kept until some days after they are sent."""
 
 import secrets
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ from sqlalchemy import Connection, text
 from app import upload_parts
 from app.lists.checking import Checked
 
-# What a member must still tell before a list can be checked.
+# The open questions that a member must answer before a list can be checked.
 COLUMN, AMOUNT = "column", "amount"
 
-# A list that is not sent is dropped after this time. Of one that is sent, its head stays, so that it is known again.
+# An unsent list is deleted after this time. Of a sent list one row stays, so that it is recognized if sent again.
 UNSENT_KEPT_DAYS = 7
 SENT_KEPT_DAYS = 31
-# Lists that an organization may have without sending them; a further one drops the oldest.
+# Unsent lists of an organization; one more deletes the oldest.
 UNSENT_MAX = 50
-# Bad lines that are shown with the check.
+# Bad lines shown on the page of the check; the file has all of them.
 BAD_LINES_SHOWN = 100
 
 
 class Asked(NamedTuple):
-    """What a member tells of a list; `column` is counted from 0."""
+    """What a member says about a list; `column` is counted from 0."""
 
     column: int | None
     amount: int | None
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 
 
 class UploadRow(NamedTuple):
-    """A list without its content, its parts, and all of its bad lines; the fields are those of `app.models.Upload`."""
+    """A list without its content, its parts and its bad lines; the fields are those of `app.models.Upload`."""
 
     id: int
     organization_id: int
@@ -58,7 +58,7 @@ _COLUMNS = ", ".join(f'"{field}"' for field in UploadRow._fields)
 def add(
     connection: Connection, *, organization_id: int, member_id: int, sandbox: bool, name: str, content: bytes
 ) -> int:
-    """Store a list that is not checked yet, and return its id. `judge` must follow in the same transaction."""
+    """Store an unchecked list, and return its id. Call `judge` in the same transaction."""
     scope = {"organization_id": organization_id, "at_most": UNSENT_MAX - 1}
     connection.execute(_MAKE_ROOM, scope)
     parameters = scope | {
@@ -83,11 +83,11 @@ _ADD = text("""
 
 
 def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked | str, shown: dict[str, Any]) -> str:
-    """Store what a check has found: the recipients, or the question that is open. Return the upload's token.
+    """Store the result of a check: the recipients, or the open question. Return the upload's token.
 
     Args:
-        found: what the list holds, or `COLUMN` or `AMOUNT`.
-        shown: what the page of the check shows, besides the bad lines.
+        found: the checked list, or the open question, `COLUMN` or `AMOUNT`.
+        shown: what the page of the check shows besides the bad lines.
     """
     upload_parts.drop(connection, [upload_id])
     is_checked = isinstance(found, Checked)
@@ -123,9 +123,9 @@ _JUDGE = text("""
 def find(
     connection: Connection, token: str, *, organization_id: int, sandbox: bool, lock: bool = False
 ) -> UploadRow | None:
-    """Return one list of an organization and mode, or None if there is none or it is another's.
+    """Return one list of an organization and mode, or None if they have no such list.
 
-    With `lock`, whoever else would change or send it waits until this transaction ends.
+    With `lock`, other transactions that would change or send it wait until this one ends.
     """
     parameters = {"token": token, "organization_id": organization_id, "sandbox": sandbox}
     row: Any = connection.execute(_LOCK if lock else _FIND, parameters).one_or_none()
@@ -141,7 +141,7 @@ _LOCK = text(f"{_FIND_SQL} FOR UPDATE")
 
 
 def content_of(connection: Connection, upload_id: int) -> bytes:
-    """Return a list as it was uploaded; it is there until the list is sent."""
+    """Return a list as it was uploaded. Call it for unsent lists only."""
     return bytes(connection.execute(_CONTENT, {"id": upload_id}).scalar_one())
 
 
@@ -157,7 +157,7 @@ _BAD_LINES = text("SELECT bad_lines FROM uploads WHERE id = :id")
 
 
 def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
-    """Note that a list is sent, with the batches of its parts in order. Its content is no longer needed."""
+    """Mark a list as sent, with the batches of its parts in order, and delete its content."""
     connection.execute(_MARK_SENT, {"id": upload_id})
     upload_parts.note_batches(connection, upload_id, batch_ids)
 
@@ -166,7 +166,7 @@ _MARK_SENT = text("UPDATE uploads SET sent_at = clock_timestamp(), content = NUL
 
 
 def forget(connection: Connection, *, at_most: int) -> int:
-    """Drop up to `at_most` lists past their time; of a sent one its head stays. Return how many."""
+    """Delete up to `at_most` lists past their time; of a sent list one row stays. Return how many there were."""
     parameters = {"unsent_days": UNSENT_KEPT_DAYS, "sent_days": SENT_KEPT_DAYS, "at_most": at_most}
     old = list(connection.execute(_OLD, parameters).scalars())
     upload_parts.drop(connection, old)

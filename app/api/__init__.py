@@ -1,4 +1,4 @@
-"""The HTTP edge: `create_app` puts the endpoints together, and gives every answer its envelope and headers."""
+"""The HTTP edge: `create_app` registers the endpoints, and gives every answer its envelope and headers."""
 
 from flask import Flask, Response
 from flask_limiter import Limiter, RateLimitExceeded
@@ -39,7 +39,7 @@ _log = logs.logger()
 
 
 class _AsciiInteger(IntegerConverter):
-    """An id in a path. Werkzeug takes the digits of every script for one."""
+    """An id in a path, in ASCII digits. Werkzeug's own converter accepts the digits of every script."""
 
     regex = "[0-9]+"
 
@@ -53,7 +53,7 @@ def create_app() -> Flask:
     app = Flask(__name__, static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.converters["int"] = _AsciiInteger
-    # A path is right or it is a 404: no redirects that turn a POST into something else.
+    # A wrong path is a 404: a redirect could turn a POST into a GET.
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
@@ -81,7 +81,7 @@ def _add_headers(response: Response) -> Response:
     return response
 
 
-# What Werkzeug raises on its own, in our words: the field it is about, and what would be right.
+# Sentences for errors that Werkzeug raises, each with its field.
 _HTTP_SENTENCES = {
     404: ("path", "There is nothing at this path; /docs shows what there is."),
     405: ("method", "This path does not take this method; the Allow header names those it takes."),
@@ -107,14 +107,14 @@ def _http_failure(error: HTTPException) -> Response:
 
 
 def _too_many(limiter: Limiter) -> Response:
-    sentence = f"The rate limit of a key is {settings().rate_limit}. Wait as long as Retry-After says, in seconds."
+    sentence = f"The rate limit of a key is {settings().rate_limit}. Wait for the seconds that Retry-After names."
     response = envelope.failure(429, {"rate_limit": [sentence]})
     response.headers["Retry-After"] = str(retry_after_s(limiter))
     return response
 
 
 def _database_failure(error: SQLAlchemyError) -> Response:
-    """Answer 503 when PostgreSQL is away or overloaded; anything else is a fault of ours."""
+    """Answer 503 when PostgreSQL is away or overloaded; any other error of the database is a fault of the service."""
     if not is_away(error):
         return _unexpected_failure(error)
     _log.warning("postgresql_out_of_reach", **logs.kind_of(error))
@@ -122,7 +122,7 @@ def _database_failure(error: SQLAlchemyError) -> Response:
 
 
 def _unexpected_failure(error: Exception) -> Response:
-    """Answer 500. The log gets the place and the kind of the error, and not its text, which may hold values."""
+    """Answer 500. Log the kind and the place of the error, but not its text, which may hold values."""
     _log.error("request_failed", **logs.kind_of(error), places=logs.places_of(error.__traceback__))
     sentence = (
         f"Something went wrong on our side. Quote the request id {current_record().request_id} when you report it."

@@ -1,13 +1,13 @@
-"""Lists that are read page by page, newest first, at the same cost for every page.
+"""Lists that are read page by page, newest first. Every page costs the same.
 
     filters          the filters of a list, a position in it, and a page
     cursors          a position as an opaque text for callers
-    batches          the pages of `GET /v1/batches`
-    transactions     the pages of `GET /v1/transactions`
-    addresses        the rows of one address, for both lists
+    batch_pages, transaction_pages, reversal_pages, delivery_pages    the pages of one list each
+    addresses        the rows of one address, for batches and transactions
+    references       the rows of one reference, for transactions
     statements       the parts of SQL that the lists share
 
-A page is one statement, so it shows one moment. It reads an index from the page's first row, looks at a bounded
-number of rows, and returns those that match the filters. The order is by values that never change (a time, an
-id), and a cursor names a row, not an offset. So rows written meanwhile never repeat a row or leave one out.
+A page is one statement, so all its rows are of one moment. The statement reads an index from the page's first row,
+looks at a bounded number of rows, and returns those that match the filters. Rows are sorted by values that never
+change (a time, an id), and a cursor names a row, not an offset. So new rows never repeat a row or leave one out.
 """

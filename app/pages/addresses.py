@@ -1,4 +1,4 @@
-"""The rows of one address, for both lists: read from the index of addresses, in the order of their ids."""
+"""The rows of one address, for the lists of batches and of transactions, read from the index of addresses."""
 
 from app.models import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID
 from app.pages.filters import POSITIONS, CursorPosition, Filters
@@ -9,15 +9,15 @@ _HASH_ASKED_FOR = """
                           CAST(:organization_id AS bigint) * 2 + CAST(:sandbox AS boolean)::int) >> 32 AS int)
 """
 
-# The order of the ids. The index is sorted by id range first, which is the same order.
+# The index is sorted by id range first, which is the order of the ids too.
 NEWEST_FIRST = "id_range DESC, transaction_id DESC"
 
 
 def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of the address's transactions with their batches, newest first, numbered from 1.
 
-    It reads the index once for each id range. Batches are looked up row by row: for a join PostgreSQL might read the
-    whole table. Hashes may collide, so the caller must also apply `address_conditions` to each row.
+    It reads the index once for each id range. It looks batches up row by row, because for a join PostgreSQL might read
+    the whole table. Hashes may collide, so the caller must also apply `address_conditions` to each row.
     """
     conditions = [f"{ID_RANGE} = ANY({_id_ranges(filters, start)})", f"{ADDRESS_HASH} = {_HASH_ASKED_FOR}"]
     if start is not None:
@@ -39,7 +39,7 @@ def rows_of_address(filters: Filters, start: CursorPosition | None) -> str:
 
 
 def _id_ranges(filters: Filters, start: CursorPosition | None) -> str:
-    """Return the SQL array of id ranges that may have rows, up to the newest batch's, whatever a caller asks for."""
+    """Return the SQL array of id ranges that may have rows, never beyond the newest batch's."""
     first, last = "0", "(SELECT coalesce(max(id), 0) FROM batches)"
     if filters.batch_id is not None:
         first = last = f"least(:batch_id, {last})"

@@ -35,8 +35,8 @@ def _row(row: Any) -> BatchRow:
 def _statement_by_time(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of a page of an organization's batches.
 
-    A batch counts as one row looked at. With a filter on credits it counts as all its transactions, because all of
-    them may have to be read.
+    A batch counts as one row looked at. With a filter on credits it counts as all its transactions: PostgreSQL may
+    have to read all of them.
     """
     batches = filters.scope_conditions(moment="created_at")
     if start is not None:
@@ -82,7 +82,7 @@ def _flags(filters: Filters) -> str:
 def _statement_of_address(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of a page of the batches that have a transaction of the address.
 
-    A batch may have several such rows, of items with references or where repeats are allowed: only the first counts.
+    A batch may have several such rows (items with references, or allowed repeats): only the first counts.
     """
     conditions = address_conditions(filters, moment="created_at")
     conditions += [*filters.flag_conditions(), *filters.batch_conditions()]

@@ -49,7 +49,7 @@ def _unpack(cursor: str) -> tuple[int, int, bytes] | None:
         moment, row_id, digest = _FORMAT.unpack(content)
     except (UnicodeEncodeError, binascii.Error, struct.error):
         return None
-    # The last character has unused bits: of the texts that differ only there, one is the cursor.
+    # The last character has unused bits. Of texts that differ only in these, only one is the cursor.
     return (moment, row_id, digest) if _to_text(content) == cursor else None
 
 

@@ -25,7 +25,7 @@ class DeliveryRow(NamedTuple):
 
 
 def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[DeliveryRow]:
-    """Return the attempts of a page; `filters` name the webhook, which is the caller's."""
+    """Return the attempts of a page; `filters.webhook_id` must be a webhook of the caller's."""
 
     def next_start(row: Any) -> CursorPosition:
         return CursorPosition(None, row.id)
@@ -38,7 +38,7 @@ def _row(row: Any) -> DeliveryRow:
     return DeliveryRow(*row[: len(DeliveryRow._fields)])
 
 
-# Those past their time are dropped a little later than they are no longer shown.
+# Attempts past their time are hidden at once and deleted a little later.
 _LINES = """
     SELECT {columns}, row_number() OVER (ORDER BY id DESC) AS rows_read FROM webhook_deliveries
     WHERE webhook_id = :webhook_id {from_start}

@@ -10,8 +10,8 @@ from app.settings import INT64_MAX
 
 Row = TypeVar("Row")
 
-# A page looks at no more rows than this, so a page of rare rows is not slow either: it ends early, and the next
-# page continues from there.
+# A page looks at no more rows than this, so it is fast even if few rows match: it ends early, and the next page
+# continues from there.
 LOOKED_AT_MAX = 5_000
 
 # A transaction's id is its batch's id times this, plus its position (the SQL function `transaction_id`).
@@ -45,25 +45,25 @@ class Filters:
     debited: bool | None = None
     credited: bool | None = None
     allocated: bool | None = None
-    # Of batches alone.
+    # Batches only.
     idempotency_key: str | None = None
     label: str | None = None
     status: str | None = None
-    # Of transactions alone.
+    # Transactions only.
     reference: str | None = None
     state: str | None = None
     user_id: int | None = None
-    # Of deliveries alone.
+    # Deliveries only.
     webhook_id: int | None = None
 
     @property
     def debit(self) -> bool | None:
-        """The value asked of `debited`, by itself or by a state."""
+        """The value that `debited` must have, by its own filter or by the state."""
         return next(iter(self._debits), None)
 
     @property
     def credit(self) -> bool | None:
-        """The value asked of `credited` and `allocated`, which are equal in every transaction, or by a state."""
+        """The value that `credited` and `allocated` must have; they are equal in every transaction."""
         return next(iter(self._credits), None)
 
     @property
@@ -141,7 +141,7 @@ class CursorPosition:
     id: int
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the pages' statements; of a transaction's id also its batch and position."""
+        """Return the parameters of the pages' statements; a transaction's id also gives its batch and position."""
         batch_id, position = divmod(self.id, POSITIONS)
         return {
             "start_moment": self.moment,

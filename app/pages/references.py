@@ -1,10 +1,10 @@
-"""The rows of one reference of the caller's: read from the index of references, newest batch first."""
+"""The rows of one reference, read from the index of references, newest batch first."""
 
 from app.models import TRANSACTION_ID
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
 
-# A reference is unique in its batch, so this is the order of the transactions' ids too.
+# A reference is unique in its batch, so this is also the order of the transactions' ids.
 NEWEST_FIRST = "id DESC"
 
 

@@ -10,8 +10,8 @@ from app.batches import COLUMNS
 from app.models.member import sender_of
 from app.pages.filters import CursorPosition, Filters, Page, Row
 
-# Where PostgreSQL expects few rows, it collects and sorts them all. A page must not depend on such guesses: with
-# these settings it reads an index in order and stops when the page is full.
+# Where PostgreSQL expects few rows, it collects and sorts them all, and its guess may be wrong. With these settings it
+# reads an index in order and stops when the page is full.
 _INDEX_ORDER_ONLY = text("""
     SELECT set_config(name, 'off', true)
     FROM unnest(ARRAY['enable_bitmapscan', 'enable_seqscan', 'enable_sort', 'jit']) AS name
@@ -45,14 +45,14 @@ def read_page(
     return Page(rows, None)
 
 
-# The columns of a batch, and the fields of `BatchRow` that are none.
+# The columns of a batch, and the fields of `BatchRow` that are not columns.
 BATCH = ", ".join(COLUMNS)
 BESIDE_BATCH = (
     "(SELECT created_at FROM organizations WHERE id = :organization_id) AS organization_created_at, "
     + sender_of("member_id")
 )
 
-# The columns that filter and fill a transaction, and how they are read. A batch has an amount, a label and an end too.
+# The columns of a transaction. Batches have an amount, a label and an end too, hence the prefix `own_`.
 TRANSACTION = (
     "position, email, email_key, balance, debited, credited, claimed_at, own_amount, own_label, reference,"
     " points_left, own_held_until, returned_at, user_id"
@@ -63,7 +63,7 @@ COLUMNS_OF_TRANSACTION = re.sub(r"own_(\w+)", r"\1 AS own_\1", TRANSACTION)
 def order_and_limit(filters: Filters, order: str) -> str:
     """Return the ORDER BY and LIMIT for the batches of a page.
 
-    A single batch needs no order: with one, PostgreSQL would read through all of them to find it.
+    A single batch needs no order: with one, PostgreSQL would read all batches to find it.
     """
     is_one = filters.batch_id is not None or filters.idempotency_key is not None
     return "LIMIT 1" if is_one else f"ORDER BY {order} LIMIT :looked_at_max"

@@ -30,7 +30,7 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
     if filters.user_id is not None and filters.email_key is None:
-        # The index of addresses leads to the transactions of a user, who has one address.
+        # A user has one address, so the index of addresses finds the user's transactions.
         email_key = connection.execute(_ADDRESS_OF_USER, {"id": filters.user_id}).scalar_one_or_none()
         if email_key is None:
             return Page([], None)
@@ -63,8 +63,8 @@ def _row(row: Any) -> Row:
 def _statement(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of a page: the source in the list's order, filtered, with users.
 
-    The source is read only as far as the page needs. Its last row is returned even if it does not match: the next
-    page begins there.
+    PostgreSQL reads the source only as far as the page needs. The statement returns the source's last row even if it
+    does not match: the next page begins there.
     """
     if filters.reference is not None:
         source, order = references.rows_of_reference(filters, start), references.NEWEST_FIRST
@@ -91,7 +91,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
     """Return the statement of an organization's transactions, batch by batch, newest first, numbered from 1.
 
     The balance pays the first `debited_count` recipients of a batch, so a value of `debited` is a range of positions.
-    A batch without a row in that range gives one row without a position: it counts as looked at, too.
+    A batch without a row in that range gives one row without a position, which counts as looked at.
     """
     batches = [*filters.scope_conditions(moment="issued_at"), "issued_at IS NOT NULL"]
     rows = ["batch_id = b.id"]
@@ -106,7 +106,7 @@ def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:
         rows.append("position >= b.debited_count")
     elif filters.debit or filters.credit:
         rows.append("position < b.debited_count")
-    # PostgreSQL reads all rows found of a batch before it sorts them, so the limit here is what the page can need.
+    # PostgreSQL reads all matching rows of a batch before it sorts them, so the limit is what the page can need.
     at_most = ":rows" if filters.credit is None and filters.state is None else ":looked_at_max"
     lines = [
         f"SELECT {BATCH}, {TRANSACTION}, row_number() OVER (ORDER BY {_NEWEST_FIRST}) AS rows_read",

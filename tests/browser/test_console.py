@@ -84,7 +84,7 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
     _require_good_page(page)
     page.goto(f"{look.service.url}/console/live/members")
     page.get_by_role("button", name="Add the member").click()
-    expect(page.get_by_text("Give an e-mail address.")).to_be_visible()
+    expect(page.get_by_text("Enter an e-mail address.")).to_be_visible()
     _require_good_page(page)
     page.get_by_role("link", name="Mary Jackson").click()
     open_everything(page)

@@ -43,6 +43,6 @@ def test_a_member_that_cannot_be_is_refused_with_a_sentence(service: Service) ->
     of = ("--organization", str(organization.id), "--role")
     twice = ("members", "create", "bo@umbrella.example", "Bo", "")
     service.points(*twice, *of, "viewer")
-    assert "member under this e-mail address already" in service.points(*twice, *of, "admin", status=1).stderr
+    assert "member has this e-mail address already" in service.points(*twice, *of, "admin", status=1).stderr
     assert "no @-sign" in service.points("members", "create", "x", "Bo", "", *of, "viewer", status=1).stderr
     assert "There is no member 999" in service.points("members", "remove", "999", status=1).stderr

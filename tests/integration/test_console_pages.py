@@ -95,7 +95,7 @@ def test_a_key_is_shown_once_works_and_is_revoked(admin: Visitor, mode: str) -> 
     listed = admin.get("/keys").text
     assert key not in listed
     assert key[:12] in listed
-    for said in ("is revoked", "was revoked already"):
+    for said in ("is revoked", "was already revoked"):
         assert admin.post("/keys/1/revoke", of="/keys").location == "/console/live/keys"
         assert said in admin.get("/keys").text
     with transaction() as connection, pytest.raises(InvalidKey):
@@ -123,8 +123,8 @@ def test_a_new_member_gets_a_link_that_works(app: Flask, admin: Visitor) -> None
     ("field", "value", "fault"),
     [
         ("email", "no address", "no @-sign"),
-        ("email", "ADMIN-1@example.com", "a member under this e-mail address already"),
-        ("first_name", " ", "Give a first name."),
+        ("email", "ADMIN-1@example.com", "member has this e-mail address already"),
+        ("first_name", " ", "Enter a first name."),
         ("first_name", "x" * 256, "1 to 255 characters"),
     ],
 )
@@ -153,7 +153,7 @@ def test_an_address_that_was_removed_can_be_added_anew(app: Flask, admin: Visito
 def test_a_role_is_changed_and_activity_tells_from_what_to_what(admin: Visitor) -> None:
     member_id = make_member(admin.organization_id, "bo@example.com", VIEWER)
     admin.post(f"/members/{member_id}/role", of="/members", role="sender")
-    assert "The role of Ann Viewer is sender now." in admin.get("/members").text
+    assert "The role of Ann Viewer is now sender." in admin.get("/members").text
     assert "Ann Admin Changed the role of Ann Viewer from viewer to sender" in _activity(admin)
     assert admin.post(f"/members/{member_id}/role", of="/members", role="owner").status_code == 409
 

@@ -92,7 +92,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visit
     bad = rows_of(ann.get(f"{path}/bad-lines.csv"))
     assert [int(line["line"]) for line in bad] == list(range(4, 14))
     assert bad[3]["reason"].startswith("is the same address as line 2")
-    assert bad[9]["what stands there"] == "'=cmd@example.com"
+    assert bad[9]["content"] == "'=cmd@example.com"
     assert "Needed 60" in words_of(ann.get(f"{path}/cost"))
     assert "Issue 60 points to 3 recipients" in ann.get(f"{path}/confirm").text
     done = confirm(ann, path)
@@ -112,7 +112,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visit
     form = _hidden(asking)
     again = ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form | {"reason": " "})
     assert again.status_code == 400
-    assert "Say why" in again.text
+    assert "Enter a reason" in again.text
     taken = [
         ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form | {"reason": "Wrong list"})
         for _ in range(2)
@@ -167,7 +167,7 @@ def test_a_list_longer_than_a_batch_is_accepted_whole_and_in_order(
     path = checked(ann, "email\nbad line\n" + "\n".join(emails), amount="50")
     cost = words_of(ann.get(f"{path}/cost"))
     assert "It pays 20 of 25 recipients" in cost
-    assert "it goes as 3 batches" in cost
+    assert "it is sent as 3 batches" in cost
     assert "Issue points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
     assert confirm(ann, path).status_code == 303
     assert "0 of 3 batches" in words_of(ann.get(f"{path}/outcome"))
@@ -199,7 +199,7 @@ def test_the_same_list_again_must_be_meant(ann: Visitor) -> None:
     assert "sent to before" in ann.get(other).text
     unmeant = confirm(ann, other)
     assert unmeant.status_code == 409
-    assert "tick that it is meant" in unmeant.text
+    assert "Tick the box" in unmeant.text
     assert confirm(ann, other, again="yes").status_code == 303
     assert "sent to before" not in ann.get(checked(ann, list_, amount="1", mode="sandbox")).text
 
@@ -220,7 +220,7 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
     assert ann.post(path, of=path, column="7", amount="5").status_code == 400
     assert ann.post(path, of=path, column="2").status_code == 303
     assert "give the points for each recipient" in ann.get(path).text
-    assert "Say how many points" in ann.post(path, of=path, column="2").text
+    assert "Enter the points for each recipient" in ann.post(path, of=path, column="2").text
     assert ann.post(path, of=path, column="2", amount="5").status_code == 303
     assert "b@example.com" in words_of(ann.get(path))
     assert "a@example.com" not in words_of(ann.get(path)).partition("Not used")[0]
@@ -235,7 +235,7 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
             "The pasted list holds no e-mail address to send to",
         ),
         ({"pasted": "a@example.com;b\nc@example.com,d", "amount": "1"}, "The pasted list may have"),
-        ({"pasted": "a@example.com", "amount": "ten"}, "Write a whole number in digits alone."),
+        ({"pasted": "a@example.com", "amount": "ten"}, "Enter a whole number, digits only."),
         ({"pasted": "a@example.com", "amount": "0"}, "must be between 1 and"),
         ({"pasted": "a@example.com", "amount": "1", "label": "x" * 256}, "255"),
     ],

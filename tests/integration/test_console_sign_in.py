@@ -81,7 +81,11 @@ def test_a_link_is_over_after_a_day_and_by_a_newer_one(app: Flask) -> None:
 
 @pytest.mark.parametrize(
     ("password", "again", "fault"),
-    [("short", "short", "12 to 256 characters"), ("x" * 257, "x" * 257, "12 to 256"), (PASSWORD, "other", "another")],
+    [
+        ("short", "short", "12 to 256 characters"),
+        ("x" * 257, "x" * 257, "12 to 256"),
+        (PASSWORD, "other", "not the same"),
+    ],
 )
 def test_a_password_that_will_not_do_is_refused_beside_its_field(
     app: Flask, password: str, again: str, fault: str

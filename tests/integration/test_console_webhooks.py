@@ -121,7 +121,7 @@ def test_a_stuck_webhook_shows_its_attempts_and_skips_and_replays(admin: Visitor
     assert f"event {sequence} of" in admin.get("/webhooks/1").text
     admin.post("/webhooks/1/replay", of="/webhooks/1", from_sequence=str(sequence))
     assert f"event {sequence - 1} of" in admin.get("/webhooks/1").text
-    assert f"begins anew from event {sequence}" in admin.get("/activity").text
+    assert f"replayed from event {sequence}" in admin.get("/activity").text
 
 
 def test_a_new_secret_is_shown_once_and_the_old_one_signs_along(admin: Visitor) -> None:

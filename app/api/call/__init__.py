@@ -1,1 +1,1 @@
-"""One HTTP call: who makes it, what its body and query say, its answer, its limits, its log line."""
+"""One HTTP call: its caller, its body and query, its answer, its limits, its log line."""

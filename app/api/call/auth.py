@@ -1,4 +1,4 @@
-"""Who is calling: the key in `Authorization`, its organization and its mode."""
+"""The caller: the key in `Authorization`, its organization and its mode."""
 
 import re
 
@@ -15,7 +15,7 @@ _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
 
 
 def well_formed_key_of_request() -> str | None:
-    """Return the request's key if its checksum is right, known to the database or not; else None."""
+    """Return the request's key if its checksum is right, else None. The database is not asked."""
     match = _BEARER.match(request.environ.get("HTTP_AUTHORIZATION", ""))
     return match[1] if match is not None and is_well_formed(match[1]) else None
 
@@ -24,7 +24,7 @@ def hash_of_key() -> bytes:
     """Return the hash of the request's key.
 
     Raises:
-        InvalidKey: missing or malformed. The database is not asked.
+        InvalidKey: the key is missing or malformed. The database is not asked.
     """
     key = well_formed_key_of_request()
     if key is None:
@@ -36,7 +36,7 @@ def caller() -> Caller:
     """Find the caller of the request, with one statement.
 
     Raises:
-        InvalidKey: missing, malformed, unknown or revoked, with the same sentence for all.
+        InvalidKey: the key is missing, malformed, unknown or revoked; the sentence is the same for all.
     """
     key_hash = hash_of_key()
     with single_statement() as connection:

@@ -13,8 +13,8 @@ from app.values.timestamps import timestamp
 def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
     """Send result: the transactions, the sum of the debited ones, and the balance right after the batch.
 
-    With `as_issued`, flags, recipients and points taken back are those of the moment of issue, whatever was claimed or
-    reversed since: a retry gets the answer that the first call got.
+    With `as_issued`, flags, recipients and points taken back are those of the moment of issue, without later claims and
+    reversals: a retry gets the answer that the first call got.
     """
     assert batch.status == ISSUED, "only an issued batch has a send result"
     return {
@@ -38,7 +38,7 @@ def batch_body(
 def listed_batch_body(
     batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
-    """A batch as a list shows it: as it is now, without its transactions, of which so many are in each state."""
+    """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
     return {
         "batch_id": batch.id,
         "status": batch.status,
@@ -73,7 +73,7 @@ def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:
 
 
 def listed_transaction_bodies(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
-    """Transactions as they are now, each with the batch whose row it comes with; rows of one batch stand together."""
+    """Transactions as they are now, from rows of a batch and a transaction; rows of one batch are adjacent."""
     bodies = []
     for _, group in groupby(rows, key=lambda row: row[0].id):
         of_batch = list(group)
@@ -105,7 +105,7 @@ def _transaction_bodies(
                 "amount": amount,
                 "debited": row.debited,
                 "credited": credited,
-                "allocated": credited,  # By the contract's table the two are equal in every case.
+                "allocated": credited,  # The contract's table of flags: the two are always equal.
                 "sender": batch.sender,
                 "label": batch.label if row.label is None else row.label,
                 "reference": row.reference,
@@ -133,9 +133,9 @@ def _held_until(batch: BatchRow, row: TransactionRow, *, as_issued: bool) -> str
 
 
 def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
-    """Render the organization once for the whole batch: what stands before its balance, and what after.
+    """Render the organization once for the whole batch, as the parts before and after the balance.
 
-    An organization that issues is neither disabled nor suspended: the drain saw that under the lock.
+    An organization that issues is neither disabled nor suspended: the drain checked that under the lock.
     """
     before = {
         "id": batch.organization_id,

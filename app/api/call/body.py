@@ -12,9 +12,9 @@ def json_bytes() -> bytes:
     """Return the body as bytes.
 
     Raises:
-        UnsupportedMediaType: not declared as `application/json`, or compressed.
-        BadRequest: it ends early, or arrives too slowly.
-        RequestEntityTooLarge: longer than `POINTS_BODY_BYTES_MAX`.
+        UnsupportedMediaType: the body is not declared as `application/json`, or is compressed.
+        BadRequest: the body ends early, or arrives too slowly.
+        RequestEntityTooLarge: the body is longer than `POINTS_BODY_BYTES_MAX`.
     """
     environ, limit = request.environ, settings().body_bytes_max
     if environ.get("CONTENT_TYPE") != _JSON and request.mimetype != _JSON:
@@ -23,8 +23,8 @@ def json_bytes() -> bytes:
         raise UnsupportedMediaType("The body must not be compressed.")
     length = refuse_too_large()
     try:
-        # Read from gunicorn directly: Werkzeug's streams take longer than everything else here.
-        # Without a length, one byte above the limit shows that the body is too long.
+        # Read from gunicorn directly: Werkzeug's streams are slow.
+        # Without a declared length, one byte above the limit shows that the body is too long.
         body: bytes = environ["wsgi.input"].read(limit + 1 if length is None else length)
     except OSError:
         raise BadRequest("The body ended early or arrived too slowly.") from None

@@ -1,4 +1,4 @@
-"""The one way out: the envelope around every answer, the status and code of each error, and the smaller bodies."""
+"""The envelope around every answer, the status and code of each error, and the smaller bodies."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +36,7 @@ from app.values.timestamps import timestamp
 
 INTERFACE_VERSION = "1.0"
 
-# Every answer has them.
+# On every answer.
 HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization", "Via": "1.1 points"}
 
 _STATUS_OF: dict[type[PointsError], int] = {
@@ -59,7 +59,7 @@ _STATUS_OF: dict[type[PointsError], int] = {
     BatchLost: 503,
     ReversalLost: 503,
 }
-# The codes of errors that no class of ours is raised for.
+# The codes of errors that have no class in `app.errors`.
 CODES = {
     404: "not_found",
     405: "method_not_allowed",
@@ -69,7 +69,7 @@ CODES = {
     500: "internal_error",
     503: "not_ready",
 }
-# Of these 503s.
+# On an expected error with status 503.
 _RETRY_AFTER_S = 2
 
 
@@ -85,7 +85,7 @@ def success(data: Mapping[str, Any], *, status: int = 200, **additional: object)
 
 
 def failure_document(status: int, faults: Faults, code: str | None = None) -> bytes:
-    """Render the envelope of an error, with its code unless it is a 400; without one, that of the status."""
+    """Render the envelope of an error. The code is left out on a 400; if none is given, the status decides it."""
     additional = None if status == 400 else {"code": code or CODES.get(status, CODES[500])}
     return orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": additional})
 
@@ -93,15 +93,15 @@ def failure_document(status: int, faults: Faults, code: str | None = None) -> by
 def failure(status: int, faults: Faults, code: str | None = None) -> Response:
     """Wrap the sentences of an error: field name to a non-empty array. `code` is a word for programs.
 
-    A 400 is sent chunked, because the interface document gives it a `Transfer-Encoding`; a body
-    handed over as an iterator has no length, which makes the server do so.
+    A 400 is sent chunked, because the interface document gives it a `Transfer-Encoding`. An iterator as the body has no
+    length, so the server sends it in chunks.
     """
     body = failure_document(status, faults, code)
     return Response(iter([body]) if status == 400 else body, status=status, content_type="application/json")
 
 
 def failure_of(error: PointsError) -> Response:
-    """Wrap an expected error under the status that its class has."""
+    """Wrap an expected error, with the status of its class."""
     status = next(status for kind, status in _STATUS_OF.items() if isinstance(error, kind))
     response = failure(status, error.faults, error.code)
     if status == 401:
@@ -112,7 +112,7 @@ def failure_of(error: PointsError) -> Response:
 
 
 def verdict_body(verdict: Verdict | Recoverable) -> dict[str, Any]:
-    """Verify result, of a send or of a reversal: `{"validated": bool, "error": string or null}`."""
+    """Verify result of a send or a reversal: `{"validated": bool, "error": string or null}`."""
     return {
         "validated": verdict.refusal is None,
         "error": None if verdict.refusal is None else verdict.refusal.sentence,
@@ -120,7 +120,7 @@ def verdict_body(verdict: Verdict | Recoverable) -> dict[str, Any]:
 
 
 def verdict_additions(verdict: Verdict) -> dict[str, Any]:
-    """What verify adds for programs: the code of the refusal, and the points behind it."""
+    """The additional data of verify, for programs: the code of the refusal, and the figures."""
     return {
         "code": None if verdict.refusal is None else verdict.refusal.code,
         "required": verdict.required,
@@ -143,6 +143,6 @@ def organization_body(organization: OrganizationInMode) -> dict[str, Any]:
 
 
 def scheduled_body(scheduled: Scheduled) -> dict[str, Any]:
-    """What an organization has scheduled, as it stands beside the organization."""
+    """The scheduled batches of an organization, for `additional_data.scheduled`."""
     next_at = None if scheduled.next_at is None else timestamp(scheduled.next_at)
     return {"batches": scheduled.batches, "amount": scheduled.amount, "next_at": next_at}

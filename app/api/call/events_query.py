@@ -1,4 +1,4 @@
-"""What callers ask of the event log: the query of `GET /v1/events`, checked whole."""
+"""The query of `GET /v1/events`: parsed, with every fault in one answer."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from app.settings import INT64_MAX
 
 PARAMETERS = ("after", "types", "limit", "wait")
 WAIT_MAX_S = 25
-# Each type once, and the ones with an asterisk that somebody may write beside them.
+# Enough for every type, and for patterns beside them.
 TYPES_LENGTH_MAX = 1_000
 
 _DIGITS = re.compile(r"[0-9]{1,19}")

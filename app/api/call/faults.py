@@ -1,4 +1,4 @@
-"""The faults of one request: all of them are found before it is refused."""
+"""The faults of one request, collected so that one answer reports them all."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
@@ -6,12 +6,12 @@ from difflib import get_close_matches
 from app.errors import InvalidRequest
 
 ENTRIES_LISTED_MAX = 100
-# A longer name is cut where it is named, and is near to none: to compare texts takes long.
+# A longer name is cut in sentences, and no similar name is searched for it: comparing long texts is slow.
 _NAME_LENGTH_MAX = 64
 
 
 class FaultsFound:
-    """The faults found so far, by field. Those of a list's entries are all counted, the first hundred named."""
+    """The faults found so far, by field. Of the faults of a list's entries, all are counted and the first 100 named."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
@@ -23,18 +23,18 @@ class FaultsFound:
         self._found.setdefault(field, []).append(sentence)
 
     def add_entry(self, key: str, sentence: str) -> None:
-        """Add a fault of a list's entry, under the key of its place: `recipients.3`, `items.3.amount`."""
+        """Add a fault of a list's entry, keyed by its place: `recipients.3`, `items.3.amount`."""
         self._list = key.partition(".")[0]
         self._entries += 1
         if self._entries <= ENTRIES_LISTED_MAX:
             self.add(key, sentence)
 
     def add_unknown_in_entry(self, key: str, names: Iterable[str], known: Collection[str]) -> None:
-        """Add a fault for each field that an entry may not have, the entry being at `key`."""
+        """Add a fault for each unknown field of the entry at `key`."""
         for name in names:
             if name in known:
                 continue
-            # To look for the nearest name takes long, and a full list shows no more of them.
+            # Finding the nearest name is slow, and a full list shows no more sentences.
             sentence = "" if self.list_is_full else unknown_name("field", name, known, taker="an item")
             self.add_entry(f"{key}.{_shortened(name)}" if name else key, sentence)
 
@@ -42,13 +42,13 @@ class FaultsFound:
         self._not_looked_at += 1
 
     def add_unknown(self, kind: str, names: Iterable[str], known: Collection[str], *, whole: str) -> None:
-        """Add a fault for each name that the call does not know, with the known one that is nearest.
+        """Add a fault for each name that the call does not know, with the nearest known name.
 
         Args:
-            kind: what has these names, `field` or `parameter`.
-            names: those sent.
-            known: those that the call takes.
-            whole: what stands for all of them, where a name is empty or there are too many.
+            kind: `field` or `parameter`.
+            names: the names sent.
+            known: the names that the call takes.
+            whole: the key of faults without a name of their own: an empty name, or too many unknown names.
         """
         unknown = [name for name in names if name not in known]
         for name in unknown[:ENTRIES_LISTED_MAX]:
@@ -74,7 +74,7 @@ class FaultsFound:
 
 
 def unknown_name(kind: str, name: str, known: Collection[str], *, taker: str) -> str:
-    """Say that there is no field or parameter (`kind`) of this name, and which is nearest, or which `taker` takes."""
+    """Say that there is no field or parameter (`kind`) of this name. Name the nearest one, or those `taker` takes."""
     near = [] if len(name) > _NAME_LENGTH_MAX else get_close_matches(name.lower(), known, n=1)
     taken = f"{taker} takes {', '.join(known)}." if known else f"{taker} takes no {kind}."
     return f"There is no {kind} of this name: {f'did you mean {near[0]}?' if near else taken}"

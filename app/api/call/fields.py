@@ -1,4 +1,4 @@
-"""The fields of a body that are no list of recipients: each is checked, and each fault said in one sentence."""
+"""The single fields of a body: each is checked, and each fault gets one sentence."""
 
 from datetime import UTC, datetime
 
@@ -54,7 +54,7 @@ def reference_fault(value: object) -> str | None:
 
 
 def read_amount(value: object, faults: FaultsFound, settings: Settings, *, is_required: bool) -> int | None:
-    """Return the amount of the body; None when it has none, or one that is at fault."""
+    """Return the amount of the body; None when it is missing or at fault."""
     if is_missing(value):
         if is_required:
             faults.add("amount", "The amount field is required.")
@@ -77,7 +77,7 @@ def read_atomic(value: object, faults: FaultsFound) -> bool:
 
 
 def read_label(value: object, faults: FaultsFound) -> str | None:
-    """Return the label of the body, None when it has none."""
+    """Return the label of the body; None when it is missing."""
     if is_missing(value):
         return None
     if (sentence := label_fault(value)) is not None:
@@ -88,7 +88,7 @@ def read_label(value: object, faults: FaultsFound) -> str | None:
 
 
 def read_moment(name: str, value: object, faults: FaultsFound) -> datetime | None:
-    """Return the moment of a field, in UTC, None when it is missing. How far ahead it lies is asked later."""
+    """Return the moment of a field, in UTC; None when it is missing. How far ahead it lies is checked later."""
     if is_missing(value):
         return None
     if not isinstance(value, str):
@@ -102,7 +102,7 @@ def read_moment(name: str, value: object, faults: FaultsFound) -> datetime | Non
 
 
 def read_hold_days(value: object, faults: FaultsFound) -> int | None:
-    """Return `hold_days`, None when it is missing."""
+    """Return `hold_days`; None when it is missing."""
     if is_missing(value):
         return None
     if not is_integer(value):
@@ -116,9 +116,9 @@ def read_hold_days(value: object, faults: FaultsFound) -> int | None:
 
 
 def check_send_at_too(moment: datetime | None, faults: FaultsFound) -> None:
-    """Say how far ahead `send_at` must lie, if the body is refused anyway, so that all its faults are in one answer.
+    """Check how far ahead `send_at` lies, but only if the body has other faults: one answer reports them all.
 
-    Else PostgreSQL's clock decides, and only of a new batch: of a repeated call the moment may be past.
+    Without other faults PostgreSQL's clock decides, and only for a new batch: a repeated call may come later.
     """
     if moment is None or faults.is_empty:
         return
@@ -130,8 +130,8 @@ def check_expect(value: object, faults: FaultsFound, *, recipients: int, amount:
     """Check the caller's control totals.
 
     Args:
-        recipients: how many were sent, good or bad.
-        amount: the points for all of them; None when some amount is at fault.
+        recipients: how many were sent, valid or not.
+        amount: the points for all of them; None when an amount is at fault.
     """
     if is_missing(value):
         return
@@ -149,12 +149,12 @@ def check_expect(value: object, faults: FaultsFound, *, recipients: int, amount:
         if not is_integer(expected):
             faults.add("expect", f"The {name} expected must be an integer, but is {kind(expected)}.")
         elif sent is not None and expected != sent:
-            what = "recipients are" if name == "recipients" else "points in all are"
-            faults.add("expect", f"{_shown(expected)} {what} expected, but {sent} are sent.")
+            what = "recipients" if name == "recipients" else "points"
+            faults.add("expect", f"{_shown(expected)} {what} are expected, but {sent} are sent.")
 
 
 def read_metadata(value: object, faults: FaultsFound) -> dict[str, str] | None:
-    """Return `metadata`, None when it is missing or empty."""
+    """Return `metadata`; None when it is missing or empty."""
     if is_missing(value) or value == {}:
         return None
     if not isinstance(value, dict):
@@ -172,7 +172,7 @@ def _metadata_fault(key: str, text: object) -> str | None:
     if not 1 <= len(key) <= METADATA_KEY_LENGTH_MAX:
         return f"must have 1 to {METADATA_KEY_LENGTH_MAX} characters, but has {len(key)}."
     if not isinstance(text, str):
-        return f"must have a string for a value, but has {kind(text)}."
+        return f"must have a string as its value, but has {kind(text)}."
     if len(text) > METADATA_VALUE_LENGTH_MAX:
         return f"must have a value of at most {METADATA_VALUE_LENGTH_MAX} characters, but has one of {len(text)}."
     if "\0" in key + text:

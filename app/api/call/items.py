@@ -1,4 +1,4 @@
-"""`items`: each recipient with an amount, a label and a reference of its own."""
+"""`items`: recipients that each have their own amount, label and reference."""
 
 from itertools import accumulate
 from typing import Any
@@ -14,21 +14,21 @@ from app.values.addresses import Address, parse
 ITEM_FIELDS = ("email", "amount", "label", "reference")
 _FIELDS = frozenset(ITEM_FIELDS)
 
-# An item that is an object, after its place in the list.
+# The place of an item in the list, and the item.
 _Placed = tuple[int, dict[str, Any]]
 
 
 class Items:
     """The items of one body, column by column, in order.
 
-    `amounts` are points. A label or a reference is None where the item has none of its own; a default that is spelled
-    out is none of its own. Once an item is at fault the request is refused: then the columns only serve to find more.
+    `amounts` are points. A label or a reference is None where the item has none; a label that repeats the default is
+    None too. Once an item is at fault, the request is refused, and the columns only serve to find more faults.
     """
 
     def __init__(self, body: dict[str, Any], faults: FaultsFound, settings: Settings) -> None:
         """Read `items`, with the body's `amount` and `label` as defaults; a fault is keyed by place: `items.3.amount`.
 
-        The defaults' own faults are not told here.
+        Faults of the defaults are reported elsewhere.
         """
         self.addresses: list[Address] = []
         self.amounts: list[int] = []
@@ -44,7 +44,7 @@ class Items:
         self._read(body["items"])
 
     def columns(self) -> dict[str, Any]:
-        """Return what differs from a request of one amount for all, as the fields of an `IssueRequest`."""
+        """Return the fields of an `IssueRequest` in which items differ from one amount for all."""
         is_uniform = len(set(self.amounts)) == 1
         return {
             "amount": self.amounts[0] if is_uniform else None,
@@ -68,7 +68,7 @@ class Items:
             if not item.keys() <= _FIELDS:
                 self._faults.add_unknown_in_entry(f"items.{place}", item, ITEM_FIELDS)
             placed.append((place, item))
-        # Column by column, in plain loops: it is twice as fast as item by item, and ten thousand take their time.
+        # Column by column, in plain loops: twice as fast as item by item.
         self._read_references(placed)  # Before the addresses: with one, an address may come twice.
         self._read_addresses(placed)
         self._read_amounts(placed)
@@ -107,7 +107,7 @@ class Items:
             first = first_numbers.setdefault(address.key, number)
             if first != number and not self._may_come_twice(first, number):
                 same = f"The email is the same address as items.{placed[first][0]}.email"
-                self._faults.add_entry(f"items.{place}.email", f"{same}: where that is meant, both have a reference.")
+                self._faults.add_entry(f"items.{place}.email", f"{same}: if that is meant, give each a reference.")
             self.addresses.append(address)
 
     def _may_come_twice(self, first: int, later: int) -> bool:
@@ -122,11 +122,11 @@ class Items:
                 self.amounts.append(amount)
             elif not is_missing(amount):
                 sentence = amount_fault(amount, self._settings)
-                assert sentence is not None, "what is no integer within the limits is a fault"
+                assert sentence is not None, "a value that is not an integer within the limits is a fault"
                 self._faults.add_entry(f"items.{place}.amount", sentence)
             elif self._default_amount is not None:
                 self.amounts.append(self._default_amount)
-            elif not self._has_bad_default:  # That is told once, of the body.
+            elif not self._has_bad_default:  # A bad default is reported once, for the body.
                 sentence = "The amount field is required: neither the item nor the body has one."
                 self._faults.add_entry(f"items.{place}.amount", sentence)
 

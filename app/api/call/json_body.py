@@ -1,4 +1,4 @@
-"""The body as JSON: parsed strictly, and its values named by their kind."""
+"""The body as JSON: strict parsing, and the names of JSON types for sentences."""
 
 import codecs
 import re
@@ -14,10 +14,10 @@ _TOO_LONG = re.compile(rb"(?<![0-9])([0-9]{4000})[0-9]{301,}")
 
 
 def parse_object(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
-    """Parse strictly: UTF-8, no lone surrogates, bounded nesting; the top must be an object.
+    """Parse strictly: UTF-8, no lone surrogates, bounded nesting, and an object at the top.
 
-    NaN and Infinity are no JSON, and yet written by some libraries, and an integer may have more digits than the parser
-    takes: a body with them is returned with its refusal, which holds if no field has a better one.
+    Some libraries write NaN and Infinity, which are not JSON. An integer may have more digits than the parser takes.
+    Such a body is returned with a refusal. The caller raises it unless a field has a better sentence.
 
     Raises:
         InvalidRequest: on `body`.
@@ -30,7 +30,7 @@ def parse_object(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
     except ValueError as error:
         refusal = InvalidRequest({"body": [f"The body must be a JSON object in UTF-8: {error}."]})
         try:
-            # An integer too long to be read is as wrong when it is shorter, and then its field is known.
+            # A shortened integer is still out of range, so its field reports the fault.
             value = from_json(_TOO_LONG.sub(rb"\1", body), allow_inf_nan=True, cache_strings="keys")
         except ValueError:
             raise refusal from None
@@ -40,17 +40,17 @@ def parse_object(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
 
 
 def is_missing(value: object) -> bool:
-    """Absent, `null`, `""` and `[]` all count as missing (contract, request body)."""
+    """Tell whether a value counts as missing: absent, `null`, `""` or `[]` (contract, request body)."""
     return value is None or value in ("", [])
 
 
 def is_integer(value: object) -> bool:
-    """Tell whether a value is an integer; `true` is none."""
+    """Tell whether a value is an integer; `true` is not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def kind(value: object) -> str:
-    """Name what was seen by its JSON type, without repeating it."""
+    """Return a value's JSON type in words, without the value."""
     if isinstance(value, bool):
         return "a boolean"
     if isinstance(value, float) and not isfinite(value):

@@ -1,4 +1,4 @@
-"""The rate limit: per key, counted in Redis, checked before the body is read. It fails open."""
+"""The rate limit: per key, counted in Redis, checked before the body is read. Without Redis there is no limit."""
 
 import logging
 import time
@@ -12,15 +12,15 @@ from app.messaging.redis_client import redis_client
 from app.settings import settings
 from app.values.keys import hash_key
 
-# While Redis is away, each process counts for itself up to this limit, which nobody reaches. The library then retries
-# Redis at growing intervals, so a Redis that never answers does not slow every call down.
+# While Redis is away, each process counts up to this limit, which no caller reaches. The library then retries Redis at
+# growing intervals, so that a Redis that does not answer does not slow down every call.
 _UNREACHED_LIMIT = "1000000/second"
 _TIMEOUT_S = 1
 
 
 def limit_rate(app: Flask) -> Limiter:
     """Apply `POINTS_RATE_LIMIT` to every `/v1` call that carries a well-formed key."""
-    # The library would log the hash of a key for each call over the limit. The request's own line says 429.
+    # For each call over the limit the library would log the key's hash. The request's own log line says 429.
     logging.getLogger("flask-limiter").setLevel(logging.WARNING)
     # Any: the library's types allow only text here.
     pool: Any = redis_client(settings().redis_url, timeout_s=_TIMEOUT_S).connection_pool
@@ -40,16 +40,16 @@ def limit_rate(app: Flask) -> Limiter:
 
 
 def retry_after_s(limiter: Limiter) -> int:
-    """Return after how many whole seconds the limit admits the next request."""
+    """Return the whole seconds until the limit admits the next request."""
     hit = limiter.current_limit
     if hit is None:
         return 1
-    # Redis rounds to seconds, so `reset_at` may be up to two seconds late: never wait longer than a whole window.
+    # Redis rounds to seconds, so `reset_at` may be two seconds late: never wait longer than a whole window.
     return max(1, min(hit.reset_at - int(time.time()), hit.limit.get_expiry()))
 
 
 def _is_exempt() -> bool:
-    """Exempt calls without a well-formed key: they are answered 401 at no cost, and have no key to count by."""
+    """Exempt calls without a well-formed key: answering them 401 is cheap, and there is no key to count by."""
     return not request.path.startswith("/v1/") or well_formed_key_of_request() is None
 
 

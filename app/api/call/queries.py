@@ -1,6 +1,6 @@
-"""What callers ask of a list: the query of `GET /v1/batches` and `GET /v1/transactions`, checked whole.
+"""The queries of the lists, such as `GET /v1/batches`, parsed and checked.
 
-Every fault is reported in one answer, under the name of its parameter. One that a call does not know is a fault too.
+One answer reports every fault, each under the name of its parameter. An unknown parameter is a fault too.
 """
 
 import re
@@ -37,7 +37,7 @@ PARAMETERS = {
     "deliveries": ("limit", "cursor"),
 }
 
-# The forms of some parameters, as a regular expression of JSON Schema has them.
+# The forms of some parameters, as regular expressions for JSON Schema.
 FORMS = {
     "created_from": MOMENT,
     "idempotency_key": IDEMPOTENCY_KEY.pattern,
@@ -52,7 +52,7 @@ _Value = TypeVar("_Value")
 
 
 class ParameterFault(Exception):
-    """A value is at fault; the text says what it must be, and completes “The <name> …”."""
+    """A value is at fault; the text says what it must be, and completes “The <name> parameter …”."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,10 +65,10 @@ class PageRequest:
 
 
 def refuse_parameters() -> None:
-    """Call where a call takes no query: what a caller writes there is not ignored.
+    """Refuse every parameter, for a call that takes none: nothing that a caller sends is ignored.
 
     Raises:
-        InvalidRequest: there are parameters, each a fault under its name.
+        InvalidRequest: there are parameters; each is a fault under its name.
     """
     if request.environ.get("QUERY_STRING"):
         faults = FaultsFound()
@@ -82,9 +82,9 @@ def parse_page_request(
     """Read the query of a list.
 
     Args:
-        kind: which list, `batches`, `transactions`, `reversals` or `deliveries`: a cursor of one is none of the other.
-        query: the parameters, each with all the values that it was given.
-        webhook_id: of which webhook, where the list is of deliveries.
+        kind: the list: `batches`, `transactions`, `reversals` or `deliveries`. A cursor is valid in one list only.
+        query: the parameters, each with all its values.
+        webhook_id: the webhook of a list of deliveries.
 
     Raises:
         InvalidRequest: with every fault of the query, each under its parameter.
@@ -115,7 +115,7 @@ def parse_page_request(
         webhook_id=webhook_id,
     )
     cursor = read("cursor", _cursor)
-    # Whether a cursor belongs to the filters can only be told of filters without a fault.
+    # A cursor can be compared only with filters that have no fault.
     faults.raise_if_any()
     start = None if cursor is None else cursors.decode(kind, filters, cursor)
     if cursor is not None and start is None:
@@ -145,7 +145,7 @@ def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:
 
 
 def limit_of(text: str) -> int:
-    """Read how many rows a page may have."""
+    """Read the limit of rows of a page."""
     if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= LIMIT_MAX:
         raise ParameterFault(f"must be an integer from 1 to {LIMIT_MAX}.")
     return int(text)
@@ -160,7 +160,7 @@ def _email_key(text: str) -> str:
 
 
 def _id_of(noun: str) -> Callable[[str], int]:
-    """Return the reading of a parameter that is the id of a batch or of a user."""
+    """Return the parser of a parameter that is the id of a batch or a user."""
 
     def read(text: str) -> int:
         if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
@@ -171,19 +171,19 @@ def _id_of(noun: str) -> Callable[[str], int]:
 
 
 def _first_moment(text: str) -> datetime:
-    """Read a lower bound: of more than the six decimals that a row has, up to the next microsecond."""
+    """Read a lower bound. Rows have six decimals; a bound with more is rounded up to the next microsecond."""
     return _moment(text, round_up=True)
 
 
 def _last_moment(text: str) -> datetime:
-    """Read an upper bound: of more than the six decimals that a row has, down to the microsecond."""
+    """Read an upper bound. Rows have six decimals; a bound with more is rounded down to the microsecond."""
     return _moment(text, round_up=False)
 
 
 def _moment(text: str, *, round_up: bool) -> datetime:
     try:
         if found := _MOMENT.fullmatch(text):
-            moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # Of nine decimals the first six.
+            moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # It keeps six decimals.
             is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
             return moment + timedelta(microseconds=1) if is_cut and round_up else moment
     except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
@@ -211,7 +211,7 @@ def _label(text: str) -> str:
 
 
 def _one_of(known: Sequence[str]) -> Callable[[str], str]:
-    """Return the reading of a parameter that is one of these words."""
+    """Return the parser of a parameter that is one of these words."""
 
     def read(text: str) -> str:
         if text not in known:
@@ -228,7 +228,7 @@ def _reference(text: str) -> str:
 
 
 def _cursor(text: str) -> str:
-    if not text:  # A program that has lost its place would read the list from the start, again and again.
+    if not text:  # Otherwise a program that has lost its cursor would read the list from the start again and again.
         raise ParameterFault(f"{_NO_CURSOR}, and is left out for the first page.")
     if not cursors.has_the_form(text):
         raise ParameterFault(f"{_NO_CURSOR}.")

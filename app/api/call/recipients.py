@@ -10,7 +10,7 @@ COSTLY_CHARACTERS_MAX = 20_000
 
 
 class CostLimit:
-    """Once a list has many faults its request is refused: the entries that cost most are no longer all looked at."""
+    """The limit of costly entries that are parsed once a list has so many faults that no more are named."""
 
     def __init__(self, faults: FaultsFound) -> None:
         self._faults = faults
@@ -40,7 +40,7 @@ def read_recipient(value: object, faults: FaultsFound) -> list[Address]:
 
 
 def read_recipients(value: object, faults: FaultsFound, settings: Settings) -> list[Address]:
-    """Read `recipients`; return those without a fault."""
+    """Read `recipients`; return the addresses without a fault."""
     if not isinstance(value, list):
         faults.add("recipients", f"The recipients must be an array of e-mail addresses, but are {kind(value)}.")
         return []
@@ -52,7 +52,7 @@ def read_recipients(value: object, faults: FaultsFound, settings: Settings) -> l
     addresses = []
     first_places: dict[str, int] = {}
     limit = CostLimit(faults)
-    # What is over the limit is not looked at: a body of a million blanks must not cost a second.
+    # Entries over the limit are not parsed: a body of a million blanks must not cost a second.
     for place, entry in enumerate(value[: settings.recipients_max]):
         if not isinstance(entry, str):
             sentence = f"The entry must be a string with an e-mail address, but is {kind(entry)}."

@@ -18,12 +18,12 @@ from app.values.keys import start_in
 # Never an API key, even if a caller sends one: request ids are logged and sent to workers.
 _USABLE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
 
-# What a caller made up is logged only as far as it can be no address and no key.
+# Methods and paths come from callers: they are logged only where they can hold no address and no key.
 _METHOD = re.compile(r"[A-Z]{1,10}")
 _CLEAR_PART_OF_A_PATH = re.compile(r"(?!pts_)[A-Za-z0-9._~-]{1,40}")
 _PATH_LENGTH_MAX = 100
 
-# Machines call these every few seconds: they are counted, but logged only when they fail.
+# Monitoring calls these every few seconds: they are counted, but logged only when they fail.
 _PROBES = {"/healthz", "/readyz", "/metrics"}
 
 _log = logs.logger()
@@ -31,12 +31,12 @@ _log = logs.logger()
 
 @dataclass(kw_only=True, slots=True)
 class Record:
-    """One request. The views fill in organization, batch and wait; moments are those of `perf_counter`.
+    """One request. The views fill in organization, batch and wait; times are from `perf_counter`.
 
     `wait` says why a send is answered 202: `scheduled`, `not_wished`, `ran_out`, `no_place` (too many wait already), or
     `not_read` (PostgreSQL went away after the batch was accepted).
 
-    `trace_id` is the request's id for logs and tasks. No e-mail address may stand there, so an id with an @ is replaced
+    `trace_id` is the request's id for logs and tasks. These must hold no e-mail address, so an id with an @ is replaced
     by the beginning of its SHA-256.
     """
 
@@ -98,7 +98,7 @@ def _end_with_line(response: Response) -> Response:
 
 
 def _asked(status: int) -> dict[str, str]:
-    """Return what tells an operator who or what was refused: the path that led nowhere, the beginning of a key."""
+    """Return what helps an operator to find a refused caller: the unknown path, or the beginning of the key."""
     if status in (404, 405):
         return {
             "method": request.method if _METHOD.fullmatch(request.method) else NO_ROUTE[0],

@@ -44,7 +44,7 @@ def listed_reversal_body(reversal: ReversalRow, **more: object) -> dict[str, Any
 
 
 def recoverable_additions(found: Recoverable) -> dict[str, int]:
-    """What verify adds for programs: the points that would come back, and how many transactions are in each state."""
+    """The additional data of verify, for programs: the points that would come back, and the transactions by state."""
     return {
         "recoverable": found.recoverable,
         "transactions": found.transactions,

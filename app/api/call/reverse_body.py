@@ -1,4 +1,4 @@
-"""What callers send to take points back, checked whole, with every fault in one answer."""
+"""The body of a reversal and of its verify: parsed, with every fault in one answer."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -12,7 +12,7 @@ from app.settings import INT64_MAX, Settings
 FIELDS = ("batch", "transactions", "amount", "atomic", "reason")
 REASON_LENGTH_MAX = 255
 
-# Given ids, returns those that are no transaction of the caller's.
+# Given ids, returns those that are not transactions of the caller's organization and mode.
 Absent = Callable[[list[int]], Collection[int]]
 
 
@@ -21,8 +21,8 @@ def parse_reverse_request(body: bytes, settings: Settings, absent: Absent) -> Re
 
     Args:
         body: JSON in UTF-8.
-        settings: the limits: how many transactions.
-        absent: tells which ids are not there. Another organization's, or the other mode's, is like one not there.
+        settings: for the limit of transactions.
+        absent: tells which ids do not exist in the caller's organization and mode.
 
     Raises:
         InvalidRequest: with every fault, each under its field; a bad entry under its place, `transactions.3`.

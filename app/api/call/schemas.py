@@ -1,7 +1,7 @@
-"""What callers send: the body of verify and send, checked whole, with every fault in one answer.
+"""The bodies of verify and send, and of the calls that move a moment: parsed, with every fault in one answer.
 
-The checks are written out instead of declared, because the contract asks for more than a model gives:
-a body with a wrong type in one place still has its presence, its limits and its addresses reported.
+The checks are not declared as a model, because the contract asks for more: if one field has a wrong type, the faults of
+all other fields are still reported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def parse_issue_request(body: bytes, settings: Settings, known: Sequence[str] = 
     Args:
         body: JSON in UTF-8.
         known: the fields that the call takes.
-        settings: the limits: how many recipients, how many points, whether an address may come twice.
+        settings: the limits of recipients and points, and whether an address may come twice.
 
     Raises:
         InvalidRequest: with every fault, each under its field; a bad entry under its place, `recipients.3`.
@@ -95,7 +95,7 @@ def _read_addresses(fields: Mapping[str, Any], faults: FaultsFound, settings: Se
 
 
 def _recipients_sent(fields: Mapping[str, Any]) -> int:
-    """Count the entries, good or bad: what the amount comes to for all is asked whatever else is at fault."""
+    """Count the entries, valid or not: the total amount is checked even if entries are at fault."""
     lists = [fields[name] for name in ("recipients", "items") if isinstance(fields.get(name), list)]
     return sum(map(len, lists)) + (0 if is_missing(fields.get("recipient")) else 1)
 

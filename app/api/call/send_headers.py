@@ -1,4 +1,4 @@
-"""The headers of a call that is queued: its idempotency key, and whether the caller waits."""
+"""The headers of send and reverse: the idempotency key, and whether the caller waits."""
 
 from urllib.request import parse_http_list
 
@@ -17,13 +17,13 @@ def idempotency_key() -> str | None:
     key = request.environ.get("HTTP_IDEMPOTENCY_KEY")
     if key is None or IDEMPOTENCY_KEY.fullmatch(key):
         return key
-    seen = f"it has {len(key)}" if not 1 <= len(key) <= 255 else "some of its characters are of another kind"
+    seen = f"it has {len(key)}" if not 1 <= len(key) <= 255 else "it has other characters"
     sentence = f"The Idempotency-Key must be 1 to 255 visible ASCII characters, but {seen}."
     raise InvalidRequest({"idempotency_key": [sentence]})
 
 
 def wants_no_wait() -> bool:
-    """Tell whether the caller prefers not to wait (RFC 7240: `Prefer: respond-async`, in any case, among others)."""
+    """Tell whether the caller prefers not to wait (RFC 7240: `Prefer: respond-async`, in upper or lower case)."""
     preferences = request.environ.get("HTTP_PREFER")
     return preferences is not None and any(
         preference.partition(";")[0].strip() == "respond-async" for preference in parse_http_list(preferences.lower())

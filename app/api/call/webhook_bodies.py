@@ -9,7 +9,7 @@ from app.values.timestamps import timestamp
 
 
 def webhook_body(webhook: WebhookRow, *, secret: str | None = None) -> dict[str, Any]:
-    """A webhook as it is now; its secret is shown once, by the call that made it."""
+    """A webhook as it is now; only the call that makes a secret shows it."""
     return {
         "id": webhook.id,
         "url": webhook.url,

@@ -1,4 +1,4 @@
-"""What callers send about webhooks, checked whole, with every fault in one answer."""
+"""The bodies of the webhook calls: parsed, with every fault in one answer."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from app.settings import INT64_MAX
 FIELDS = ("url", "types", "description")
 DESCRIPTION_LENGTH_MAX = 255
 TYPES_MAX = 50
-# How long the name of a URL is looked for.
+# Time limit for resolving the name in a URL.
 _RESOLVED_WITHIN_S = 5.0
 
 
 def parse_webhook(body: bytes, *, is_new: bool) -> dict[str, Any]:
-    """Read the body that makes or changes a webhook: return the columns to set, of a new one all.
+    """Read the body that makes or changes a webhook: return the columns to set, all of them for a new one.
 
     Raises:
         InvalidRequest: with every fault, each under its field; a bad type under its place, `types.1`.
@@ -82,7 +82,7 @@ def _description(value: object, faults: FaultsFound) -> str | None:
 
 
 def parse_replay(body: bytes) -> int:
-    """Read the body of a replay: the sequence to begin from.
+    """Read the body of a replay: the sequence of the first event to send again.
 
     Raises:
         InvalidRequest: with every fault.

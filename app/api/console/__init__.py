@@ -1,6 +1,6 @@
 """`/console`: pages for the members of an organization, in the same web process, usable without JavaScript.
 
-A page calls the same functions as the views of the API. `paths.py` says what every page goes through.
+A page calls the same functions as the views of the API. `paths.py` has the checks before every page.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from app.api.console.views import (
     webhooks,
 )
 
-# Each puts its pages on one of the two blueprints of `paths`.
+# Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
     *(account, activity, keys, link, members, overview, parts, sign_in, sign_out, webhook_actions, webhooks),
     *(send, send_cost, outcome, batches, cancel, take_back, transactions),
@@ -42,7 +42,7 @@ Handler = Callable[[Any], Response]
 
 
 def add_console(app: Flask) -> None:
-    """Put the pages into the application."""
+    """Register the console with the application."""
     assert _VIEWS, "the views are imported for their routes"
     app.session_interface = ConsoleCookie()
     app.config.update(ConsoleCookie.SETTINGS)
@@ -53,7 +53,7 @@ def add_console(app: Flask) -> None:
 
 
 def as_page(handler: Handler) -> Handler:
-    """Have an error of a path of the console answered with a page, under the status that `handler` gives it."""
+    """Return a handler that answers errors of the console with a page, with the status of `handler`'s answer."""
 
     def answer(error: Exception) -> Response:
         response = handler(error)

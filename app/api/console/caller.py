@@ -1,14 +1,22 @@
-"""The member of a page as the caller that the functions of the API's views take."""
+"""The signed-in member as the caller for functions of the API, and as the author of recorded actions."""
 
 from sqlalchemy import Connection
 
-from app import organizations
+from app import member_actions, organizations
 from app.api.console.paths import current_member, is_sandbox
 from app.api_keys import Caller
 
 
 def calling_member(connection: Connection) -> Caller:
-    """Return who is signed in, with the mode of the page and the organization as it is now."""
+    """Return the signed-in member, with the mode of the page and the organization as it is now."""
     member, sandbox = current_member(), is_sandbox()
     organization = organizations.find(connection, member.organization_id, sandbox=sandbox)
     return Caller(api_key_id=None, sandbox=sandbox, organization=organization, member_id=member.id)
+
+
+def record_action(
+    connection: Connection, action: str, subject_id: int, *, sandbox: bool | None = None, detail: str | None = None
+) -> None:
+    """Record an action of the signed-in member, to be committed with its change."""
+    of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
+    member_actions.record(connection, action, **of, subject_id=subject_id, sandbox=sandbox, detail=detail)

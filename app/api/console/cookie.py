@@ -1,7 +1,7 @@
-"""The console's one cookie: signed by a secret that all processes share, and sent to the console alone.
+"""The console's one cookie: signed with a secret that all processes share, and sent to the console only.
 
-It holds the token of the session, what forms are protected with, and what the next page shall say. What the token is
-good for stands in PostgreSQL.
+It holds the session's token, the forms' protection against forgery, and messages for the next page. PostgreSQL has the
+session of the token.
 """
 
 from typing import Any
@@ -16,14 +16,14 @@ from app.postgres.database import transaction
 
 
 class ConsoleCookie(SecureCookieSessionInterface):
-    """Flask's cookie, for the console alone: a call of the API has none, and pays nothing for it."""
+    """Flask's cookie, for the console only: calls of the API do not read or set it."""
 
     SETTINGS: dict[str, Any] = {  # noqa: RUF012  # Flask's own names and values, never changed.
         "SESSION_COOKIE_NAME": "points_console",
         "SESSION_COOKIE_PATH": "/console",
         "SESSION_COOKIE_HTTPONLY": True,
         "SESSION_COOKIE_SAMESITE": "Lax",
-        # A form is good as long as a session: the forms' own limit would be an hour.
+        # A form stays valid as long as a session; the library's default is an hour.
         "WTF_CSRF_TIME_LIMIT": 12 * 3_600,
         "WTF_CSRF_CHECK_DEFAULT": False,
     }
@@ -36,7 +36,7 @@ class ConsoleCookie(SecureCookieSessionInterface):
                 with transaction() as connection:
                     app.secret_key = service_secrets.find_or_make(connection, "console cookie")
             except SQLAlchemyError:
-                return None  # `require_secret` answers.
+                return None  # `require_secret` answers then.
         return super().open_session(app, request)
 
     def get_cookie_secure(self, app: Flask) -> bool:
@@ -44,18 +44,18 @@ class ConsoleCookie(SecureCookieSessionInterface):
 
 
 def is_https() -> bool:
-    """Tell whether the browser came by https: a proxy that ends TLS says so.
+    """Tell whether the browser uses https; a proxy that ends TLS says so in a header.
 
-    Whoever makes the header up has only a cookie that is sent by https alone, so it is believed from anybody.
+    A caller who fakes the header only gets a cookie that is sent over https only, so any caller is believed.
     """
     return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
 
 
 def require_secret(app: Flask) -> None:
-    """See that the cookie can be read.
+    """Check that the cookie's secret is known.
 
     Raises:
-        OutOfReach: PostgreSQL, which has the secret, is away.
+        OutOfReach: PostgreSQL, which stores the secret, is away.
     """
     if app.secret_key is None:
         raise OutOfReach

@@ -1,4 +1,4 @@
-"""What the forms share: every one is protected against forgery, and blanks around its words do not count."""
+"""The short forms. Each is protected against forgery, and blanks around its texts are removed."""
 
 from flask_wtf import FlaskForm
 from wtforms import Field, PasswordField, SelectField, StringField, ValidationError
@@ -9,9 +9,9 @@ from app.members import ADMIN, SENDER, VIEWER
 from app.values.addresses import parse
 
 ROLE_WORDS = {
-    VIEWER: "viewer: sees",
-    SENDER: "sender: also sends, cancels and takes back",
-    ADMIN: "admin: also members, keys and webhooks",
+    VIEWER: "viewer: can only look",
+    SENDER: "sender: can also send, cancel and take back",
+    ADMIN: "admin: can also manage members, keys and webhooks",
 }
 
 
@@ -20,27 +20,27 @@ def stripped(text: str | None) -> str | None:
 
 
 def say_beside(field: Field, sentence: str) -> None:
-    """Put what is wrong beside its field."""
+    """Show a sentence beside a field."""
     field.errors = [*field.errors, sentence]
 
 
 class SignInForm(FlaskForm):
-    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Say who you are.")])
-    password = PasswordField("Password", validators=[InputRequired("Give your password.")])
+    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Enter your e-mail address.")])
+    password = PasswordField("Password", validators=[InputRequired("Enter your password.")])
 
 
 class ChoosePasswordForm(FlaskForm):
     password = PasswordField("New password", validators=[InputRequired("Choose a password.")])
-    again = PasswordField("The same again", validators=[InputRequired("Give the password a second time.")])
+    again = PasswordField("The same again", validators=[InputRequired("Enter the password a second time.")])
 
 
 class ChangePasswordForm(ChoosePasswordForm):
-    current = PasswordField("Your password now", validators=[InputRequired("Give the password that you have now.")])
+    current = PasswordField("Current password", validators=[InputRequired("Enter your current password.")])
 
 
 class MemberForm(FlaskForm):
-    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Give an e-mail address.")])
-    first_name = StringField("First name", filters=[stripped], validators=[DataRequired("Give a first name.")])
+    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Enter an e-mail address.")])
+    first_name = StringField("First name", filters=[stripped], validators=[DataRequired("Enter a first name.")])
     last_name = StringField("Last name", filters=[stripped])
     role = SelectField("Role", choices=ROLE_WORDS)
 
@@ -52,7 +52,7 @@ class MemberForm(FlaskForm):
 
 
 class WebhookForm(FlaskForm):
-    """What it may hold is decided by the rules of the interface, which have all its faults at once."""
+    """A new webhook. The API's rules check it, so that all faults are shown at once."""
 
     url = StringField("URL", filters=[stripped])
     types = StringField("Types of events", filters=[stripped])

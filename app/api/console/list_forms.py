@@ -1,4 +1,4 @@
-"""The forms of *Send*: a list, and what its file does not tell."""
+"""The forms of *Send*, and of taking points back."""
 
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField
@@ -16,7 +16,7 @@ _NAME_LENGTH_MAX = 100
 
 def _check_amount(_form: FlaskForm, field: StringField) -> None:
     number = amount_of(field.data)
-    sentence = "Write a whole number in digits alone." if number is None else amount_fault(number, settings())
+    sentence = "Enter a whole number, digits only." if number is None else amount_fault(number, settings())
     if sentence is not None:
         raise ValidationError(sentence)
 
@@ -46,10 +46,10 @@ class ListForm(_AskedForm):
     pasted = TextAreaField("Or paste the addresses")
 
     def content(self) -> tuple[bytes, str] | None:
-        """Return the list and its name; None if there is not exactly one, with the fault beside its field."""
+        """Return the list and its name; None, and a sentence beside the field, if there is not exactly one list."""
         pasted, file = self.pasted.data or "", self.file.data
         if file and pasted.strip():
-            say_beside(self.pasted, "Give a file or paste addresses, not both.")
+            say_beside(self.pasted, "Choose a file or paste addresses, not both.")
         elif file:
             name = "".join(one for one in file.filename.rpartition("/")[2].rpartition("\\")[2] if one.isprintable())
             return file.read(), name[-_NAME_LENGTH_MAX:] or "the file"
@@ -61,13 +61,13 @@ class ListForm(_AskedForm):
 
 
 class CheckAgainForm(_AskedForm):
-    """What may be told anew of a list that is here; `column` has the choices of the page."""
+    """The settings of an uploaded list that can be changed; the page sets the choices of `column`."""
 
     column = RadioField("Which column holds the addresses to pay?", coerce=int, validators=[Optional()])
 
 
 class IssueForm(FlaskForm):
-    """The last step: what the member believes to send goes along."""
+    """The last step, with the numbers that the page has shown to the member."""
 
     recipients = HiddenField(validators=[Regexp("^[0-9]{1,19}$")])
     points = HiddenField(validators=[Regexp("^[0-9]{1,19}$")])
@@ -75,9 +75,9 @@ class IssueForm(FlaskForm):
 
 
 class TakeBackForm(FlaskForm):
-    """Why points are taken back. `form_id` makes a double click one reversal."""
+    """The reason of a reversal. `form_id` is its idempotency key: a double click makes one reversal."""
 
     reason = StringField(
-        "Reason", filters=[stripped], validators=[DataRequired("Say why: it is kept with the reversal.")]
+        "Reason", filters=[stripped], validators=[DataRequired("Enter a reason: it is kept with the reversal.")]
     )
     form_id = HiddenField(validators=[Regexp("^[A-Za-z0-9_-]{16,64}$")])

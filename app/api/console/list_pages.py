@@ -1,4 +1,4 @@
-"""What a page of a list is asked for: the query of a form, read by the rules of the API's lists."""
+"""The query of a list's form, read by the rules of the API's lists."""
 
 from collections.abc import Mapping
 
@@ -14,9 +14,9 @@ _DAY_BEGINS, _DAY_ENDS = "T00:00:00Z", "T23:59:59.999999Z"
 
 
 def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> tuple[PageRequest, dict[str, str]]:
-    """Return the page that is asked for, and the faults by field; with faults it is the first page without filters.
+    """Return the requested page, and the faults by field. With faults it is the first page without filters.
 
-    A form sends its empty fields too: they are no filters. Days mean whole days in UTC.
+    A form also sends its empty fields, which are ignored. A day means the whole day in UTC.
     """
     given = {name: text.strip() for name, text in request.args.items() if text.strip()}
     for name, moment in (("created_from", _DAY_BEGINS), ("created_to", _DAY_ENDS)):
@@ -31,6 +31,6 @@ def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> 
 
 
 def _of_a_field(name: str, sentence: str) -> str:
-    """Return what is wrong as it stands beside a field, which is no parameter to a person."""
+    """Return a fault's sentence for a person, who sees a field and not a parameter."""
     about = f"The {name} parameter "
     return f"It {sentence.removeprefix(about)}" if sentence.startswith(about) else sentence

@@ -1,4 +1,4 @@
-"""Lists in the console: checking one, what it would cost, and issuing it."""
+"""Lists in the console: checking a list, its cost, and issuing it."""
 
 from dataclasses import replace
 from io import BytesIO
@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from app import acceptance, member_actions, upload_parts, uploads
 from app.acceptance import Acceptance, IssueRequest, Send, SendingMember
 from app.api.call.schemas import parse_issue_request
+from app.api.console.caller import record_action
 from app.api_keys import Caller
 from app.errors import InsufficientBalance, InvalidRequest, NotFound, PointsError, Refused
 from app.ledger import verify
@@ -20,15 +21,15 @@ from app.settings import settings
 from app.uploads import Asked, UploadRow
 from app.values.numbers import counted
 
-# Batches of one list: it is accepted whole, in one transaction.
+# The most batches of one list. They are accepted in one transaction.
 PARTS_MAX = 100
 
 
 def look_at(content: bytes, name: str, asked: Asked) -> tuple[Checked | str, dict[str, Any]]:
-    """Check a list; return what it holds, or the question that is open, and what its page shows.
+    """Check a list; return its content or the open question, and what the page of the check shows.
 
     Raises:
-        Refused: it cannot be read, or has nobody to pay.
+        Refused: the list cannot be read, has no recipients, or is too long.
     """
     limits = settings()
     try:
@@ -49,7 +50,7 @@ def look_at(content: bytes, name: str, asked: Asked) -> tuple[Checked | str, dic
         return uploads.AMOUNT, {"question": error.sentence}
     if len(found.parts) > PARTS_MAX:
         most = PARTS_MAX * limits.recipients_max
-        raise Refused(f"{name} is for {counted(found.recipients, 'recipient')}; {most} are the most for one list.")
+        raise Refused(f"{name} has {counted(found.recipients, 'recipient')}; one list may have at most {most}.")
     return found, {
         "columns": found.columns,
         "unused": found.unused,
@@ -60,7 +61,7 @@ def look_at(content: bytes, name: str, asked: Asked) -> tuple[Checked | str, dic
 
 
 def cost(connection: Connection, who: Caller, upload: UploadRow) -> verify.Verdict:
-    """Return verify's answer for a whole list: each part finds the balance that those before it leave."""
+    """Return verify's answer for a whole list: each part gets the balance that the parts before it leave."""
     assert upload.points is not None, "it is checked"
     left, paid, refusal = who.organization.balance, 0, None
     for number in range(1, upload_parts.count(connection, upload.id) + 1):
@@ -77,7 +78,7 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> verify.Verdi
 
 
 def _for_verify(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest:
-    """Return what verify looks at of a part: how many recipients, and how many points for each."""
+    """Return a part as far as verify needs it: the number of recipients, and the points for each."""
     emails = [item.email for item in part.items]
     amounts = [item.amount or upload.amount or 0 for item in part.items]
     totals = list(accumulate(amounts)) if upload.amount is None else None
@@ -93,10 +94,10 @@ def _points_of_the_first(request: IssueRequest, count: int) -> int:
 
 
 def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest:
-    """Return a part as the request that a caller of the API would make, read by the same rules.
+    """Return a part as the request that a caller of the API would make, checked by the same rules.
 
     Raises:
-        Refused: a limit has been lowered since the list was checked.
+        Refused: a limit was lowered after the list was checked.
     """
     own = not all(item.is_plain for item in part.items)
     body = {
@@ -116,24 +117,24 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
 
 
 class ListChanged(Refused):
-    """The list is not as it was when its page was shown."""
+    """The list was changed after its page was shown."""
 
     def __init__(self) -> None:
-        super().__init__("The list was changed in another window since this page was shown. Look at it again.")
+        super().__init__("The list was changed in another window after this page was shown. Look at it again.")
 
 
 def issue(connection: Connection, who: Caller, token: str, *, recipients: int, points: int) -> list[Acceptance] | None:
-    """Accept a whole list as queued batches, in order; the drain issues them in that order. None: it is sent already.
+    """Accept a whole list as queued batches; the drain issues them in the list's order. None: it was sent before.
 
-    Whoever would send the same list waits for this transaction at the list's row, and then finds it sent.
+    A second request for the same list waits at the list's row for this transaction, and then finds the list sent.
 
     Args:
-        recipients: how many the member believes to send to, and `points` how many in all.
+        recipients: the number of recipients that the page has shown; `points` is the sum that it has shown.
 
     Raises:
         NotFound: there is no such list.
-        ListChanged: it is not what the member believes.
-        PointsError: nothing of it is accepted.
+        ListChanged: the list has other numbers now.
+        PointsError: nothing was accepted.
     """
     upload = uploads.find(connection, token, organization_id=who.organization.id, sandbox=who.sandbox, lock=True)
     if upload is None:
@@ -153,14 +154,8 @@ def issue(connection: Connection, who: Caller, token: str, *, recipients: int, p
         assert outcome is not None and not outcome.existed, "nobody else has the row of this list"  # noqa: PT018
         accepted.append(outcome)
     uploads.mark_sent(connection, upload.id, [one.batch_id for one in accepted])
-    member_actions.record(
-        connection,
-        member_actions.SENT,
-        organization_id=who.organization.id,
-        member_id=who.member_id,
-        subject_id=accepted[0].batch_id,
-        sandbox=who.sandbox,
-        detail=f"{counted(points, 'point')} to {counted(recipients, 'recipient')}"
-        + (f", in {len(accepted)} batches" if len(accepted) > 1 else ""),
-    )
+    detail = f"{counted(points, 'point')} to {counted(recipients, 'recipient')}"
+    if len(accepted) > 1:
+        detail += f", in {len(accepted)} batches"
+    record_action(connection, member_actions.SENT, accepted[0].batch_id, sandbox=who.sandbox, detail=detail)
     return accepted

@@ -1,4 +1,4 @@
-"""What became of a list or a batch, as CSV: a line for each recipient and, of a list, for each bad line."""
+"""The outcome of a list or a batch as CSV: a line for each recipient, and for each bad line of a list."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ _REASONS = {
 
 
 def of_batch(batch: BatchRow) -> Response:
-    """Answer with the outcome of one batch; `line` is the place in it, from 1."""
+    """Answer with the outcome of one batch; `line` is the recipient's place in it, from 1."""
 
     def rows() -> Iterator[_Row]:
         with transaction() as connection:
@@ -70,7 +70,7 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
 
 def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:
     for number, batch in enumerate(batch_rows, 1):
-        with transaction() as connection:  # One for each part: whoever reads slowly holds none.
+        with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
             part = upload_parts.find(connection, upload.id, number)
             transactions = batches.transactions_of(connection, batch.id) if batch.status == ISSUED else []
         if batch.status == ISSUED:

@@ -1,8 +1,8 @@
-"""The two sets of pages, and what each request to them goes through before its view.
+"""The two sets of pages, and the checks before each view.
 
-`door` is for everybody: signing in, the link, the parts of a page. `pages` is for members, each under its mode:
-`/console/live/…` and `/console/sandbox/…`, so that two tabs in two modes never mix. A view of `pages` says by `needs`
-which role it is for. One that changes something must say so; else nobody may.
+`door` is for everybody: signing in, the link, the styles and scripts. `pages` is for members. Its paths begin with the
+mode, `/console/live/…` or `/console/sandbox/…`, so that two tabs in two modes never mix. A view of `pages` names its
+role with `needs`. A view that changes something must do so: otherwise it refuses every member.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ MODES = LIVE, SANDBOX = "live", "sandbox"
 door = Blueprint("console_door", __name__, url_prefix=ROOT, template_folder="templates")
 pages = Blueprint("console", __name__, url_prefix=f"{ROOT}/<any(live, sandbox):mode>", template_folder="templates")
 
-# Nothing but the service's own parts runs in a page, and its forms go nowhere else.
+# A page may load only the service's own files, and send its forms only to the service.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -36,14 +36,14 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-# Of a form that nobody has signed in for.
+# The limit of forms that are sent before signing in.
 _STRANGERS_BYTES_MAX = 16_384
 
 _View = TypeVar("_View", bound=Callable[..., Any])
 
 
 def needs(role: str) -> Callable[[_View], _View]:
-    """Say which role a view is for; those above it may use it too. Put it under the route."""
+    """Set the lowest role that may use a view. Put the decorator below the route."""
 
     def mark(view: _View) -> _View:
         view.__dict__["needs"] = role
@@ -53,21 +53,21 @@ def needs(role: str) -> Callable[[_View], _View]:
 
 
 def current_member() -> Member:
-    """Return the member who is signed in."""
+    """Return the signed-in member."""
     member: Member = g.member
     return member
 
 
 def is_sandbox() -> bool:
-    """Tell the mode of the page."""
+    """Tell whether the page is in the sandbox."""
     return bool(g.mode == SANDBOX)
 
 
 def row_id(noun: str, number: int) -> int:
-    """Return the id of a row, as a path or a form names it.
+    """Return the id of a row, from a path or a form.
 
     Raises:
-        NotFound: it is larger than any id.
+        NotFound: the number is larger than any id.
     """
     if number > INT64_MAX:
         raise NotFound(noun, number)
@@ -75,7 +75,7 @@ def row_id(noun: str, number: int) -> int:
 
 
 def add_headers(response: Response) -> Response:
-    """Say what may run in a page and what it may ask."""
+    """Add the headers that protect a page."""
     response.headers.update(_HEADERS)
     return response
 
@@ -117,15 +117,17 @@ def _meet_member() -> AnyResponse | None:
 
 
 def _refuse_role(member: Member) -> None:
-    assert request.endpoint is not None, "a request without a route comes to no blueprint"
+    assert request.endpoint is not None, "a blueprint gets only requests with a route"
     view = current_app.view_functions[request.endpoint]
     role = view.__dict__.get("needs", VIEWER if request.method in ("GET", "HEAD") else None)
     if role is None or not member.may(role):
-        raise Forbidden(f"Your role here is {member.role}. An admin of your organization can change it.")
+        raise Forbidden(
+            f"Your role {member.role} does not allow this. An admin of your organization can change your role."
+        )
 
 
 def _refuse_forgery() -> None:
-    """See that a form comes from a page of ours that this browser was given."""
+    """Check that a form comes from a page that the console gave this browser."""
     if request.method in ("GET", "HEAD"):
         return
     try:

@@ -1,6 +1,6 @@
-"""Turns: work that takes this process long is done one at a time, and few wait for it.
+"""Turns: a process does slow work one piece at a time, and only few requests may wait for their turn.
 
-A flood of it must not take the threads of the callers.
+Otherwise many such requests could hold the threads of all callers.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for the turn.
+        """Wait for the turn, and hold it for the block.
 
         Raises:
-            PointsError: the refusal of this work; too many wait already.
+            PointsError: the refusal of this work: too many requests wait already.
         """
         if not self._places.acquire(blocking=False):
             raise self._refusal
@@ -35,7 +35,7 @@ class Turns:
             self._places.release()
 
 
-# Tens of milliseconds and 19 MiB each.
+# Hashing a password takes tens of milliseconds and 19 MiB.
 password_work = Turns(8, TooManySignIns)
 # Checking a long list takes seconds.
 list_checks = Turns(4, OutOfReach)

@@ -1,4 +1,4 @@
-"""What the templates use: how numbers and moments are written, who is signed in, and where the pages are."""
+"""The filters and names that templates use: formats of numbers and times, the signed-in member, the navigation."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +12,14 @@ from app.values import numbers
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One line of the navigation: the page, and the role that sees it."""
+    """One line of the navigation: the page, and the lowest role that sees it."""
 
     endpoint: str
     words: str
     role: str = members.VIEWER
 
 
-# First what is of one mode, then what is of the organization as a whole.
+# First the pages of one mode, then those of the whole organization.
 NAVIGATION = (
     (
         Entry(endpoint="console.overview", words="Overview"),
@@ -38,7 +38,7 @@ NAVIGATION = (
 )
 
 
-# The line of the navigation that pages without one stand under.
+# The line of the navigation that is marked on pages without their own line.
 _UNDER = {
     **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue", "outcome"), "send"),
     **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back", "show_reversal"), "list_batches"),
@@ -67,6 +67,6 @@ def _names() -> dict[str, Any]:
         "csrf_token": generate_csrf,
         "navigation": shown,
         "here": f"console.{_UNDER[page]}" if page in _UNDER else request.endpoint,
-        # The same page in the other mode. What is about one batch or member, or answers a form, has none.
+        # The same page in the other mode. Pages of one batch or member, and answers to a form, have none.
         "page_in_mode": request.endpoint if request.method == "GET" and not request.view_args else "console.overview",
     }

@@ -1,7 +1,7 @@
-"""`GET /docs`: a page in which a caller reads about every call and tries it, from this service alone.
+"""`GET /docs`: a page on which a caller reads about every call and tries it. It loads only files of this service.
 
-Swagger UI 5.34 and Scalar 1.46 were tried in its place. Under the policy below Swagger UI loses its pictures, and it
-is 400 pixels too wide for a phone and has no dark look; Scalar loses its styles and asks a server of its makers.
+Swagger UI 5.34 and Scalar 1.46 were tried instead. Under the policy below Swagger UI loses its images; it is also 400
+pixels too wide for a phone and has no dark theme. Scalar loses its styles, and calls a server of its vendor.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ _FOLDER = Path(__file__).parent / "page"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _PARTS = {path.name: path.read_bytes() for path in sorted(_FOLDER.iterdir()) if path.suffix in _TYPES}
 
-# The page holds a caller's key: nothing but its own parts may run in it, frame it or be asked by it.
+# The page holds a caller's key, so it may run and load only its own files, call only this service, and not be framed.
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -31,7 +31,7 @@ def show_docs() -> Response:
 
 @blueprint.get("/docs/<name>")
 def show_part(name: str) -> Response:
-    """Answer with a style, a script or a picture of the page."""
+    """Answer with a style, a script or the icon of the page."""
     if name not in _PARTS:
         raise NotFound
     return _part(name)

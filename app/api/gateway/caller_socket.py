@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-# Time limit for a request to arrive; a slow line sends 8 MiB in it.
+# Time limit for a request to arrive; enough for 8 MiB on a slow line.
 READ_S = 20.0
 # A caller is disconnected if it reads nothing for 30 s, or is slower than 20 kB/s (two minutes for the 2.5 MB of
 # 10,000 transactions).
@@ -19,12 +19,11 @@ _Result = TypeVar("_Result")
 class CallerSocket(socket.socket):
     """A socket that receives until `read_until` (`time.monotonic`), and sends within the limits above.
 
-    A caller that is too slow raises the same error as one that has reset the connection: gunicorn and the application
-    handle that one.
+    For a caller that is too slow, it raises the error of a reset connection, which gunicorn and the application handle.
     """
 
     read_until = 0.0
-    # What was received of the request in hand, as far as its first line: it tells how to answer what cannot be read.
+    # The received bytes of the current request, up to its first line: they say how to answer a malformed request.
     beginning = b""
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -34,7 +33,7 @@ class CallerSocket(socket.socket):
         return received
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        # Python's own `sendall` has one time limit, whatever the size.
+        # Python's own `sendall` has the same time limit for every size.
         unsent = memoryview(data)
         deadline = time.monotonic() + _STALLED_S + len(unsent) / _SLOWEST_BYTES_PER_S
         while unsent:

@@ -1,4 +1,4 @@
-"""gunicorn's worker as we need it: its log, slow callers, and bytes that are not a request."""
+"""gunicorn's worker with our additions: the log, slow callers, and bytes that are not a request."""
 
 import contextlib
 import logging
@@ -22,18 +22,18 @@ from app.errors import Faults
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings
 
-# An unread body is read and thrown away, up to this many times the limit of a body.
+# An unread body is read and discarded, up to this many times the limit of a body.
 _DISCARDED_BODIES = 4
-# After the last answer of a connection, the caller has this long to read it and to close its side.
+# How long the caller has to read the last answer of a connection and to close its side.
 _LINGER_S = 2.0
-# As gunicorn writes the names of headers.
+# Header names as gunicorn writes them.
 _KEY_HEADER, _NEARLY_KEY_HEADER = "IDEMPOTENCY-KEY", {"IDEMPOTENCYKEY", "XIDEMPOTENCYKEY"}
 
 _log = logs.logger()
 
 
 class _KeyHeaderError(ParseException):
-    """The idempotency key came in a way that would have it overlooked, or taken for another."""
+    """The idempotency key came in a way in which it would be overlooked or mistaken for another."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -41,30 +41,30 @@ class _KeyHeaderError(ParseException):
 
 
 def require_clear_names(request: Any) -> None:
-    """Leave only headers whose names cannot be mistaken: WSGI makes one name of `A-B` and `A_B`.
+    """Keep only headers with unambiguous names: WSGI makes one name of `A-B` and `A_B`.
 
     Args:
         request: gunicorn's, whose `headers` are pairs of a name in capitals and a value.
 
     Raises:
-        _KeyHeaderError: the idempotency key comes several times, or under a name that is nearly its own. Overlooked,
-            a send would be paid again when it is repeated.
+        _KeyHeaderError: the idempotency key comes several times, or under a misspelled name. If the key were
+            overlooked, a repeated send would be issued twice.
     """
     names = [name for name, _ in request.headers]
     for name in names:
         if "IDEMPOTENCY" in name and name != _KEY_HEADER and re.sub("[-_]", "", name) in _NEARLY_KEY_HEADER:
             raise _KeyHeaderError(f"The header must be spelled Idempotency-Key, but it is spelled {name.title()}.")
-    # WSGI would make one value of them: another key.
+    # WSGI would join the values to another key.
     if names.count(_KEY_HEADER) > 1:
         raise _KeyHeaderError("The Idempotency-Key must be sent once, but came several times.")
     request.headers = [header for header in request.headers if "_" not in header[0]]
 
 
 class GatewayLogger(Logger):
-    """gunicorn's log, which writes its lines through `app.logs`."""
+    """gunicorn's log, written through `app.logs`."""
 
     def setup(self, cfg: Any) -> None:
-        self.error_log = logging.getLogger("gunicorn")  # Its own name is gunicorn.error, even for good news.
+        self.error_log = logging.getLogger("gunicorn")  # gunicorn's own name for it is gunicorn.error.
         super().setup(cfg)
         logs.configure("web", log_format=settings().log_format)
         for name, meant in misspelt_settings():
@@ -78,7 +78,7 @@ class GatewayWorker(ThreadWorker):
     """gunicorn's thread worker, with time limits for callers and every answer in the envelope.
 
     gunicorn has no setting or hook for either, so four of its methods are overridden: `handle` (a thread takes a
-    request from a connection), `handle_request` (answers it), `handle_error` (answers what is not a request) and
+    request from a connection), `handle_request` (answers it), `handle_error` (answers bytes that are not a request) and
     `finish_request` (the main thread, at the end). They use a connection's `sock`, `data_ready` and `close`, and the
     number of connections, `nr_conns`.
     """
@@ -86,13 +86,13 @@ class GatewayWorker(ThreadWorker):
     def handle(self, conn: Any) -> Any:
         """Take one request from a connection, and close the connection if it was the last.
 
-        gunicorn would close it in the main thread, and block every caller for up to two seconds.
+        gunicorn would close it in the main thread, which could block every caller for two seconds.
         """
         if type(conn.sock) is socket:
             conn.sock = CallerSocket(fileno=conn.sock.detach())
         conn.sock.read_until = time.monotonic() + READ_S
         conn.sock.beginning = b""
-        conn.data_ready = True  # Else gunicorn waits for it elsewhere, with a file more for each silent caller.
+        conn.data_ready = True  # Else gunicorn waits in a selector, with one more open file for each silent caller.
         kept = super().handle(conn)
         if not kept:
             conn.sock.read_until = time.monotonic() + _LINGER_S
@@ -108,10 +108,10 @@ class GatewayWorker(ThreadWorker):
             super().finish_request(conn, fs)
 
     def handle_request(self, req: Any, conn: Any) -> bool:
-        """Answer a request, and read what the application left of its body.
+        """Answer a request, and discard the unread part of its body.
 
         Many callers write the whole body before they read. If we closed the connection first, they would see an error
-        and not the answer.
+        instead of the answer.
         """
         kept = super().handle_request(req, conn)
         return _discard(req.body) and kept
@@ -136,7 +136,7 @@ class GatewayWorker(ThreadWorker):
             client.sendall(_answer(status, faults, request_id, client.beginning))
 
     def _faults(self, error: ParseException) -> Faults:
-        """Say what is wrong. The contract has no status of its own for what is too long (414, 431)."""
+        """Say what is wrong. The contract has no separate statuses for requests that are too long (414, 431)."""
         if isinstance(error, _KeyHeaderError):
             return {"idempotency_key": [error.sentence]}
         sentence = "The bytes sent are not a well-formed HTTP request."
@@ -160,9 +160,9 @@ def _discard(body: Any) -> bool:
 
 
 def _answer(status: HTTPStatus, faults: Faults, request_id: str, beginning: bytes) -> bytes:
-    """Return an error in the envelope as it is sent, with the headers that the interface document gives a 400.
+    """Return an error as the bytes to send: the envelope, with the headers that the interface document gives a 400.
 
-    A caller of HTTP/1.0 knows no chunks (RFC 9112, 6.1), and a HEAD is answered with the head alone (RFC 9110, 9.3.2).
+    HTTP/1.0 has no chunks (RFC 9112, 6.1), and the answer to a HEAD has no body (RFC 9110, 9.3.2).
     """
     line = beginning.partition(b"\n")[0].rstrip(b"\r")
     version = "1.0" if line.endswith(b" HTTP/1.0") else "1.1"

@@ -1,8 +1,9 @@
-"""`GET /openapi.json`: the interface in OpenAPI 3.1, made of pydantic's models and one table of calls.
+"""`GET /openapi.json`: the interface in OpenAPI 3.1, built from pydantic models and two tables.
 
-To add a call, write its block in `calls.toml`, and one in `refusals.toml` for a refusal that no call had before.
-Describe what it answers in `answers.py`, each field with an example, and its body in `requests.py`. Play its examples
-in `tests/e2e/openapi/scenes.py`; where one differs from the fields' own examples, `examples.py` says in what.
+To add a call, write its block in `calls.toml`, and one in `refusals.toml` for each new refusal. Describe its answer in
+`answers.py`, each field with an example, and its body in `requests.py`. Produce its examples in
+`tests/e2e/openapi/scenes.py`. If an example differs from the fields' own examples, list the differences in
+`examples.py`.
 """
 
 from functools import lru_cache

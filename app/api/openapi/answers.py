@@ -1,7 +1,7 @@
-"""The data of answers, and what stands beside it, as models that only describe.
+"""The data of answers and the additional data, as models that only describe them.
 
-`app/api/call/envelope.py` renders the answers, ten times as fast.
-A model's docstring is for callers: it describes a schema.
+`app/api/call/envelope.py` renders the answers, ten times as fast as models would.
+A model's docstring is for callers: it becomes the description of a schema.
 """
 
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from app.events.log import TYPES
 
 
 def says(description: str, *example: Any, **more: Any) -> Any:
-    """Return a field with its description and its example. A part that is a model has an example by its own fields."""
+    """Return a field with its description and its example. A field that is a model needs no example."""
     return Field(description=description, examples=list(example) or None, **more)
 
 
@@ -22,18 +22,18 @@ _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
 Time = Annotated[str, Field(pattern=_TIME, json_schema_extra={"format": "date-time"})]
 
 
-# What is always null: an object or null, because some generators of clients know no type that is only null.
+# Always null. Described as an object or null, because some client generators know no type that is only null.
 Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
 
 
 class Organization(BaseModel):
-    """Who issues, as the mode of the key sees it."""
+    """An organization, with the balance of the key's mode."""
 
     id: Id = says("The id of the organization.", 1)
     name: str = says("Its name.", "Acme")
-    is_disabled: bool = says("It cannot issue until it is enabled.", False)
-    is_suspended: bool = says("It cannot issue until it is resumed.", False)
-    balance: Points = says("Points it can still issue; in a transaction, the balance right after it.", 1_000)
+    is_disabled: bool = says("True: it cannot issue until it is enabled.", False)
+    is_suspended: bool = says("True: it cannot issue until it is resumed.", False)
+    balance: Points = says("Its balance; in a transaction, the balance right after that transaction.", 1_000)
     last_refill: Points = says("The balance right after the last refill.", 1_000)
     created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-05T08:00:00.000000Z")
 
@@ -50,32 +50,32 @@ class Transaction(BaseModel):
     """One recipient of a batch."""
 
     id: Id = says("The id of the transaction.", 131_072)
-    organization: Organization = says("Who issued, with the balance right after this transaction.")
+    organization: Organization = says("The issuing organization, with the balance right after this transaction.")
     recipient: User | None = says("The account with this address; null if there is none.")
     email: str = says("The address as it was sent, trimmed.", "ada@example.com")
     amount: Points = says("Points for this recipient.", 50)
-    debited: bool = says("The points were taken from the organization. False: the balance was too low.", True)
-    credited: bool = says("The points were given to the account.", True)
-    allocated: bool = says("The same as `credited`. Debited but not allocated: the points are held.", True)
+    debited: bool = says("The organization was debited. False: its balance was too low.", True)
+    credited: bool = says("The recipient was credited.", True)
+    allocated: bool = says("The same as `credited`. If `debited` is true and this is false, the points are held.", True)
     sender: User | None = says("The member who sent it from the console. Null: sent through this interface.", None)
     label: str | None = says("The label of its item, or of the batch; null if they have none.", None)
     reference: str | None = says("The caller's own id of its item; null if it has none.", None)
     reversed: Points = says("Points taken back so far.", 0)
     held_until: Time | None = says(
-        "Until when its points can be claimed, ISO 8601 in UTC, six decimals; null unless it is held and has an end.",
+        "Until when its points are held, ISO 8601 in UTC, six decimals; null unless it is held and has an end.",
         None,
     )
     state: Literal["credited", "held", "unpaid", "reversed", "returned"] = says(
-        "What became of it, in a word. Returned: it was held too long. Another may come.", "credited"
+        "Its state. Returned: it was held too long. More states may be added.", "credited"
     )
-    sandbox: bool = says("Issued with a development key, so not for real.", False)
+    sandbox: bool = says("Issued in the sandbox, with a development key.", False)
     created_at: Time = says("When it was issued. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
 
 
 class Verdict(BaseModel):
-    """Whether the whole issue is possible at this moment."""
+    """Whether the whole issue is possible now."""
 
-    validated: bool = says("It is possible.", True)
+    validated: bool = says("True: it is possible.", True)
     error: str | None = says("Why not, as a sentence; null when it is possible.", None)
 
 
@@ -91,18 +91,20 @@ class AcceptedBatch(BaseModel):
     """A batch that is accepted and will be issued exactly once; read it at `Location`."""
 
     batch_id: Id = says("The id of the batch.", 1)
-    status: Literal["queued", "scheduled"] = says("It waits for a worker, or for its moment.", "queued")
+    status: Literal["queued", "scheduled"] = says(
+        "Queued: it waits for a worker. Scheduled: it waits for its `send_at`.", "queued"
+    )
 
 
 class Counts(BaseModel):
     """How many of a batch's transactions are in each state now."""
 
     recipients: int = says("All of them.", 2, ge=1)
-    debited: int = says("Paid by the balance.", 2, ge=0)
-    credited: int = says("Given to an account.", 1, ge=0)
-    held: int = says("Debited, and kept until there is an account with the address.", 1, ge=0)
+    debited: int = says("Debited from the balance.", 2, ge=0)
+    credited: int = says("Credited to a user.", 1, ge=0)
+    held: int = says("Debited, and held until there is an account with the address.", 1, ge=0)
     unpaid: int = says("Not debited: the balance was too low.", 0, ge=0)
-    reversed: int = says("Taken back whole.", 0, ge=0)
+    reversed: int = says("Taken back completely.", 0, ge=0)
 
 
 class _BatchHead(BaseModel):
@@ -110,20 +112,20 @@ class _BatchHead(BaseModel):
     status: Literal["scheduled", "queued", "issued", "refused", "cancelled"] = says(
         "Scheduled: it waits for its `send_at`. Refused: the organization may not issue.", "issued"
     )
-    final: bool = says("Its status will not change. Another status may come: look at this.", True)
+    final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
     refusal: Literal["organization_disabled", "organization_suspended"] | None = says(
-        "Why it was refused, as a word that stays the same; null unless it was.", None
+        "Why it was refused, as a stable word; null unless it was refused.", None
     )
     label: str | None = says("The label that it was sent with; null if none.", None)
-    metadata: dict[str, str] | None = says("What it was sent with; null if nothing.", None)
+    metadata: dict[str, str] | None = says("The metadata that it was sent with; null if none.", None)
     idempotency_key: str | None = says(
         "The `Idempotency-Key` that it was sent with; null if none, and once it is no longer kept.", None
     )
-    api_key_id: Id | None = says("The id of the key that sent it; null for a member's.", 1)
+    api_key_id: Id | None = says("The id of the key that sent it; null if a member sent it.", 1)
     sender: User | None = says("The member who sent it from the console. Null: sent through this interface.", None)
     counts: Counts | None = says("How many transactions are in each state now; null until issued.")
     created_at: Time = says("When it was accepted. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
-    send_at: Time | None = says("When it is to be issued; null: at once.", None)
+    send_at: Time | None = says("When it is to be issued; null if at once.", None)
     issued_at: Time | None = says(
         "When it was issued, ISO 8601 in UTC, six decimals; null until then.", "2026-01-31T09:30:00.482913Z"
     )
@@ -148,7 +150,7 @@ class Batch(_BatchHead):
     current_balance: _Balance
 
 
-_Cursor = Annotated[str | None, says("Leads to the next page; null at the end of the list.", None)]
+_Cursor = Annotated[str | None, says("The `cursor` of the next page; null at the end of the list.", None)]
 
 
 _BATCH_IN_EVENT = {
@@ -194,7 +196,7 @@ class ReversedTransaction(BaseModel):
     amount: Points = says("The amount of the transaction.", 50)
     reversed: Points = says("Points that this reversal took.", 50)
     code: Literal["not_debited", "already_reversed", "more_than_left"] | None = says(
-        "Why nothing could be taken, as a word that stays the same; null if it could.", None
+        "Why nothing could be taken, as a stable word; null if points were taken.", None
     )
 
 
@@ -203,7 +205,7 @@ class ReverseResult(BaseModel):
 
     reversal_id: Id = says("The id of the reversal: `GET /v1/reversals/{id}` reads it.", 2)
     transactions: list[ReversedTransaction] = says("One per transaction asked for, in order.")
-    amount: Points = says("The sum of what was taken.", 100)
+    amount: Points = says("The sum of the points taken.", 100)
     current_balance: Points = says("The balance right after this reversal.", 1_000)
 
 
@@ -217,12 +219,12 @@ class QueuedReversal(BaseModel):
 class _ReversalHead(BaseModel):
     reversal_id: Id = says("The id of the reversal.", 2)
     status: Literal["queued", "done", "refused"] = says("Refused: nothing was taken, and `refusal` says why.", "done")
-    final: bool = says("Its status will not change. Another status may come: look at this.", True)
+    final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
     refusal: Literal["organization_disabled", "balance_too_large"] | None = says(
-        "Why it was refused, as a word that stays the same; null unless it was.", None
+        "Why it was refused, as a stable word; null unless it was refused.", None
     )
     reason: str = says("The reason that it was sent with.", "The wrong list")
-    batch_id: Id | None = says("The batch that was to be taken back; null if transactions were.", 1)
+    batch_id: Id | None = says("The batch to take back; null if the request named transactions.", 1)
     idempotency_key: str | None = says(
         "The `Idempotency-Key` that it was sent with; null if none, and once it is no longer kept.", None
     )
@@ -233,7 +235,7 @@ class _ReversalHead(BaseModel):
     )
 
 
-_Taken = Annotated[Points | None, says("The sum of what was taken; null until done.", 100)]
+_Taken = Annotated[Points | None, says("The sum of the points taken; null until done.", 100)]
 _BalanceThen = Annotated[Points | None, says("The balance right after it; null until done.", 1_000)]
 
 
@@ -260,25 +262,27 @@ class ReversalList(BaseModel):
 
 
 class EventOrganization(BaseModel):
-    """Whose event it is."""
+    """The organization of an event."""
 
     id: Id = says("The id of the organization.", 1)
 
 
 class Event(BaseModel):
-    """One thing that happened. An event that has been told never changes."""
+    """One thing that happened. An event never changes."""
 
-    type: Literal[TYPES] = says("What happened. Another type may come.", "batch.issued")  # type: ignore[valid-type]
-    timestamp: Time = says("When. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
-    id: Annotated[str, Field(pattern=r"^evt_[1-9]\d*$")] = says("Its name: the same wherever it is told.", "evt_7")
+    type: Literal[TYPES] = says("What happened. More types may be added.", "batch.issued")  # type: ignore[valid-type]
+    timestamp: Time = says("When it happened. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
+    id: Annotated[str, Field(pattern=r"^evt_[1-9]\d*$")] = says(
+        "The id of the event, the same in the log and in webhooks.", "evt_7"
+    )
     sequence: Id = says("Its place in the log: 1, 2, 3 … without a gap, for each organization and mode.", 4)
-    sandbox: bool = says("It stands in the log of the sandbox.", False)
-    version: str = says("The version of this form.", "1.0")
-    organization: EventOrganization = says("Whose event it is.")
+    sandbox: bool = says("It is in the log of the sandbox.", False)
+    version: str = says("The version of this format.", "1.0")
+    organization: EventOrganization = says("The organization of the event.")
     data: dict[str, Any] = says(
-        "What it tells of, as it was then: `batch` (as in the list of batches), `reversal` (as in theirs),"
-        " `organization`, `key` or `webhook`; of a claim `user`, `transactions` (up to 100 ids), `count`, `amount`, and"
-        " `more`, a path that lists the others among all that the user was credited. No address.",
+        "What changed, as it was then: `batch` (as in the list of batches), `reversal` (as in the list of reversals),"
+        " `organization`, `key` or `webhook`. A claim has `user`, `transactions` (up to 100 ids), `count`, `amount` and"
+        " `more`, a path that lists all transactions of the user. There are no addresses.",
         _BATCH_IN_EVENT,
     )
 
@@ -288,17 +292,17 @@ class EventList(BaseModel):
 
     events: list[Event] = says("The events after `after`.")
     last_sequence: int = says(
-        "The log was looked through up to this sequence: the next call's `after`. Without `types` it is that of the"
-        " last event here; in a log without events it is 0.",
+        "Every event up to this sequence was looked at: use it as `after` of the next call. Without `types` it is the"
+        " sequence of the last event here; in a log without events it is 0.",
         4,
         ge=0,
     )
 
 
 class ReverseVerdict(BaseModel):
-    """Whether anything would be taken back at this moment."""
+    """Whether a reversal would take any points back now."""
 
-    validated: bool = says("Something would; with `atomic`, all of it.", True)
+    validated: bool = says("True: it would; with `atomic`, all that was asked for.", True)
     error: str | None = says("Why not, as a sentence; null when it is possible.", None)
 
 
@@ -308,40 +312,43 @@ class Webhook(BaseModel):
     id: Id = says("The id of the webhook.", 1)
     url: str = says("Where events are sent.", "https://shop.example.com/points")
     types: list[str] = says("The types of events that it takes: names, `batch.*`, or `*` for all.", ["batch.*"])
-    description: str | None = says("What it was described with; null if nothing.", "The shop")
+    description: str | None = says("Its description; null if it has none.", "The shop")
     status: Literal["enabled", "failing", "disabled"] = says(
-        "Failing: the last attempt failed, and it is tried again. Disabled: nothing is sent. Another status may come.",
+        "Failing: the last attempt failed, and another follows. Disabled: nothing is sent. More statuses may be added.",
         "enabled",
     )
     disabled_reason: Literal["caller", "gone", "failing"] | None = says(
-        "Who disabled it: a call, a 410 of the receiver, or five days of nothing but failures; null unless disabled.",
+        "Why it is disabled: by a call, by a 410 of the receiver, or after five days of failures. Null if it is not.",
         None,
     )
     position: int = says("The sequence of the last event that it has passed.", 4, ge=0)
-    failures: int = says("How many attempts at its next event have failed.", 0, ge=0)
-    failing_since: Time | None = says("Since when every attempt has failed; null if the last one did not.", None)
-    retry_at: Time | None = says("When it is tried again; null: as soon as there is an event.", None)
-    old_secret_until: Time | None = says("Until when the secret before a rotation signs along.", None)
+    failures: int = says("How many attempts to deliver its next event have failed.", 0, ge=0)
+    failing_since: Time | None = says("Since when every attempt has failed; null unless the last one failed.", None)
+    retry_at: Time | None = says("When the next attempt is due; null if it waits for an event.", None)
+    old_secret_until: Time | None = says(
+        "Until when the secret before the last rotation also signs; null if there is none.", None
+    )
     created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:00:00.000000Z")
 
 
 class NewSecret(Webhook):
-    """A webhook with its secret, which is shown this once."""
+    """A webhook with its new secret, which is shown only in this answer."""
 
     secret: str = says(
-        "Verifies the signatures. Shown once: keep it now.", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="
+        "For verifying signatures. It is shown once: store it now.",
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
     )
 
 
 class WebhookList(BaseModel):
-    """All webhooks, oldest first: one page holds them."""
+    """All webhooks, oldest first, on one page."""
 
     webhooks: list[Webhook] = says("The webhooks.")
     next_cursor: Null = says("Always null: there is no other page.", None)
 
 
 class DeliveredEvent(BaseModel):
-    """Which event was sent."""
+    """The event that was sent."""
 
     id: str = says("The id of the event, as in `webhook-id`.", "evt_5")
     sequence: int = says("Its sequence.", 5, ge=1)
@@ -352,15 +359,15 @@ class Delivery(BaseModel):
     """One attempt to deliver an event."""
 
     id: Id = says("The id of the attempt.", 1)
-    event: DeliveredEvent = says("Which event was sent.")
-    attempt: int = says("Which attempt at this event it was.", 1, ge=1)
+    event: DeliveredEvent = says("The event that was sent.")
+    attempt: int = says("The number of this attempt for the event, from 1.", 1, ge=1)
     delivered: bool = says("The receiver answered with a 2xx in time.", True)
     status: int | None = says("The HTTP status of the answer; null without one.", 200)
     ms: int = says("How long it took, in milliseconds.", 12, ge=0)
     error: str | None = says(
-        "Why it failed, as a word that stays the same: `refused`, `redirected`, `timeout`, `not_connected`,"
+        "Why it failed, as a stable word: `refused`, `redirected`, `timeout`, `not_connected`,"
         " `tls_failed`, `connection_lost`, `broken_answer`, `address_refused`, `name_not_found`, `https_required`."
-        " Null if it did not. Another may come.",
+        " Null if it did not fail. More words may be added.",
         None,
     )
     created_at: Time = says("When it ended. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.492913Z")
@@ -374,21 +381,21 @@ class DeliveryList(BaseModel):
 
 
 class Health(BaseModel):
-    """That the process answers."""
+    """The process answers."""
 
     status: Literal["ok"] = says("Always `ok`.", "ok")
 
 
 class Readiness(BaseModel):
-    """That PostgreSQL answers too, and whether Redis does."""
+    """PostgreSQL answers; `redis` says whether Redis does."""
 
-    status: Literal["ready"] = says("Always `ready`; when it is not, the answer is 503.", "ready")
-    postgresql: Literal["ok"] = says("Always `ok`; when it is away, the answer is 503.", "ok")
+    status: Literal["ready"] = says("Always `ready`; otherwise the answer is 503.", "ready")
+    postgresql: Literal["ok"] = says("Always `ok`; while PostgreSQL is away, the answer is 503.", "ok")
     redis: Literal["ok", "away"] = says("Sends go on while it is away, and take up to 3 s more.", "ok")
 
 
 class Additions(BaseModel):
-    """What is said beside the payload."""
+    """The additional data."""
 
     version: str = says("The version of the interface.", "1.0")
 
@@ -397,39 +404,39 @@ class VerifyAdditions(Additions):
     """The verdict, for programs."""
 
     code: Literal["insufficient_balance", "organization_disabled", "organization_suspended"] | None = says(
-        "Why not, as a word that stays the same; null when it is possible.", None
+        "Why not, as a stable word; null when it is possible.", None
     )
     required: Points = says("Points for all recipients together.", 100)
-    available: Points = says("Points the organization has.", 1_000)
+    available: Points = says("The balance of the organization.", 1_000)
     affordable_recipients: int = says("How many recipients, from the first on, the balance pays.", 2, ge=0)
 
 
 class ReverseVerifyAdditions(Additions):
-    """What would be taken, for programs: the points, and how many transactions are in each state."""
+    """What would be taken, for programs: the points, and the number of transactions in each state."""
 
     recoverable: Points = says("Points that would come back.", 100)
     transactions: int = says("All transactions asked for.", 2, ge=0)
-    held: int = says("Points are left of them, and nobody has an account.", 1, ge=0)
-    credited: int = says("Points are left of them, and a user has them.", 1, ge=0)
-    already_reversed: int = says("Nothing is left of them.", 0, ge=0)
-    not_debited: int = says("The balance was too low for them.", 0, ge=0)
+    held: int = says("Transactions with points left that are held.", 1, ge=0)
+    credited: int = says("Transactions with points left that were credited to a user.", 1, ge=0)
+    already_reversed: int = says("Transactions with no points left.", 0, ge=0)
+    not_debited: int = says("Transactions for which the balance was too low.", 0, ge=0)
 
 
 class SendAdditions(Additions):
-    """Which batch it became."""
+    """The batch of the send."""
 
     batch_id: Id = says("The id of the batch: `GET /v1/batches/{id}` reads it.", 1)
 
 
 class Scheduled(BaseModel):
-    """What the organization has scheduled in the key's mode. Nothing of it is reserved."""
+    """The scheduled batches of the organization in the key's mode. No points are reserved for them."""
 
-    batches: int = says("How many batches wait for their moment.", 0, ge=0)
-    amount: Points = says("The points for all their recipients together; no more than 64 bits hold.", 0)
-    next_at: Time | None = says("When the next of them is due; null if there is none.", None)
+    batches: int = says("How many batches are scheduled.", 0, ge=0)
+    amount: Points = says("The points for all their recipients together, at most what 64 bits hold.", 0)
+    next_at: Time | None = says("When the next one is due; null if there is none.", None)
 
 
 class OrganizationAdditions(Additions):
-    """What waits for its moment."""
+    """The scheduled batches."""
 
-    scheduled: Scheduled = says("What is scheduled.")
+    scheduled: Scheduled = says("The scheduled batches.")

@@ -9,11 +9,11 @@ def _table(name: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
-# By group, and in it by name; `about` is the group's own.
+# The calls by group and name; `about` describes the group.
 GROUPS = _table("calls.toml")
 ABOUT: str = GROUPS.pop("about")
 CALLS = [call for group in GROUPS.values() for call in group.values() if isinstance(call, dict)]
-# The successes in the envelope.
+# The successes that come in the envelope.
 SUCCESSES = [answer for call in CALLS for status, answer in call.items() if status.isdigit() and "model" in answer]
 
 REFUSALS: dict[str, dict[str, Any]] = {
@@ -21,5 +21,5 @@ REFUSALS: dict[str, dict[str, Any]] = {
     for status, refusals in _table("refusals.toml").items()
     for name, refusal in refusals.items()
 }
-# Every word of `additional_data.code` on an error.
+# Every value of `additional_data.code` on an error.
 CODES = tuple(sorted({code for refusal in REFUSALS.values() for code in refusal.get("codes", ())}))

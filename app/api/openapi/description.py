@@ -1,4 +1,4 @@
-"""The description put together: each call of `calls.toml` with its parameters, its answers and its refusals."""
+"""The whole description: each call of `calls.toml` with its parameters, answers and refusals."""
 
 from typing import Any
 
@@ -15,24 +15,24 @@ _WITH_BODY = ("BadRequest", "TooLarge", "WrongType")
 
 _SENT = {
     "operationId": "receiveEvent",
-    "summary": "What a webhook is sent",
-    "description": "An event, byte for byte as `GET /v1/events` shows it. Verify the signature before anything else: it"
-    " is of Standard Webhooks, whose libraries verify it. An event may come twice: do it once for its `webhook-id`.",
+    "summary": "What a webhook receives",
+    "description": "An event, byte for byte as `GET /v1/events` shows it. Verify the signature first: any library for"
+    " Standard Webhooks can do that. An event may come twice: handle each `webhook-id` once.",
     "parameters": requests.SIGNED_HEADERS,
     "requestBody": {
         "required": True,
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
     },
     "responses": {
-        "2XX": {"description": "It has arrived. Anything else, a redirect too, is a failure, and it is sent again."},
-        "410": {"description": "Nothing more is wanted: the webhook is disabled."},
+        "2XX": {"description": "The event has arrived. After any other answer, a redirect too, it is sent again."},
+        "410": {"description": "The receiver wants no more events: the webhook is disabled."},
     },
     "security": [],
 }
 
 
 def document(limits: Settings) -> dict[str, Any]:
-    """Return the whole description, with the limits that these settings give a request."""
+    """Return the whole description, with the limits of these settings."""
     named = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.ANSWERS | failures.EXAMPLES
     return {
         "openapi": "3.1.0",
@@ -66,7 +66,7 @@ def _paths() -> dict[str, Any]:
 
 def _operation(call: dict[str, Any], *, has_key: bool) -> dict[str, Any]:
     usual = _OF_ALL + _WITH_KEY * has_key + _WITH_BODY * ("body" in call)
-    refusals = (*usual, *call.get("refuses", ()))  # Its own take the place of usual ones with the same status.
+    refusals = (*usual, *call.get("refuses", ()))  # A call's own refusal replaces a usual one with the same status.
     responses = {calls.REFUSALS[name]["status"]: _ref("responses", name) for name in refusals}
     responses |= {status: _response(answer) for status, answer in call.items() if status.isdigit()}
     taken = (*call.get("takes", ()), "X-Request-Id")

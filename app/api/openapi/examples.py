@@ -1,6 +1,6 @@
-"""The examples of what is sent and answered. A test gets each answer from a running service.
+"""The examples of bodies and answers. A test gets each answer from a running service.
 
-One story runs through them: Acme has 1,000 points, Ada has an account, Grace has none yet.
+All of them share one story: Acme has 1,000 points, Ada has an account, Grace does not have one yet.
 """
 
 from typing import Any, get_args, get_origin
@@ -47,7 +47,7 @@ WEBHOOK_BODIES: dict[str, Any] = {
 
 
 def example(model: type[BaseModel], **changes: Any) -> dict[str, Any]:
-    """Return an example of a model: each field as its own example says, unless it is changed."""
+    """Return an example of a model: each field has its own example, unless `changes` has another."""
     own = {name: field.examples or [_part(field.annotation)] for name, field in model.model_fields.items()}
     assert changes.keys() <= own.keys()
     return {name: changes[name] if name in changes else examples[0] for name, examples in own.items()}
@@ -62,7 +62,7 @@ def _part(annotation: Any) -> Any:
 
 
 def _answer(envelope: type[BaseModel], data: dict[str, Any], beside: dict[str, Any]) -> dict[str, Any]:
-    """Return an example of an envelope, with changes to its data and to what stands beside it."""
+    """Return an example of an envelope, with changes to its data and its additional data."""
     model: dict[str, Any] = {name: field.annotation for name, field in envelope.model_fields.items()}
     changes = {"data": example(model["data"], **data), "additional_data": example(model["additional_data"], **beside)}
     return example(envelope, **changes)
@@ -106,7 +106,7 @@ _NOT_DELIVERED = {"delivered": False, "status": None, "error": "not_connected"}
 _TOO_LOW = InsufficientBalance(required=100, available=60)
 _SUSPENDED = OrganizationSuspended()
 
-# By the name of the example: in what it differs from the example of its model, in `data` and beside it.
+# By the name of the example: its differences from its model's example, in `data` and in `additional_data`.
 _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "balance_too_low": (
         {"validated": False, "error": _TOO_LOW.sentence},

@@ -1,4 +1,4 @@
-"""The examples of every error: the sentences of `refusals.toml` in their envelope. A test gets each from a service."""
+"""The examples of errors: the sentences of `refusals.toml` in the envelope. A test gets each from a running service."""
 
 from typing import Any
 

@@ -5,7 +5,7 @@ from typing import Any
 from app.api.call import envelope
 from app.api.docs import SECURITY
 
-# On every answer, whatever its status.
+# On answers of every status.
 EVERYWHERE = ("X-Request-Id", *envelope.HEADERS)
 KEY = {
     "type": "http",
@@ -16,33 +16,34 @@ KEY = {
 
 
 def _header(description: str, *, required: bool = True, **schema: Any) -> dict[str, Any]:
-    # A schema of text, as headers are: whoever checks an answer need not guess what to convert.
+    # Always a string, so that a validator need not convert the header first.
     return {"description": description, "required": required, "schema": {"type": "string", **schema}}
 
 
 HEADERS = {
     "X-Request-Id": _header(
-        "Names this request; quote it when you report a problem. It is the caller's own if that is 1 to 128 characters "
-        "of letters, digits and `._:/+=@-`, and holds no key.",
+        "The id of this request; quote it when you report a problem. The caller's own id is kept if it has 1 to 128 "
+        "characters of letters, digits and `._:/+=@-`, and holds no key.",
         pattern="^[A-Za-z0-9._:/+=@-]{1,128}$",
     ),
-    "Cache-Control": _header("No answer may be kept, by anybody.", const=envelope.HEADERS["Cache-Control"]),
-    "Vary": _header("What an answer depends on besides its address.", const=envelope.HEADERS["Vary"]),
+    "Cache-Control": _header("No cache may keep an answer.", const=envelope.HEADERS["Cache-Control"]),
+    "Vary": _header("What an answer depends on besides its URL.", const=envelope.HEADERS["Vary"]),
     "Via": _header("The front end, a gateway to the workers, names itself.", const=envelope.HEADERS["Via"]),
     "Connection": _header("Whether the connection is kept."),
     "Date": _header("When the answer was made."),
     "Server": _header("The server, without a version."),
     "Transfer-Encoding": _header("`chunked`."),
-    "WWW-Authenticate": _header("The scheme in which a key is sent.", const="Bearer"),
+    "WWW-Authenticate": _header("The scheme for sending a key.", const="Bearer"),
     "Allow": _header(
         "The methods that this path takes.", pattern="^(DELETE|GET|HEAD|PATCH|POST)(, (DELETE|GET|HEAD|PATCH|POST))*$"
     ),
-    "Retry-After": _header("In how many seconds to ask again.", pattern="^[1-9][0-9]*$"),
-    "Location": _header("Where what was made is read.", pattern="^/v1/(batches|reversals|webhooks)/[1-9][0-9]*$"),
+    "Retry-After": _header("After how many seconds to ask again.", pattern="^[1-9][0-9]*$"),
+    "Location": _header(
+        "The path of the new batch, reversal or webhook.", pattern="^/v1/(batches|reversals|webhooks)/[1-9][0-9]*$"
+    ),
     "Idempotency-Replayed": _header(
-        "`true` when the batch had been issued, or the reversal done, before this call: the answer is the first call's "
-        "again.",
+        "`true` if the batch was issued, or the reversal done, before this call: the answer shows it as it was then.",
         required=False,
         const="true",
     ),
-} | {name: _header("Keeps the page to itself.", const=value) for name, value in SECURITY.items()}
+} | {name: _header("Protects the page.", const=value) for name, value in SECURITY.items()}

@@ -1,7 +1,7 @@
-"""What callers send, described: headers and queries as parameters, bodies as models with the limits of the settings.
+"""The description of requests: headers and queries as parameters, bodies as models with the limits of the settings.
 
-`app/api/call/schemas.py` reports every fault of a body at once, which no model does, so it checks without these models.
-`tests/unit/test_openapi_requests.py` holds the two together: what is described is taken.
+`app/api/call/schemas.py` reports every fault of a body at once. Models cannot do that, so it checks without them.
+`tests/unit/test_openapi_requests.py` proves that the service takes what is described here.
 """
 
 from typing import Annotated, Any, Literal
@@ -42,7 +42,7 @@ def _parameter(where: str, name: str, description: str, schema: dict[str, Any], 
 
 
 def _page(email: str, created: str, flag: str, *more: tuple[str, str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the parameters of a list, with what they mean in it; `{}` in `flag` is the flag's own name."""
+    """Return the parameters of a list, with their meaning in it; `{}` in `flag` stands for the flag's name."""
     limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT}
     rows: list[tuple[str, str, dict[str, Any]]] = [
         ("limit", "At most this many rows.", limit),
@@ -57,10 +57,10 @@ def _page(email: str, created: str, flag: str, *more: tuple[str, str, dict[str, 
     return [_parameter("query", *row) for row in rows]
 
 
-_REQUEST_ID = "A name of your own for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other is replaced."
+_REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=@-`. Any other value is replaced."
 _KEY = """\
-Makes a repeated send harmless: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
-organization and mode. Make one for each batch, and send it again with each retry."""
+Makes a repeated send safe: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
+organization and mode. Make a new key for each batch, and send it again with each retry."""
 _PREFER = "`respond-async`: do not wait for the issue, answer 202 at once."
 
 HEADERS = {
@@ -68,7 +68,7 @@ HEADERS = {
     "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | _KEY_FORM),
     "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT, example="respond-async"),
 }
-# What every call to a webhook has.
+# On every call to a webhook.
 SIGNED_HEADERS = [
     _parameter("header", "webhook-id", "The `id` of the event, the same at each attempt.", _TEXT, example="evt_7")
     | {"required": True},
@@ -77,8 +77,8 @@ SIGNED_HEADERS = [
     _parameter(
         "header",
         "webhook-signature",
-        "`v1,` and the HMAC-SHA256, in base64, of id, timestamp and body with dots between them; for a day after a"
-        " rotation two of these, with a blank between them.",
+        "`v1,` and the HMAC-SHA256, in base64, of id, timestamp and body joined by dots. For a day after a rotation"
+        " there are two of these, separated by a blank.",
         _TEXT,
     )
     | {"required": True},
@@ -90,20 +90,20 @@ PARAMETERS: dict[str, list[dict[str, Any]]] = {
     "id of a webhook": [_parameter("path", "id", "The `id` of the webhook.", _ID, example=1)],
     "id of a transaction": [_parameter("path", "id", "The `id` of the transaction.", _ID, example=131_072)],
     "page of batches": _page(
-        "With a transaction of this address, so issued.",
+        "With a transaction of this address: issued batches only.",
         "Accepted",
-        "With at least one transaction that has this `{}` and the other flags that are asked for.",
-        ("idempotency_key", "Sent with this `Idempotency-Key`, as long as that is kept.", _TEXT | _KEY_FORM),
-        ("label", "With just this label.", _TEXT | {"minLength": 1, "maxLength": LABEL_LENGTH_MAX}),
+        "With at least one transaction that has this `{}` and the other flags asked for.",
+        ("idempotency_key", "Sent with this `Idempotency-Key`, as long as it is kept.", _TEXT | _KEY_FORM),
+        ("label", "With exactly this label.", _TEXT | {"minLength": 1, "maxLength": LABEL_LENGTH_MAX}),
         ("status", "In this state.", _TEXT | {"enum": list(STATUSES)}),
     ),
     "page of transactions": _page(
         "Of this address.",
         "Issued",
-        "That have this `{}`.",
-        ("reference", "Of an item with just this reference, in any batch.", _TEXT | _REFERENCE_FORM),
+        "With this `{}`.",
+        ("reference", "Of an item with exactly this reference, in any batch.", _TEXT | _REFERENCE_FORM),
         ("state", "In this state.", _TEXT | {"enum": list(STATES)}),
-        ("user", "Whose `recipient` is the user of this id.", _ID | {"maximum": INT64_MAX}),
+        ("user", "Whose `recipient` is the user with this id.", _ID | {"maximum": INT64_MAX}),
     ),
 }
 PARAMETERS["page of reversals"] = [
@@ -119,7 +119,7 @@ PARAMETERS["events"] = [
     _parameter(
         "query",
         "after",
-        "Those after this sequence; 0: from the first. By default from the oldest that is kept.",
+        "Return the events after this sequence; 0: from the first. By default from the oldest kept event.",
         {"type": "integer", "format": "int64", "minimum": 0, "maximum": INT64_MAX},
     ),
     _parameter(
@@ -138,8 +138,8 @@ PARAMETERS["events"] = [
     _parameter(
         "query",
         "wait",
-        "While there is no event, wait this many seconds for one. Of a key, two calls wait at once; any other is"
-        " answered without waiting.",
+        "If there is no event, wait up to this many seconds for one. Two calls of a key may wait at once; further calls"
+        " are answered without waiting.",
         {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
     ),
 ]
@@ -147,11 +147,11 @@ PARAMETERS["page of deliveries"] = [
     parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]
 ]
 PAGES = f"""\
-Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next one with the same filters, and is null
-at the end. A page may hold fewer rows, even none, and still have a next one, because it looks at no more than
-{LOOKED_AT_MAX:,} rows. Whatever is issued or claimed between two pages, no row comes twice, and no row that was there
-before the first page is left out. A cursor does not expire. A parameter that is not
-listed is a fault; all faults are named in one 400."""
+Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next page with the same filters, and is null
+at the end. A page may hold fewer rows, even none, and still have a next page, because it looks at no more than
+{LOOKED_AT_MAX:,} rows. Points may be issued or claimed between two pages: no row comes twice, and no row that was there
+before the first page is left out. A cursor does not expire. A parameter that is not listed is a fault; one 400 names
+all faults."""
 
 
 class Recipient(RootModel[Annotated[str, Field(pattern="@", json_schema_extra={"format": "idn-email"})]]):
@@ -160,24 +160,24 @@ class Recipient(RootModel[Annotated[str, Field(pattern="@", json_schema_extra={"
     not folded."""
 
 
-# What counts as missing.
+# The values that count as missing.
 _Missing = Annotated[
     None, WithJsonSchema({"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}})
 ]
 _NO_NUL = "^[^\\u0000]*$"
 _Label = Annotated[str, Field(max_length=LABEL_LENGTH_MAX, pattern=_NO_NUL)]
 _Moment = Annotated[str, WithJsonSchema(_MOMENT)]
-_SEND_AT = "When to issue it: ISO 8601 with a zone, 1 minute to 366 days ahead."
+_SEND_AT = "When to issue the batch: ISO 8601 with a zone, 1 minute to 366 days ahead."
 _HOLD_DAYS = (
-    f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. By default"
-    " for as many as the organization has."
+    f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. The default"
+    " is the organization's own number of days, if it has one."
 )
 _Reference = Annotated[str, WithJsonSchema(_TEXT | _REFERENCE_FORM)]
 _MetadataKey = Annotated[str, Field(min_length=1, max_length=METADATA_KEY_LENGTH_MAX, pattern=_NO_NUL)]
 _MetadataValue = Annotated[str, Field(max_length=METADATA_VALUE_LENGTH_MAX, pattern=_NO_NUL)]
 
 
-_AMOUNT = 'Points for **each** recipient, or for each item without its own. `10.0`, `1e1` and `"10"` are no integers.'
+_AMOUNT = 'Points for **each** recipient, or for each item without its own. `10.0`, `1e1` and `"10"` are not integers.'
 
 
 class Expect(BaseModel):
@@ -185,8 +185,8 @@ class Expect(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1})
 
-    recipients: int | None = says("How many recipients there are.", 2, default=None)
-    amount: int | None = says("How many points for all of them together.", 100, default=None)
+    recipients: int | None = says("The number of recipients.", 2, default=None)
+    amount: int | None = says("The points for all recipients together.", 100, default=None)
 
 
 class Reschedule(BaseModel):
@@ -203,7 +203,7 @@ class Extend(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     held_until: _Moment = says(
-        f"Until when to hold it: ISO 8601 with a zone, later than now, at most {HOLD_DAYS_MAX:,} days ahead."
+        f"Until when to hold the points: ISO 8601 with a zone, later than now, at most {HOLD_DAYS_MAX:,} days ahead."
     )
 
 
@@ -213,31 +213,31 @@ _Types = Annotated[
 ]
 _Url = Annotated[str, Field(min_length=1, max_length=URL_LENGTH_MAX, json_schema_extra={"format": "uri"})]
 _Description = Annotated[str, Field(max_length=DESCRIPTION_LENGTH_MAX, pattern=_NO_NUL)]
-_URL = "Where events are sent: https, without a user, to addresses of the public internet."
+_URL = "The URL that events are sent to: https, without user info, at a public address."
 
 
 class NewWebhook(BaseModel):
-    """Where events are to be sent."""
+    """A new webhook."""
 
     model_config = ConfigDict(extra="forbid")
 
     url: _Url = says(_URL, "https://shop.example.com/points")
-    types: _Types | None = says("Which types of events it takes; all by default.", ["*"], default=None)
+    types: _Types | None = says("The types of events to send; all by default.", ["*"], default=None)
     description: _Description | None = says("For people.", "The shop", default=None)
 
 
 class ChangedWebhook(BaseModel):
-    """What is to be changed of a webhook; the rest stays."""
+    """The fields of a webhook to change; the others stay as they are."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1})
 
     url: _Url = says(_URL, "https://shop.example.com/points", default="")
-    types: _Types | None = says("Which types of events it takes; null: all.", ["*"], default=None)
+    types: _Types | None = says("The types of events to send; null: all.", ["*"], default=None)
     description: _Description | None = says("For people; null: none.", "The shop", default=None)
 
 
 class Replay(BaseModel):
-    """Where to begin anew."""
+    """Where to start again."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -259,7 +259,7 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         atomic: bool | None = says("True: debit nobody if the balance cannot pay the whole batch.", True, default=False)
         label: _Label | None = says("Kept on every transaction of the batch.", "January", default=None)
         expect: Expect | None = says(
-            "What you believe to send, either or both. A difference is a 400, and nothing is written.", default=None
+            "Control totals, either or both. A difference is a 400, and nothing is written.", default=None
         )
         metadata: Annotated[dict[_MetadataKey, _MetadataValue], Field(max_length=METADATA_KEYS_MAX)] | None = says(
             "Shown on the batch, and never on its transactions.", {"run": "2026-01"}, default=None
@@ -287,28 +287,28 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         items: _Missing = says("Not beside `recipient`.", default=None)
 
     class Item(BaseModel):
-        """One recipient, with what is its own."""
+        """One recipient, with its own amount, label and reference."""
 
         model_config = ConfigDict(extra="forbid")
 
-        email: Recipient = says(f"Its e-mail address.{once and ' Twice only where both have a `reference`.'}")
+        email: Recipient = says(f"Its e-mail address.{once and ' Twice only if both items have a `reference`.'}")
         amount: amount_of_one | None = says(
-            "Points for it. Required unless the body has an `amount`.", 50, default=None
+            "Points for this recipient. Required unless the body has an `amount`.", 50, default=None
         )
-        label: _Label | None = says("Kept on its transaction, in place of the body's.", None, default=None)
+        label: _Label | None = says("Kept on its transaction, in place of the body's label.", None, default=None)
         reference: _Reference | None = says(
-            f"Your own id of it: 1 to {REFERENCE_LENGTH_MAX} visible characters, unique in the batch."
-            " Shown on its transaction, and a filter of their list.",
+            f"Your own id of the item: 1 to {REFERENCE_LENGTH_MAX} visible characters, unique in the batch."
+            " Shown on its transaction; the list of transactions can filter by it.",
             "4711",
             default=None,
         )
 
     class IssueToEach(Issue):
-        """Points for recipients that each have an amount, a label or a reference of their own."""
+        """Points for recipients that each have their own amount, label or reference."""
 
         items: list[Item] = says(
-            "In order, in place of `recipient` and `recipients`. The first that the balance cannot pay ends the paying:"
-            " it and all after it are not debited, also a smaller one.",
+            "In order, in place of `recipient` and `recipients`. The first item that the balance cannot pay ends the"
+            " paying: it and all items after it are not debited, not even smaller ones.",
             min_length=1,
             max_length=limits.recipients_max,
         )
@@ -320,21 +320,21 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         model_config = ConfigDict(extra="forbid")
 
         reason: Annotated[str, Field(min_length=1, max_length=REASON_LENGTH_MAX, pattern=_NO_NUL)] = says(
-            "Why: kept with the reversal.", "The wrong list"
+            "Why the points are taken back; kept with the reversal.", "The wrong list"
         )
         amount: Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})] | None = says(
-            "Points to take from **each** transaction. By default all that is left of it.", None, default=None
+            "Points to take from **each** transaction. By default all that are left.", None, default=None
         )
-        atomic: bool | None = says("True: take all of it or nothing.", False, default=False)
+        atomic: bool | None = says("True: take all or nothing.", False, default=False)
 
     class ReverseBatch(Reverse):
-        """Points of a whole batch."""
+        """Take back a whole batch."""
 
         batch: Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})] = says("The id of the batch.", 1)
         transactions: _Missing = says("Not beside `batch`.", default=None)
 
     class ReverseTransactions(Reverse):
-        """Points of some transactions."""
+        """Take back some transactions."""
 
         transactions: list[Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]] = says(
             "Ids of transactions, each once.",
@@ -345,14 +345,14 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         batch: _Missing = says("Not beside `transactions`.", default=None)
 
     class ReverseRequest(RootModel[ReverseBatch | ReverseTransactions]):
-        """Points to take back, of a `batch` or of `transactions`. Null, `""` and `[]` count as if the field were not
-        there. A field that is not listed is a fault."""
+        """Points to take back: of a `batch` or of `transactions`. Null, `""` and `[]` count as missing. A field that is
+        not listed is a fault."""
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 
     class IssueRequest(RootModel[IssueToMany | IssueToOne | IssueToEach]):
-        """Points for some recipients: one of `recipients`, `recipient` and `items`. Null, `""` and `[]` count as if the
-        field were not there. A field that is not listed is a fault."""
+        """Points for recipients, in one of `recipients`, `recipient` and `items`. Null, `""` and `[]` count as missing.
+        A field that is not listed is a fault."""
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 
@@ -367,10 +367,10 @@ def bodies(limits: Settings) -> list[type[BaseModel]]:
         """Points for one recipient, at once or later."""
 
     class SendToEach(Later, IssueToEach):
-        """Points for recipients that each have an amount, a label or a reference of their own, at once or later."""
+        """Points for recipients that each have their own amount, label or reference, at once or later."""
 
     class SendRequest(RootModel[SendToMany | SendToOne | SendToEach]):
-        """What verify takes, when to issue it, and for how long to hold it."""
+        """The body of verify, with when to issue it and for how long to hold the points."""
 
         model_config = ConfigDict(json_schema_extra=lambda schema: schema.update(oneOf=schema.pop("anyOf")))
 

@@ -14,7 +14,7 @@ from app.api.sending.drains import Job
 from app.batches import QUEUED
 from app.postgres.database import is_away, single_statement, transaction
 
-# Limits keep the statement short, and its failure affects few.
+# The limits keep the statement short. If it fails, few sends are affected.
 _GROUP_SENDS_MAX = 64
 _GROUP_RECIPIENTS_MAX = 10_000
 # Callers who were answered together usually send again within this time.
@@ -78,7 +78,7 @@ class Accepting:
         outcomes: Sequence[Acceptance | Exception] = [RuntimeError("The group was not accepted.")] * len(group)
         try:
             outcomes = accept_together([member.send for member in group])
-        finally:  # Also after an error, or members would wait without end.
+        finally:  # After an error too, or members would wait without end.
             for member, outcome in zip(group, outcomes, strict=True):
                 member.outcome = outcome
                 member.woken.set()
@@ -121,7 +121,7 @@ class Accepting:
 
 
 def accept_together(sends: Sequence[Send]) -> list[Acceptance | Exception]:
-    """Accept a group and return each send's outcome. A send that makes the statement fail does not harm the others."""
+    """Accept a group and return each send's outcome. If one makes the statement fail, they are accepted one by one."""
     if not sends:
         return []
     try:

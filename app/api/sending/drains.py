@@ -1,4 +1,4 @@
-"""Asking for drains: all web processes together keep at most one message an organization on its way."""
+"""Asking for drains: all web processes together keep at most one message per organization on its way."""
 
 import time
 from typing import NamedTuple
@@ -6,15 +6,14 @@ from typing import NamedTuple
 from app import logs
 from app.messaging import hints, jobs
 
-# How long to leave a broker alone after it failed, since each attempt costs its timeout.
+# After a failure, how long to send the broker nothing: each attempt costs its timeout.
 _LEFT_ALONE_S = 1.0
 
 _log = logs.logger()
 
 
 class Job(NamedTuple):
-    """The batch that a message names, shown in Flower and the logs; None for a reversal. The drain takes everything
-    that is queued."""
+    """A message. Its batch (None for a reversal) is for Flower and the logs: the drain issues all queued batches."""
 
     organization_id: int
     batch_id: int | None
@@ -26,7 +25,7 @@ class Drains:
     """The drains that this process asks for."""
 
     def __init__(self) -> None:
-        # Until when (`time.monotonic`) the broker is left alone; 0 once it has taken a message.
+        # Until when (`time.monotonic`) the broker is sent nothing; 0 once it has taken a message.
         self._left_alone_until = 0.0
 
     def ask(self, job: Job) -> None:
@@ -37,7 +36,7 @@ class Drains:
         now = time.monotonic()
         if now < self._left_alone_until:
             return
-        if self._left_alone_until:  # This caller tries the broker; the others do not wait with it.
+        if self._left_alone_until:  # This request tries the broker; the others do not wait for the result.
             self._left_alone_until = now + _LEFT_ALONE_S
         if hints.request_drain(job.organization_id):
             is_taken = _submit(job)
@@ -50,6 +49,6 @@ def _submit(job: Job) -> bool:
         return jobs.submit(
             job.organization_id, batch_id=job.batch_id, recipients=job.recipients, request_id=job.request_id
         )
-    except Exception as error:  # noqa: BLE001  # The batch is accepted: no error of the broker may fail its caller.
+    except Exception as error:  # noqa: BLE001  # The batch is accepted, so no error of the broker may reach the caller.
         _log.error("message_not_sent", organization_id=job.organization_id, **logs.kind_of(error))
         return False

@@ -19,7 +19,7 @@ _log = logs.logger()
 
 
 class Sent(NamedTuple):
-    """A send's acceptance, its moment (`perf_counter`), and the rows of its batch if they are already read.
+    """A send's acceptance, when it happened (`perf_counter`), and the rows of its batch if they are already read.
 
     `had_place`: a wait slot was free.
     """
@@ -41,12 +41,12 @@ class SendPath:
         self._slots = WaitSlots(at_most=WAITING_SENDS_MAX, of_one_at_most=WAITING_SENDS_OF_AN_ORGANIZATION_MAX)
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
-        """Accept a send, then wait for its final batch: at most `wait_s` seconds, and not at all if too many wait.
+        """Accept a send, then wait until its batch is final: at most `wait_s` seconds, and not at all if too many wait.
 
         `request_id` goes with the message into the workers' logs.
 
         Raises:
-            PointsError: not accepted: a bad key, a reused idempotency key, an organization that may not issue.
+            PointsError: it is not accepted: a bad key, a reused idempotency key, an organization that may not issue.
             SQLAlchemyError: PostgreSQL is away; whether the send was accepted may be unknown.
         """
         deadline = time.monotonic() + wait_s
@@ -70,11 +70,11 @@ class SendPath:
             return Sent(accepted, accepted_at, waiter.rows, may_wait)
 
     def ask_for_drain(self, organization_id: int, batch_id: int, recipients: int, *, request_id: str) -> None:
-        """Ask for the drain that issues batches which were accepted elsewhere; nobody waits for them here."""
+        """Ask for the drain of batches that were accepted elsewhere; do not wait for them."""
         self._drains.ask(Job(organization_id, batch_id, recipients, request_id))
 
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
-        """Ask for the drain that does an accepted reversal, then wait for it as for a batch; its row tells the rest."""
+        """Ask for the drain of an accepted reversal, then wait as for a batch. The caller reads the row afterwards."""
         deadline = time.monotonic() + wait_s
         self._drains.ask(Job(organization_id, None, None, request_id))
         if wait_s > 0:
@@ -88,7 +88,7 @@ class SendPath:
 
 
 def _note_use(api_key_id: int) -> None:
-    """Note that a key was used. If that fails, the send is accepted all the same."""
+    """Note that a key was used. If that fails, the send is still accepted."""
     try:
         with transaction() as connection:
             api_keys.note_use(connection, api_key_id)

@@ -1,4 +1,4 @@
-"""The threads that work beside the requests of one web process."""
+"""The background threads of one web process."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ _log = logs.logger()
 
 
 class Threads:
-    """A thread for each kind of work, which it repeats without end."""
+    """One thread for each kind of work, which it repeats without end."""
 
     def __init__(self, *works: Callable[[], None]) -> None:
         self._lock = threading.Lock()

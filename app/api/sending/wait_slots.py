@@ -1,7 +1,7 @@
-"""Wait slots: the limit of requests that wait for something at once in one process.
+"""Wait slots: how many requests of one kind may wait at once in one process.
 
 Each waiting send holds a thread. Without a limit, one organization whose batches are stuck (its row is locked, or no
-worker runs) would hold every thread, and no other request would be answered, not even `/healthz`.
+worker runs) could hold every thread. Then no other request would be answered, not even `/healthz`.
 """
 
 import threading
@@ -16,7 +16,7 @@ WAITING_SENDS_OF_AN_ORGANIZATION_MAX = 256
 
 
 class WaitSlots:
-    """The slots of one process for one kind of request: so many at the most, and so many of one owner."""
+    """The slots of one process for one kind of request, with a limit for all and one for each owner."""
 
     def __init__(self, *, at_most: int, of_one_at_most: int) -> None:
         self._at_most, self._of_one_at_most = at_most, of_one_at_most

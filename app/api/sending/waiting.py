@@ -1,7 +1,7 @@
-"""Waiting for batches: a hint wakes a request, and so does one shared poll of the rows every 250 ms.
+"""Waiting for batches: a hint wakes the waiting requests, and so does a shared poll of the rows every 250 ms.
 
-A waiting request holds a thread and no database connection. Only the row decides: a lost hint costs a quarter of a
-second, and a wrong hint costs nothing.
+A waiting request holds a thread but no database connection. Only the row decides whether a batch is final: a lost hint
+costs a quarter of a second, and a wrong hint costs nothing.
 """
 
 import threading
@@ -21,9 +21,9 @@ POLL_EVERY_S = 0.25
 _RETRY_AFTER_S = 1.0
 # Batches of up to this many recipients are read together; a larger batch is read by its own request.
 _READ_TOGETHER_MAX = 100
-# So many recipients that the request reads its rows itself, as one that waits for a reversal does.
+# Requests that wait for a reversal read their rows themselves, like those of a large batch.
 READ_ALONE = _READ_TOGETHER_MAX + 1
-# A hint may arrive before its request waits. A busy process hears fewer than this in that time.
+# A hint may arrive before its request waits. In that time even a busy process hears fewer hints than this.
 _RECENT_HINTS_MAX = 2_000
 
 _log = logs.logger()
@@ -87,7 +87,7 @@ class Waiting:
         self._wake(batch_ids)
 
     def poll(self) -> None:
-        """Wait until a request waits. A moment later, look once which batches are final."""
+        """Block until a request waits. A poll interval later, look once which batches are final."""
         self._has_waiters.wait()
         time.sleep(POLL_EVERY_S)
         with self._lock:
@@ -97,7 +97,7 @@ class Waiting:
         self._wake(pending)
 
     def _wake(self, batch_ids: Iterable[int]) -> None:
-        """Wake the waiters of those batches that are final. After a failed read, the next poll finds them."""
+        """Wake the waiters of the batches that are final. If the read fails, the next poll finds them."""
         with self._lock:
             awaited = {batch_id: list(self._waiters[batch_id]) for batch_id in batch_ids if batch_id in self._waiters}
         small = [batch_id for batch_id, waiters in awaited.items() if waiters[0].recipients <= _READ_TOGETHER_MAX]

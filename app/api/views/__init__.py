@@ -1,1 +1,1 @@
-"""The endpoints, one a file."""
+"""The endpoints, one per file."""

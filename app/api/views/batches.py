@@ -1,4 +1,4 @@
-"""`GET /v1/batches` and `GET /v1/batches/{id}`: batches as they are now, also while they are not issued yet."""
+"""`GET /v1/batches` and `GET /v1/batches/{id}`: batches as they are now, before and after they are issued."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def list_batches() -> Response:
 
 @blueprint.get("/v1/batches/<int:batch_id>")
 def show_batch(batch_id: int) -> Response:
-    """Answer 200 with the batch; another organization's, or another mode's, is a 404 like one that is not there."""
+    """Answer 200 with the batch; 404 also for a batch of another organization or mode."""
     who = caller()
     refuse_parameters()
     with transaction() as connection:

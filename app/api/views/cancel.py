@@ -1,4 +1,4 @@
-"""`POST /v1/batches/{id}/cancel`: call a batch off before it is issued."""
+"""`POST /v1/batches/{id}/cancel`: cancel a batch before it is issued."""
 
 from flask import Blueprint, Response
 
@@ -16,13 +16,13 @@ blueprint = Blueprint("cancel", __name__)
 
 @blueprint.post("/v1/batches/<int:batch_id>/cancel")
 def cancel(batch_id: int) -> Response:
-    """Answer 200 with the cancelled batch, also when it was cancelled before, and when the organization may not issue.
+    """Answer 200 with the cancelled batch. Works on a cancelled batch too, and if the organization may not issue.
 
     Raises:
         NotFound: the caller has no such batch.
         BatchConflict: it is issued or refused.
     """
-    refuse_too_large()  # It is not read, but the limit is one for all.
+    refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
     with transaction() as connection:

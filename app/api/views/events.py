@@ -16,11 +16,11 @@ from app.events import pages
 from app.events.bodies import Event, render
 from app.postgres.database import single_statement, transaction
 
-# A call that waits holds a thread, so few may.
+# Each waiting call holds a thread.
 WAITING_MAX = 8
 WAITING_OF_A_KEY_MAX = 2
 POLL_EVERY_S = 0.25
-# With few types asked for, a call looks at no more than so many events.
+# A call looks at no more events than this, even if few are of the types that it asks for.
 LOOKED_AT_MAX = 10_000
 
 blueprint = Blueprint("events", __name__)
@@ -28,7 +28,7 @@ _slots = WaitSlots(at_most=WAITING_MAX, of_one_at_most=WAITING_OF_A_KEY_MAX)
 
 
 class _Found(NamedTuple):
-    """Some events, the sequence up to which the log was looked through, and whether that is its end."""
+    """Some events, the last sequence that was looked at, and whether the log ends there."""
 
     events: list[Event]
     last_sequence: int
@@ -37,13 +37,12 @@ class _Found(NamedTuple):
 
 @blueprint.get("/v1/events")
 def list_events() -> Response:
-    """Answer 200 with the next events; with `wait`, as soon as there is one, or empty when the time is over."""
+    """Answer 200 with the next events. With `wait`, answer once there is one, or with none when the time is over."""
     who = caller()
     asked = parse_events_request(request.args)
     found = _read(who, asked, asked.after)
-    assert who.api_key_id is not None, "who calls /v1 has a key"
     if not found.events and found.is_end and asked.wait_s:
-        assert who.api_key_id is not None, "a key calls"
+        assert who.api_key_id is not None, "a caller of /v1 has a key"
         with _slots.slot(who.api_key_id) as may_wait:
             if may_wait:
                 found = _wait(who, asked, found)
@@ -55,10 +54,10 @@ def list_events() -> Response:
 
 
 def _read(who: Caller, asked: EventsRequest, after: int | None) -> _Found:
-    """Read the next events. The log's end is read first: what is numbered after that is left for the next call.
+    """Read the next events. It reads the log's end first, and leaves events after that end to the next call.
 
     Raises:
-        InvalidRequest: `after` is older than what is kept, or beyond the end of the log.
+        InvalidRequest: events after `after` are no longer kept, or `after` is beyond the end of the log.
     """
     with transaction() as connection:
         log = pages.state_of(connection, who.organization.id, sandbox=who.sandbox)
@@ -74,7 +73,7 @@ def _read(who: Caller, asked: EventsRequest, after: int | None) -> _Found:
             limit=asked.limit,
             up_to=up_to,
         )
-        # Looked at afterwards, too: what was dropped in the meantime may be missing from the page.
+        # Read again: events that were dropped in the meantime may be missing from the page.
         _refuse_outside(after, pages.state_of(connection, who.organization.id, sandbox=who.sandbox))
     if len(events) == asked.limit:
         up_to = events[-1].sequence
@@ -84,13 +83,13 @@ def _read(who: Caller, asked: EventsRequest, after: int | None) -> _Found:
 def _refuse_outside(after: int, log: pages.LogState) -> None:
     if after < log.dropped_to:
         sentence = (
-            f"The events up to {log.dropped_to} are no longer kept; the oldest that is has the sequence"
+            f"The events up to {log.dropped_to} are no longer kept; the oldest kept event has the sequence"
             f" {log.dropped_to + 1}. Go on with after={log.dropped_to}, and read what you missed from the batches."
         )
     elif after > log.last_sequence:
         sentence = (
-            f"The log ends at the sequence {log.last_sequence}. Whoever has seen a higher one has the log of another"
-            " database, or of this one before it was restored."
+            f"The log ends at the sequence {log.last_sequence}. If you have seen a higher one, it was from another"
+            " database, or from this one before it was restored."
         )
     else:
         return
@@ -98,7 +97,7 @@ def _refuse_outside(after: int, log: pages.LogState) -> None:
 
 
 def _wait(who: Caller, asked: EventsRequest, found: _Found) -> _Found:
-    """Look again and again until there is an event or the time is over; in between no connection is held.
+    """Poll until there is an event or the time is over, without holding a connection in between.
 
     Raises:
         InvalidKey: the key was revoked in the meantime.

@@ -17,12 +17,12 @@ blueprint = Blueprint("extend", __name__)
 
 @blueprint.post("/v1/transactions/<int:transaction_id>/extend")
 def extend(transaction_id: int) -> Response:
-    """Answer 200 with the transaction, also when the organization may not issue at present.
+    """Answer 200 with the transaction. Works also while the organization may not issue.
 
     Raises:
-        InvalidRequest: with every fault of the body, or the moment is not later.
+        InvalidRequest: with every fault of the body; or the moment is not later.
         NotFound: the caller has no such transaction.
-        CannotExtend: it is not held, is held for ever, or its end has come.
+        CannotExtend: it is not held, has no end, or its end has come.
     """
     who = caller()
     refuse_parameters()

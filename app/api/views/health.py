@@ -1,4 +1,4 @@
-"""`GET /healthz` (the process answers) and `GET /readyz` (what it needs answers too)."""
+"""`GET /healthz` (the process answers) and `GET /readyz` (PostgreSQL and Redis answer too)."""
 
 from flask import Blueprint, Response
 from psycopg.errors import UndefinedTable
@@ -24,7 +24,7 @@ def healthz() -> Response:
 
 @blueprint.get("/readyz")
 def readyz() -> Response:
-    """Answer 503 while PostgreSQL is out of reach; with Redis alone away, say so: sends go on without it."""
+    """Answer 503 while PostgreSQL is out of reach. If only Redis is away, answer 200 and say so: sends go on."""
     faults = {}
     try:
         with transaction() as connection:
@@ -33,7 +33,7 @@ def readyz() -> Response:
         has_no_tables = isinstance(getattr(error, "orig", None), UndefinedTable)
         faults["postgresql"] = [_NO_TABLES if has_no_tables else "PostgreSQL is out of reach."]
     try:
-        redis().set(_WRITTEN, 1, px=1_000)  # One that is read-only or full answers a ping.
+        redis().set(_WRITTEN, 1, px=1_000)  # A read-only or full Redis would answer a ping.
     except RedisError:
         faults["redis"] = ["Redis is out of reach, or refuses to write."]
     if "postgresql" in faults:

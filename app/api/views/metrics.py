@@ -9,5 +9,5 @@ blueprint = Blueprint("metrics", __name__)
 
 @blueprint.get("/metrics")
 def metrics() -> Response:
-    """Answer 200 whatever is away: figures that cannot be had are absent."""
+    """Answer 200, also while servers are away: figures that cannot be read are absent."""
     return Response(page.text(), content_type=CONTENT_TYPE)

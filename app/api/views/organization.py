@@ -1,4 +1,4 @@
-"""`GET /v1/organization`: the caller's own organization, with the balance of the key's mode and what is scheduled."""
+"""`GET /v1/organization`: the caller's organization, with the balance of the key's mode and the scheduled batches."""
 
 from flask import Blueprint, Response
 

@@ -17,7 +17,7 @@ blueprint = Blueprint("reschedule", __name__)
 
 @blueprint.patch("/v1/batches/<int:batch_id>")
 def reschedule(batch_id: int) -> Response:
-    """Answer 200 with the batch, also when the organization may not issue at present.
+    """Answer 200 with the batch. Works also while the organization may not issue.
 
     Raises:
         InvalidRequest: with every fault of the body.

@@ -1,4 +1,4 @@
-"""`GET /v1/reversals` and `GET /v1/reversals/{id}`: reversals as they are now, also while they are still queued."""
+"""`GET /v1/reversals` and `GET /v1/reversals/{id}`: reversals as they are now, queued or final."""
 
 from flask import Blueprint, Response, request
 
@@ -27,7 +27,7 @@ def list_reversals() -> Response:
 
 @blueprint.get("/v1/reversals/<int:reversal_id>")
 def show_reversal(reversal_id: int) -> Response:
-    """Answer 200 with the reversal; another organization's, or another mode's, is a 404 like one not there."""
+    """Answer 200 with the reversal; 404 also for a reversal of another organization or mode."""
     who = caller()
     refuse_parameters()
     with transaction() as connection:

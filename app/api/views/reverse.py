@@ -1,4 +1,4 @@
-"""`POST /v1/points/reverse` and its verify: take points back, or ask what would come back."""
+"""`POST /v1/points/reverse` and its verify: take points back, or ask how many would come back."""
 
 from flask import Blueprint, Response
 from sqlalchemy.exc import SQLAlchemyError
@@ -30,7 +30,7 @@ _log = logs.logger()
 
 @blueprint.post("/v1/points/reverse/verify")
 def verify() -> Response:
-    """Answer 200 with what would come back, also when nothing would."""
+    """Answer 200 with the points that would come back, even if there are none."""
     who = caller()
     request = _read(who)
     with transaction() as connection:
@@ -43,7 +43,7 @@ def verify() -> Response:
 
 @blueprint.post("/v1/points/reverse")
 def reverse() -> Response:
-    """Answer 201 with what was taken from each transaction, or 202 when asked to, or when the wait runs out."""
+    """Answer 201 with the points taken from each transaction; 202 if the caller asks, or if the wait runs out."""
     wait_s = 0.0 if wants_no_wait() else settings().wait_s
     who = caller()
     request, key = _read(who), idempotency_key()
@@ -59,7 +59,7 @@ def reverse() -> Response:
         return _answer(who, accepted)
     except SQLAlchemyError as error:
         if accepted.status == reversals.QUEUED and is_away(error):
-            return _queued(accepted.reversal_id)  # It is accepted.
+            return _queued(accepted.reversal_id)
         raise
 
 
@@ -82,7 +82,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
     """Answer from committed rows.
 
     Raises:
-        ReversalLost: it is not there, or another one is: after a failover, its id was given away again.
+        ReversalLost: it is not there, or a failover gave its id to another reversal.
         OrganizationDisabled, BalanceTooLarge: the worker has refused it under the row lock.
     """
     found = _committed(who, accepted.reversal_id)
@@ -95,7 +95,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
     if reversal.status == reversals.QUEUED:
         return _queued(reversal.id)
     response = envelope.success(reversal_bodies.reverse_result(reversal, entries), status=201)
-    if accepted.status == reversals.DONE:  # It was done before this call: the same answer again.
+    if accepted.status == reversals.DONE:  # It was done before this call.
         response.headers["Idempotency-Replayed"] = "true"
     response.headers["Location"] = f"/v1/reversals/{reversal.id}"
     return response

@@ -1,4 +1,4 @@
-"""`POST /v1/sandbox/reset`: the sandbox balance back at its start value, for a development key."""
+"""`POST /v1/sandbox/reset`: set the sandbox balance back to its start value; for development keys."""
 
 from flask import Blueprint, Response
 
@@ -16,12 +16,12 @@ blueprint = Blueprint("sandbox", __name__)
 
 @blueprint.post("/v1/sandbox/reset")
 def reset() -> Response:
-    """Answer 200 with the organization as the sandbox then sees it, also when it may not issue: nothing is issued.
+    """Answer 200 with the organization and its new sandbox balance. Works also while the organization may not issue.
 
     Raises:
-        DevelopmentKeyRequired: the key is a live one.
+        DevelopmentKeyRequired: the key is a live key.
     """
-    refuse_too_large()  # It is not read, but the limit is one for all.
+    refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
     if not who.sandbox:

@@ -1,4 +1,4 @@
-"""`POST /v1/points/send`: accept a batch, hand it to the workers, and answer with what they committed."""
+"""`POST /v1/points/send`: accept a batch, hand it to the workers, and answer from the rows that they commit."""
 
 from flask import Blueprint, Response, request
 from sqlalchemy.exc import SQLAlchemyError
@@ -22,7 +22,7 @@ from app.settings import settings
 blueprint = Blueprint("send", __name__)
 
 _RETRY_AFTER_S = {batches.QUEUED: 1, batches.SCHEDULED: 60}
-# A larger body is read only once its key is known to be good.
+# A larger body is read only after its key is checked.
 _READ_FOR_STRANGERS_BYTES = 65_536
 
 _log = logs.logger()
@@ -30,7 +30,7 @@ _log = logs.logger()
 
 @blueprint.post("/v1/points/send")
 def send() -> Response:
-    """Answer 201 with every transaction, or 202 when asked to, when it is scheduled, or when the wait runs out."""
+    """Answer 201 with every transaction; 202 if the caller asks, if the batch is scheduled, or if the wait runs out."""
     wait_s = 0.0 if wants_no_wait() else settings().wait_s
     record = current_record()
     try:
@@ -50,17 +50,17 @@ def send() -> Response:
         rows = sent.rows or _read(accepted)
     except SQLAlchemyError as error:
         if accepted.status == batches.QUEUED and is_away(error):
-            # It is accepted: told that it is not, the caller would send it again.
+            # The batch is accepted: after an error the caller would send it again.
             return _accepted(accepted.batch_id, wait="not_read")
         raise
     return _answer(accepted, rows, wait="ran_out" if sent.had_place else "no_place")
 
 
 def _read_send() -> Send:
-    """Read the request. Who calls is found with what they send, in one statement: so a bad key wins over a fault.
+    """Read the request. The key is checked when the send is accepted, or here if there is a fault to answer.
 
     Raises:
-        InvalidKey: and before more than a little is read for a stranger.
+        InvalidKey: also if the request has faults; before a large body is read.
         InvalidRequest: with every fault.
     """
     key_hash = hash_of_key()
@@ -75,7 +75,7 @@ def _read_send() -> Send:
 
 
 def _read(accepted: Acceptance) -> Rows | None:
-    """Return the batch as it is committed, with its transactions once it is issued; None when there is none."""
+    """Return the committed batch, with its transactions once it is issued; None if there is no such batch."""
     with transaction() as connection:
         batch = batches.find_accepted(connection, accepted.batch_id)
         if batch is None:
@@ -84,10 +84,10 @@ def _read(accepted: Acceptance) -> Rows | None:
 
 
 def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
-    """Answer from committed rows; `wait` is what became of the wait if the batch is still queued.
+    """Answer from committed rows; `wait` says for the log why a batch that is still queued is answered 202.
 
     Raises:
-        BatchLost: they are not there, or those of another batch: after a failover, its id was given away again.
+        BatchLost: they are not there, or a failover gave the batch's id to another batch.
         BatchCancelled: it was cancelled, before this call or while it waited.
         MayNotIssue: the worker found the organization disabled or suspended under the row lock.
     """
@@ -103,7 +103,7 @@ def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
         return _accepted(batch.id, wait=wait)
     body = bodies.issued_body(batch, transactions, as_issued=True)
     response = envelope.success(body, status=201, batch_id=batch.id)
-    if accepted.status == batches.ISSUED:  # It was issued before this call: the same answer again.
+    if accepted.status == batches.ISSUED:  # It was issued before this call.
         response.headers["Idempotency-Replayed"] = "true"
     response.headers["Location"] = f"/v1/batches/{batch.id}"
     return response

@@ -26,7 +26,7 @@ def list_transactions() -> Response:
 
 @blueprint.get("/v1/transactions/<int:transaction_id>")
 def show_transaction(transaction_id: int) -> Response:
-    """Answer 200 with the transaction; another organization's, or another mode's, is a 404 like one not there."""
+    """Answer 200 with the transaction; 404 also for a transaction of another organization or mode."""
     who = caller()
     refuse_parameters()
     row = None

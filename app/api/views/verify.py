@@ -15,7 +15,7 @@ blueprint = Blueprint("verify", __name__)
 
 @blueprint.post("/v1/points/verify")
 def verify() -> Response:
-    """Answer 200 with the verdict, also when it is a refusal."""
+    """Answer 200 with the verdict, even if it is a refusal."""
     organization = caller().organization
     refuse_parameters()
     request = parse_issue_request(json_bytes(), settings())

@@ -26,7 +26,7 @@ Action = Callable[[Connection, WebhookRow], WebhookRow]
 
 
 def _act(who: Caller, webhook_id: int, action: Action) -> WebhookRow:
-    """Do something with a webhook of the caller's, and have it go on."""
+    """Change a webhook of the caller, and wake its deliveries."""
     with transaction() as connection:
         webhook = webhooks.find(
             connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
@@ -37,7 +37,7 @@ def _act(who: Caller, webhook_id: int, action: Action) -> WebhookRow:
 
 
 def _answer(webhook_id: int, action: Action) -> Response:
-    refuse_too_large()  # It is not read, but the limit is one for all.
+    refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
     return envelope.success(webhook_body(_act(who, webhook_id, action)))
@@ -45,31 +45,31 @@ def _answer(webhook_id: int, action: Action) -> Response:
 
 @blueprint.post(f"{_PATH}/ping")
 def ping(webhook_id: int) -> Response:
-    """Answer 200 with the webhook: an event `ping` is written, and sent to it alone, in its order."""
+    """Answer 200 with the webhook. A `ping` event is written, and sent to this webhook only, in order."""
     return _answer(webhook_id, webhook_actions.ping)
 
 
 @blueprint.post(f"{_PATH}/disable")
 def disable(webhook_id: int) -> Response:
-    """Answer 200 with the webhook, also when it was disabled before."""
+    """Answer 200 with the webhook, also if it was disabled before."""
     return _answer(webhook_id, webhook_actions.disable)
 
 
 @blueprint.post(f"{_PATH}/enable")
 def enable(webhook_id: int) -> Response:
-    """Answer 200 with the webhook: it goes on where it stood, at once."""
+    """Answer 200 with the webhook. Deliveries go on from its position at once."""
     return _answer(webhook_id, webhook_actions.enable)
 
 
 @blueprint.post(f"{_PATH}/skip")
 def skip(webhook_id: int) -> Response:
-    """Answer 200 with the webhook: it leaves the event that it is stuck at."""
+    """Answer 200 with the webhook. It skips the event that it is stuck at."""
     return _answer(webhook_id, webhook_actions.skip)
 
 
 @blueprint.post(f"{_PATH}/rotate")
 def rotate(webhook_id: int) -> Response:
-    """Answer 200 with the webhook and, this once, its new secret; the old one signs along for 24 hours."""
+    """Answer 200 with the webhook and its new secret, shown once. The old secret signs too for 24 hours."""
     refuse_too_large()
     who = caller()
     refuse_parameters()
@@ -81,7 +81,7 @@ def rotate(webhook_id: int) -> Response:
 
 @blueprint.post(f"{_PATH}/replay")
 def replay(webhook_id: int) -> Response:
-    """Answer 200 with the webhook: it begins anew, from an event that it has passed."""
+    """Answer 200 with the webhook. It sends events again, from one that it has passed."""
     who = caller()
     refuse_parameters()
     sequence = parse_replay(json_bytes())

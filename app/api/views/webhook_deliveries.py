@@ -1,4 +1,4 @@
-"""`GET /v1/webhooks/{id}/deliveries`: what was tried in the last 30 days, newest first."""
+"""`GET /v1/webhooks/{id}/deliveries`: the attempts of the last 30 days, newest first."""
 
 from flask import Blueprint, Response, request
 

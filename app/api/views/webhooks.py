@@ -18,17 +18,17 @@ blueprint = Blueprint("webhooks", __name__)
 
 @blueprint.post("/v1/webhooks")
 def create() -> Response:
-    """Answer 201 with the webhook and, this once, its secret. It begins after the last event so far.
+    """Answer 201 with the webhook and its secret, shown once. Deliveries begin after the last event so far.
 
     Raises:
         InvalidRequest: with every fault of the body.
-        WebhookLimit: there are as many as there may be.
+        WebhookLimit: the organization has ten webhooks in this mode already.
         SecretsKeyMissing: the operator has set no key for secrets.
     """
     who = caller()
     refuse_parameters()
     secret = new_secret()
-    stored = encrypted(secret)  # First: without a key there is nothing to look at.
+    stored = encrypted(secret)  # First, because without POINTS_SECRETS_KEY no webhook can be made.
     columns = parse_webhook(json_bytes(), is_new=True)
     with transaction() as connection:
         webhook = webhooks.create(
@@ -41,7 +41,7 @@ def create() -> Response:
 
 @blueprint.get("/v1/webhooks")
 def list_webhooks() -> Response:
-    """Answer 200 with all webhooks of the organization in the key's mode, oldest first: a page holds them all."""
+    """Answer 200 with all webhooks of the organization in the key's mode, oldest first, on one page."""
     who = caller()
     refuse_parameters()
     with transaction() as connection:
@@ -51,7 +51,7 @@ def list_webhooks() -> Response:
 
 @blueprint.get("/v1/webhooks/<int:webhook_id>")
 def show(webhook_id: int) -> Response:
-    """Answer 200 with the webhook; another organization's, or another mode's, is a 404 like one that is not there."""
+    """Answer 200 with the webhook; 404 also for a webhook of another organization or mode."""
     who = caller()
     refuse_parameters()
     with transaction() as connection:
@@ -61,7 +61,7 @@ def show(webhook_id: int) -> Response:
 
 @blueprint.patch("/v1/webhooks/<int:webhook_id>")
 def change(webhook_id: int) -> Response:
-    """Answer 200 with the changed webhook. Another URL is tried at once, with no failure to its name.
+    """Answer 200 with the changed webhook. A new URL is tried at once, and starts with no failures.
 
     Raises:
         InvalidRequest: with every fault of the body.
@@ -87,7 +87,7 @@ def delete(webhook_id: int) -> Response:
     Raises:
         NotFound: the caller has no such webhook.
     """
-    refuse_too_large()  # It is not read, but the limit is one for all.
+    refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
     with transaction() as connection:
@@ -96,5 +96,5 @@ def delete(webhook_id: int) -> Response:
         )
         webhooks.delete(connection, webhook.id)
     response = Response(status=204)
-    del response.headers["Content-Type"]  # Of nothing.
+    del response.headers["Content-Type"]
     return response

@@ -1,7 +1,7 @@
 "use strict";
-// Only what makes the pages nicer: everything works without it.
+// Everything on the pages also works without this script.
 
-// A form is sent once: the click that comes after finds the button resting. Coming back wakes it.
+// A form is sent once: further clicks do nothing until the member comes back to the page.
 for (const form of document.querySelectorAll("form[data-once]")) {
   form.addEventListener("submit", (event) => {
     if (form.dataset.sent) { event.preventDefault(); return; }
@@ -16,7 +16,7 @@ addEventListener("pageshow", () => {
   }
 });
 
-// A file that is dropped on its field is the chosen one.
+// A file dropped on the field becomes the chosen file.
 for (const place of document.querySelectorAll("[data-drop]")) {
   const input = place.querySelector("input[type=file]");
   const mark = (on) => place.classList.toggle("over", on);
@@ -29,7 +29,7 @@ for (const place of document.querySelectorAll("[data-drop]")) {
   });
 }
 
-// What goes on is asked again until it is over, at first soon and then less often.
+// Progress is polled until it is final, at growing intervals.
 const renew = async (wait) => {
   const part = document.getElementById("live");
   if (!part || part.dataset.over !== "no") return;

@@ -1,1 +1,1 @@
-"""The pages, one a file."""
+"""The pages, one per file."""

@@ -1,4 +1,4 @@
-"""One's own account: another password, and where one is signed in."""
+"""*Your account*: the password and the sessions of the signed-in member."""
 
 from flask import flash, g, redirect, render_template, session, url_for
 from werkzeug.wrappers import Response
@@ -28,10 +28,10 @@ def change_password() -> Response | tuple[str, int]:
         return _page(form), 400
     token = _changed(form.current.data, password)
     if token is None:
-        say_beside(form.current, "This is not your password, or the account is locked: ten wrong ones lock it.")
+        say_beside(form.current, "This is not your password, or the account is locked: ten wrong passwords lock it.")
         return _page(form), 400
     session["token"] = token
-    flash("The password is changed, and every other session is ended.")
+    flash("The password is changed, and every other session has ended.")
     return redirect(url_for("console.account"), 303)
 
 
@@ -40,12 +40,12 @@ def change_password() -> Response | tuple[str, int]:
 def end_session(session_id: int) -> Response:
     with transaction() as connection:
         member_sessions.end(connection, row_id("session", session_id), member_id=current_member().id)
-    flash("The session is ended.")
+    flash("The session has ended.")
     return redirect(url_for("console.account"), 303)
 
 
 def _changed(current: str, password: str) -> str | None:
-    """Return the token of the one session that is left; None if the current password is another."""
+    """Change the password and return the token of a new session; None if the current password is wrong."""
     with transaction() as connection:
         found = member_sessions.count_try(connection, parse(current_member().email).key)
     with password_work.turn():

@@ -1,4 +1,4 @@
-"""Activity: who did what, and when."""
+"""*Activity*: who did what, and when."""
 
 from flask import render_template, request
 
@@ -39,12 +39,12 @@ _SENTENCES = {
     member_actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
     member_actions.SENT: "Sent {mode} batch {id}{more}",
     member_actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
-    member_actions.REVERSED: "Took back points by {mode} reversal {id}{more}",
+    member_actions.REVERSED: "Took back {mode} batch {id}{more}",
 }
 
 
 def sentence_of(action: Action) -> str:
-    """Say what was done, with its numbers and names."""
+    """Return a sentence about an action, with its ids and names."""
     mode = {None: "", True: "sandbox", False: "live"}[action.sandbox]
     return _SENTENCES.get(action.action, action.action).format(
         subject=action.subject_name,

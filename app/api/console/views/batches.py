@@ -84,7 +84,7 @@ def find_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
 
 
 def _first_place() -> int:
-    """Return the place of the first transaction that is asked for, from 0."""
+    """Return the place of the first transaction to show, from 0."""
     text = request.args.get("from", "")
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 1
     return max(number, 1) - 1

@@ -1,10 +1,10 @@
-"""Calling off a batch that is queued or scheduled."""
+"""Cancelling a batch that is queued or scheduled."""
 
 from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from app import member_actions
-from app.api.console.caller import calling_member
+from app.api.console.caller import calling_member, record_action
 from app.api.console.paths import needs, pages
 from app.api.console.views.batches import find_batch
 from app.batches import CANCELLED
@@ -27,22 +27,15 @@ def ask_to_cancel(batch_id: int) -> AnyResponse | str:
 @pages.post("/batches/<int:batch_id>/cancel")
 @needs(SENDER)
 def cancel(batch_id: int) -> AnyResponse:
-    """Cancel it, or say that it was issued meanwhile. Cancelled twice it is cancelled once."""
+    """Cancel the batch, or say that it was issued meanwhile. Cancelling it again changes nothing."""
     try:
         with transaction() as connection:
             who = calling_member(connection)
             batch = find_batch(connection, who, batch_id)
             later.cancel(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
             if batch.status != CANCELLED:
-                member_actions.record(
-                    connection,
-                    member_actions.CANCELLED,
-                    organization_id=who.organization.id,
-                    member_id=who.member_id,
-                    subject_id=batch_id,
-                    sandbox=who.sandbox,
-                )
+                record_action(connection, member_actions.CANCELLED, batch_id, sandbox=who.sandbox)
         flash(f"Batch {batch_id} is cancelled: nobody was debited.")
     except BatchConflict:
-        flash(f"Batch {batch_id} was issued or refused meanwhile, so it stays. What was issued can be taken back.")
+        flash(f"Batch {batch_id} was issued or refused meanwhile, so it stays. Issued points can be taken back.")
     return redirect(url_for("console.show_batch", batch_id=batch_id), 303)

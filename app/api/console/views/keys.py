@@ -1,9 +1,10 @@
-"""Keys: made and shown once, listed, revoked."""
+"""*Keys*: make a key and show it once, list keys, revoke them."""
 
 from flask import flash, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from app import api_keys, member_actions
+from app.api.console.caller import record_action
 from app.api.console.paths import current_member, needs, pages, row_id
 from app.members import ADMIN
 from app.postgres.database import transaction
@@ -20,34 +21,21 @@ def keys() -> str:
 @pages.post("/keys")
 @needs(ADMIN)
 def make_key() -> str:
-    """Make a key and show it: by this answer alone, so that no reload and no way back shows it again."""
-    who, sandbox = current_member(), request.form.get("mode") != "live"
+    """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
+    sandbox = request.form.get("mode") != "live"
     with transaction() as connection:
-        key_id, text = api_keys.create(connection, who.organization_id, sandbox=sandbox)
-        member_actions.record(
-            connection,
-            member_actions.KEY_MADE,
-            organization_id=who.organization_id,
-            member_id=who.id,
-            subject_id=key_id,
-            sandbox=sandbox,
-        )
+        key_id, text = api_keys.create(connection, current_member().organization_id, sandbox=sandbox)
+        record_action(connection, member_actions.KEY_MADE, key_id, sandbox=sandbox)
     return render_template("console/key_made.html", key_id=key_id, key=text, sandbox=sandbox)
 
 
 @pages.post("/keys/<int:key_id>/revoke")
 @needs(ADMIN)
 def revoke_key(key_id: int) -> Response:
-    who = current_member()
+    organization_id = current_member().organization_id
     with transaction() as connection:
-        _, is_news = api_keys.revoke(connection, row_id("key", key_id), organization_id=who.organization_id)
+        _, is_news = api_keys.revoke(connection, row_id("key", key_id), organization_id=organization_id)
         if is_news:
-            member_actions.record(
-                connection,
-                member_actions.KEY_REVOKED,
-                organization_id=who.organization_id,
-                member_id=who.id,
-                subject_id=key_id,
-            )
-    flash(f"Key {key_id} is revoked." if is_news else f"Key {key_id} was revoked already.")
+            record_action(connection, member_actions.KEY_REVOKED, key_id)
+    flash(f"Key {key_id} is revoked." if is_news else f"Key {key_id} was already revoked.")
     return redirect(url_for("console.keys"), 303)

@@ -1,4 +1,4 @@
-"""The link that a new member gets: choose a password, and be signed in. To look at it does not use it up."""
+"""A member's link: the member chooses a password and is signed in. Opening the link does not use it up."""
 
 from flask import redirect, render_template, session, url_for
 from werkzeug.wrappers import Response
@@ -25,7 +25,7 @@ def link(token: str) -> Response | tuple[str, int] | str:
     with password_work.turn():
         password_hash = passwords.hash_password(password)
     with transaction() as connection:
-        member = members.find_by_link(connection, token)  # Of two at once, the first has used it up.
+        member = members.find_by_link(connection, token)  # Another request may have used it up.
         if member is None:
             return render_template("console/link_over.html"), 404
         members.choose_password(connection, member, password_hash)
@@ -45,6 +45,6 @@ def chosen_password(form: ChoosePasswordForm) -> str | None:
         say_beside(form.password, error.sentence)
         return None
     if form.again.data != password:
-        say_beside(form.again, "This is another password than the one above.")
+        say_beside(form.again, "This is not the same password.")
         return None
     return password

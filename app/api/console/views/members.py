@@ -1,4 +1,4 @@
-"""Members: added with a link, their roles, new links, removed."""
+"""*Members*: add them with a link, change roles, make new links, end sessions, remove members."""
 
 from flask import flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
@@ -47,7 +47,7 @@ def member(member_id: int) -> str:
 @pages.post("/members/<int:member_id>/link")
 @needs(ADMIN)
 def make_link(member_id: int) -> str:
-    """Make a link and show it, by this answer alone."""
+    """Make a link and show it in this answer only."""
     with transaction() as connection:
         found = _own(connection, member_id)
         token = rows.make_link(connection, found, by=current_member().id)
@@ -66,7 +66,7 @@ def change_role(member_id: int) -> Response:
             rows.change_role(connection, found, role, by=current_member().id)
     except Refused as error:
         return _said(error.sentence, "bad")
-    return _said(f"The role of {found.name} is {role} now.")
+    return _said(f"The role of {found.name} is now {role}.")
 
 
 @pages.post("/members/<int:member_id>/end-sessions")

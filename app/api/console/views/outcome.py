@@ -1,4 +1,4 @@
-"""*Send*, when it is done: how far the batches of a list are, and the outcome of each line."""
+"""*Send*, after the last step: the progress of a list's batches, and the outcome of each line."""
 
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
@@ -46,7 +46,7 @@ def outcome_file(token: str) -> Response:
 
 
 def _batches_of(connection: Connection, upload: UploadRow) -> list[BatchRow]:
-    """Return the batches of a list in order; none once its parts are dropped."""
+    """Return the batches of a list in order; none once its parts are deleted."""
     found = [
         batches.find(connection, one, organization_id=upload.organization_id, sandbox=upload.sandbox)
         for one in upload_parts.batch_ids_of(connection, upload.id)

@@ -1,4 +1,4 @@
-"""Overview: the balance, what is held and scheduled, and the batches of late."""
+"""*Overview*: the balance, held points, scheduled batches, and the latest batches."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def overview() -> str:
         scheduled = later.scheduled_of(connection, organization_id, sandbox=sandbox)
         options = organizations.find_options(connection, [organization_id])[organization_id]
     every = Filters(organization_id=organization_id, sandbox=sandbox)
-    # Each page of a list has a transaction of its own: it sets how PostgreSQL may plan in it.
+    # Each page needs its own transaction, because it changes PostgreSQL's planner settings there.
     with transaction() as connection:
         late = batch_pages.page(connection, every, start=None, limit=_BATCHES_SHOWN)
     with transaction() as connection:
@@ -31,7 +31,7 @@ def overview() -> str:
     return render_template(
         "console/overview.html",
         organization=organization,
-        # It is a bound of the live balance alone.
+        # The limit is for the live balance only.
         low_balance=None if sandbox else options.low_balance,
         scheduled=scheduled,
         batches=late.rows,
@@ -42,6 +42,6 @@ def overview() -> str:
 
 
 def _left(batch: batches.BatchRow, row: batches.TransactionRow) -> int:
-    """Return the points of a held transaction that were not taken back."""
+    """Return the points of a held transaction without those taken back."""
     amount = batch.amount if row.amount is None else row.amount
     return (amount or 0) if row.points_left is None else row.points_left

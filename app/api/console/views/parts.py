@@ -1,4 +1,4 @@
-"""The style, the script and the picture of the pages; and every path that is none."""
+"""The style, the script and the icon of the pages, and the redirect from `/console`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""*Send*, the first two steps: give a list, and see what its check has found."""
+"""*Send*, the first two steps: upload a list, and see the result of its check."""
 
 import csv
 from io import StringIO
@@ -32,7 +32,7 @@ def send() -> Page:
 @pages.post("/send")
 @needs(SENDER)
 def upload() -> Page:
-    """Check a new list and keep it; one that cannot be read is not kept."""
+    """Check a new list, and store it if it can be read."""
     form = ListForm()
     is_valid = form.validate()
     given = form.content()
@@ -91,7 +91,7 @@ def check_again(token: str) -> Page:
         say_beside(form.column if found.question == uploads.COLUMN else form.amount, as_sentence(error.sentence))
         return _checked(found, form, None), 400
     if judged == uploads.AMOUNT and found.question == uploads.AMOUNT:
-        say_beside(form.amount, "Say how many points each recipient gets.")
+        say_beside(form.amount, "Enter the points for each recipient.")
         return _checked(found, form, None), 400
     with transaction() as connection:
         if find_list(connection, token, lock=True).sent_at is None:
@@ -103,12 +103,12 @@ def check_again(token: str) -> Page:
 @pages.get("/send/<token>/bad-lines.csv")
 @needs(SENDER)
 def bad_lines(token: str) -> Response:
-    """Answer with every bad line, to be mended and sent as a list of its own."""
+    """Answer with a file of all bad lines, which can be corrected and sent as a separate list."""
     with transaction() as connection:
         bad = uploads.bad_lines_of(connection, find_list(connection, token).id)
     written = StringIO()
     rows = csv.writer(written)
-    rows.writerow(("line", "what stands there", "reason"))
+    rows.writerow(("line", "content", "reason"))
     rows.writerows((line["line"], for_spreadsheet(line["email"]), line["reason"]) for line in bad)
     response = Response(written.getvalue(), content_type="text/csv; charset=utf-8")
     response.headers.set("Content-Disposition", "attachment", filename="bad-lines.csv")
@@ -119,7 +119,7 @@ def find_list(connection: Connection, token: str, *, lock: bool = False) -> Uplo
     """Return a list of the member's organization, in the mode of the page.
 
     Raises:
-        NotFound: there is no such list: it is another's, or was dropped.
+        NotFound: the organization has no such list in this mode, or it was deleted.
     """
     organization_id = current_member().organization_id
     found = uploads.find(connection, token, organization_id=organization_id, sandbox=is_sandbox(), lock=lock)

@@ -1,4 +1,4 @@
-"""*Send*, the last two steps: what a list costs, and issuing it."""
+"""*Send*, the last two steps: the cost of a list, and issuing it."""
 
 from flask import redirect, render_template, url_for
 from sqlalchemy import Connection
@@ -19,8 +19,8 @@ from app.members import SENDER
 from app.postgres.database import is_locked_out, transaction
 from app.uploads import UploadRow
 
-# Another click holds the list for longer than a statement waits.
-_BUSY = "Another window is sending this list at this moment: reload this page soon, and it shows the outcome."
+# Another request has locked the list for longer than a statement waits.
+_BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
 
 Page = AnyResponse | tuple[str, int] | str
 
@@ -40,7 +40,7 @@ def confirm(token: str) -> Page:
 @pages.post("/send/<token>/confirm")
 @needs(SENDER)
 def issue(token: str) -> Page:
-    """Accept the list; of two at once, the second finds it sent and shows the same outcome."""
+    """Accept the list. If it is sent twice at once, the second request shows the outcome of the first."""
     form = IssueForm()
     if not form.validate():
         return _with_cost("console/confirm.html", token, refusal=lists.ListChanged().sentence)
@@ -72,7 +72,7 @@ def issue(token: str) -> Page:
 
 def _require_meant(connection: Connection, upload: UploadRow, *, is_meant: bool) -> None:
     if upload.sent_at is None and not is_meant and sent_lists.sent_before(connection, upload):
-        raise Refused("This list was sent before: tick that it is meant to be sent again.")
+        raise Refused("This list was sent before. Tick the box if you want to issue points again.")
 
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page:

@@ -14,10 +14,9 @@ from app.postgres.database import transaction
 from app.values.addresses import parse
 from app.values.passwords import is_right
 
-# One sentence for all three: nobody learns here who is a member, or that a guess was near.
+# One sentence for all cases, so that it does not reveal who is a member or whether a guess was near.
 WRONG = (
-    "The e-mail address and the password do not belong together, or the account is locked: ten wrong passwords lock it"
-    " for 15 minutes."
+    "The e-mail address or the password is wrong, or the account is locked: ten wrong passwords lock it for 15 minutes."
 )
 
 _PAGE = re.compile(rf"{ROOT}/[a-z]+(?:/[A-Za-z0-9_?&=%.,:+-]+)*\Z")
@@ -32,14 +31,14 @@ def sign_in() -> Response | tuple[str, int] | str:
     if token is None:
         say_beside(form.password, WRONG)
         return render_template("console/sign_in.html", form=form), 403
-    session.clear()  # What a stranger's browser was given before is good for nothing now.
+    session.clear()  # Values from before signing in are not kept.
     session["token"] = token
     wanted = request.args.get("next", "")
     return redirect(wanted if _PAGE.match(wanted) else url_for("console.overview", mode="live"), 303)
 
 
 def _token_for(email: str, password: str) -> str | None:
-    """Return the token of a new session, or None. The work is the same for an address that nobody has."""
+    """Return the token of a new session, or None. An unknown address takes as much work as a known one."""
     try:
         email_key = parse(email).key
     except InvalidAddress:

@@ -1,4 +1,4 @@
-"""Signing out: the session is ended, and not only forgotten by the browser."""
+"""Signing out: the session ends in the database too, not only in the browser."""
 
 from flask import flash, g, redirect, session, url_for
 from werkzeug.wrappers import Response

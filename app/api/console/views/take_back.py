@@ -1,4 +1,4 @@
-"""Taking a batch back: what would come back, why, and what became of it."""
+"""Taking a batch back: the points that would come back, the reason, and the result."""
 
 import secrets
 
@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from app import member_actions, reversal_acceptance, reversals
 from app.api.call.record import current_record
 from app.api.call.reverse_body import parse_reverse_request
-from app.api.console.caller import calling_member
+from app.api.console.caller import calling_member, record_action
 from app.api.console.forms import say_beside
 from app.api.console.list_forms import TakeBackForm
 from app.api.console.paths import needs, pages
@@ -23,7 +23,7 @@ from app.postgres.database import transaction
 from app.reversal_acceptance import ReverseRequest
 from app.settings import INT64_MAX, settings
 
-# How long the page waits for the reversal; after that it shows that it is queued.
+# How long the page waits for the reversal; then it shows it as queued.
 _WAIT_S = 3.0
 
 
@@ -37,7 +37,7 @@ def ask_to_take_back(batch_id: int) -> str:
 @pages.post("/batches/<int:batch_id>/take-back")
 @needs(SENDER)
 def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
-    """Queue the reversal, wait for it a little, and lead to it. The same form again leads to the same reversal."""
+    """Queue the reversal, wait briefly, and redirect to it. The same form sent again leads to the same reversal."""
     form = TakeBackForm()
     if not form.validate():
         return _asking(batch_id, form), 400
@@ -47,15 +47,7 @@ def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
             who = calling_member(connection)
             accepted = reversal_acceptance.accept(connection, who, request, f"console-{form.form_id.data}")
             if not accepted.existed:
-                member_actions.record(
-                    connection,
-                    member_actions.REVERSED,
-                    organization_id=who.organization.id,
-                    member_id=who.member_id,
-                    subject_id=batch_id,
-                    sandbox=who.sandbox,
-                    detail=request.reason,
-                )
+                record_action(connection, member_actions.REVERSED, batch_id, sandbox=who.sandbox, detail=request.reason)
     except NotFound:
         raise
     except InvalidRequest as error:

@@ -1,4 +1,4 @@
-"""*Transactions*, searched by address, reference and state; and those that are *Held*."""
+"""*Transactions*, with a search by address, reference and state; and *Held*, the held ones."""
 
 from flask import render_template, request
 

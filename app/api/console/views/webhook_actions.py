@@ -1,4 +1,4 @@
-"""What an admin does with a webhook: ping, disable, enable, skip, replay, rotate, delete."""
+"""The actions on a webhook: ping, disable, enable, skip, replay, rotate, delete."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from werkzeug.wrappers import Response
 
 from app import member_actions
+from app.api.console.caller import record_action
 from app.api.console.paths import current_member, is_sandbox, needs, pages
 from app.api.console.views.webhooks import secret_page, to_webhook
 from app.errors import InvalidRequest, PointsError, WebhookConflict
@@ -22,12 +23,12 @@ from app.settings import INT64_MAX
 
 _Action = Callable[[Connection, WebhookRow], object]
 
-# Each with what Activity and the page say of it.
+# Each action with its words for Activity and the page.
 _SIMPLE: dict[str, tuple[_Action, str]] = {
     "ping": (actions.ping, "pinged"),
     "disable": (actions.disable, "disabled"),
     "enable": (actions.enable, "enabled"),
-    "skip": (actions.skip, "left the event that it was stuck at"),
+    "skip": (actions.skip, "skipped the event that it was stuck at"),
 }
 
 
@@ -43,10 +44,10 @@ def act_on_webhook(webhook_id: int, action: str) -> Response:
 def replay_webhook(webhook_id: int) -> Response:
     typed = request.form.get("from_sequence", "").strip()
     if not typed.isascii() or not typed.isdigit() or not 1 <= int(typed[:20]) <= INT64_MAX:
-        flash("The sequence to begin from must be a whole number of at least 1.", "bad")
+        flash("The sequence to start from must be a whole number of at least 1.", "bad")
         return to_webhook(webhook_id)
     sequence = int(typed)
-    return _try(webhook_id, partial(_replay, from_sequence=sequence), f"begins anew from event {sequence}")
+    return _try(webhook_id, partial(_replay, from_sequence=sequence), f"replayed from event {sequence}")
 
 
 @pages.post("/webhooks/<int:webhook_id>/rotate")
@@ -71,7 +72,7 @@ def _replay(connection: Connection, found: WebhookRow, *, from_sequence: int) ->
 
 
 def _try(webhook_id: int, action: _Action, done: str) -> Response:
-    """Do it, and say on the webhook's page that it is done, or why it cannot be."""
+    """Do the action, and show on the webhook's page that it is done, or why it is not possible."""
     try:
         _act(webhook_id, action, done)
         flash(f"Done: {done}.")
@@ -86,17 +87,9 @@ def _sentences(error: PointsError) -> list[str]:
 
 
 def _act(webhook_id: int, action: _Action, done: str) -> None:
-    who = current_member()
+    organization_id = current_member().organization_id
     with transaction() as connection:
-        found = rows.find(connection, webhook_id, organization_id=who.organization_id, sandbox=is_sandbox())
+        found = rows.find(connection, webhook_id, organization_id=organization_id, sandbox=is_sandbox())
         action(connection, found)
-        member_actions.record(
-            connection,
-            member_actions.WEBHOOK_CHANGED,
-            organization_id=who.organization_id,
-            member_id=who.id,
-            subject_id=webhook_id,
-            sandbox=found.sandbox,
-            detail=done,
-        )
-    wake(who.organization_id)
+        record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=found.sandbox, detail=done)
+    wake(organization_id)

@@ -1,4 +1,4 @@
-"""Webhooks of a mode: made and shown with their secret once, and what was delivered to each."""
+"""*Webhooks* of a mode: make one and show its secret once, list them, and show the deliveries of each."""
 
 import re
 
@@ -8,6 +8,7 @@ from werkzeug.wrappers import Response
 
 from app import member_actions
 from app.api.call.webhook_body import parse_webhook
+from app.api.console.caller import record_action
 from app.api.console.forms import WebhookForm, say_beside
 from app.api.console.paths import current_member, is_sandbox, needs, pages
 from app.errors import InvalidRequest, PointsError
@@ -32,7 +33,7 @@ def webhooks() -> str:
 @pages.post("/webhooks")
 @needs(ADMIN)
 def make_webhook() -> str | tuple[str, int]:
-    """Make a webhook and show its secret: by this answer alone."""
+    """Make a webhook and show its secret in this answer only."""
     form, who, secret = WebhookForm(), current_member(), new_secret()
     types = re.split(r"[\s,]+", form.types.data or "*")
     body = {"url": form.url.data, "types": types, "description": form.description.data}
@@ -43,14 +44,7 @@ def make_webhook() -> str | tuple[str, int]:
             webhook = rows.create(
                 connection, organization_id=who.organization_id, sandbox=is_sandbox(), secret=stored, **columns
             )
-            member_actions.record(
-                connection,
-                member_actions.WEBHOOK_MADE,
-                organization_id=who.organization_id,
-                member_id=who.id,
-                subject_id=webhook.id,
-                sandbox=webhook.sandbox,
-            )
+            record_action(connection, member_actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
     except PointsError as error:
         _say(form, error)
         return _page(form), 400
@@ -80,7 +74,7 @@ def _page(form: WebhookForm) -> str:
 
 
 def _say(form: WebhookForm, error: PointsError) -> None:
-    """Put each fault beside its field; what is about none of them, above all."""
+    """Show each fault beside its field, and a fault without a field at the top of the page."""
     for name, sentences in error.faults.items():
         field = name.partition(".")[0]
         for sentence in sentences:

@@ -1,11 +1,11 @@
-// Making a call from the page, and what to show of its answer.
+// Making a call from the page, and showing its answer.
 
 import { copyable } from "./copy.js";
 import { element, inline } from "./dom.js";
 import { shown } from "./json.js";
 import { key } from "./key.js";
 
-/** Make the call; return its status, 0 if none came, and what to show. `follow` goes on to where the answer leads. */
+/** Make the call; return its status (0: no answer came) and the elements to show. `follow` makes a linked call. */
 export async function shownAnswer(description, operation, { url, ...options }, follow) {
   const began = performance.now();
   try {
@@ -20,7 +20,7 @@ export async function shownAnswer(description, operation, { url, ...options }, f
       headers(response),
     ] };
   } catch (error) {
-    const sentence = `No answer came, or the browser would not ask: ${error.message}.`;
+    const sentence = `No answer came, or the browser refused the call: ${error.message}.`;
     return { status: 0, shown: [element("p", { class: "says", role: "status", "data-mood": "wrong" }, sentence)] };
   }
 }
@@ -33,7 +33,7 @@ function outcome(description, operation, { status, statusText }, taken) {
     meaning ? element("p", { class: "says" }, ...inline(meaning)) : null);
 }
 
-/** A button for each call that the answer leads to, such as the batch behind a 202. */
+/** A button for each call that the answer links to, such as reading the batch of a 202. */
 function leads(description, operation, status, text, follow) {
   if (!description.whole(operation.responses[status])?.links) return [];
   return description.links(operation, status, JSON.parse(text)).map((lead) => element("p", {},

@@ -1,4 +1,4 @@
-// One call on the page, folded: what it does, what it takes, what it answers, and the form that tries it.
+// One call on the page: its description, parameters, body and answers, and the form to try it.
 
 import { copyable } from "./copy.js";
 import { breakable, element, inline, method, prose } from "./dom.js";
@@ -45,7 +45,7 @@ function bodyTable(description, content) {
   return table("Body, JSON", rows);
 }
 
-/** What a success holds; the two fields around it are the same everywhere. */
+/** The fields of `data` and `additional_data` of a success. */
 function fieldsTable(description, content) {
   const rows = [...description.nested(content.schema)]
     .filter(({ path }) => /^(data|additional_data)\./.test(path))
@@ -65,7 +65,7 @@ function answer(description, status, response) {
   const examples = description.examples(content);
   return element("details", {},
     element("summary", {}, element("span", { class: `status s${status[0]}` }, status), element("span", {}, ...inline(response.description))),
-    extra.length ? table("Headers besides the usual", extra.map(([name, header]) => [name, "", header.description])) : null,
+    extra.length ? table("Further headers", extra.map(([name, header]) => [name, "", header.description])) : null,
     ...examples.map(([name, value]) => element("figure", {},
       element("figcaption", {}, name.replaceAll("_", " ")),
       copyable(element("pre", { tabindex: "0" }, ...coloured(JSON.stringify(value, null, 2)))))),

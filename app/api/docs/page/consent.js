@@ -1,4 +1,4 @@
-// The button that makes a call. With a live key, a call that changes something asks once more.
+// The button that makes a call. With a live key, it asks before a call that changes something.
 
 import { element } from "./dom.js";
 
@@ -8,7 +8,7 @@ export class Consent {
     this.isReal = isReal;
     this.run = run;
     this.button = element("button", { type: "submit" }, "Try it");
-    this.warning = element("p", { class: "warning", hidden: true }, "Live key: what this call does is real.");
+    this.warning = element("p", { class: "warning", hidden: true }, "Live key: this call has real effects.");
     this.no = element("button", { type: "button", class: "quiet", click: () => this.answered() }, "No");
     const yes = element("button", { type: "button", class: "real", click: () => { this.answered(); this.run(); } }, "Yes, for real");
     this.question = element("span", { class: "question", role: "group", "aria-label": "For real?", hidden: true }, this.no, yes);
@@ -19,7 +19,7 @@ export class Consent {
     if (this.isReal()) {
       this.button.hidden = true;
       this.question.hidden = false;
-      this.no.focus(); // Of two quick clicks, or two times Enter, the second changes nothing.
+      this.no.focus(); // So the second of two quick clicks, or a second Enter, does nothing.
     } else this.run();
   }
 
@@ -28,7 +28,7 @@ export class Consent {
     this.button.focus();
   }
 
-  /** Whatever was asked is off: the form, or the key, is another now. */
+  /** Withdraw the question, because the form or the key has changed. */
   refresh() {
     this.button.hidden = false;
     this.question.hidden = true;

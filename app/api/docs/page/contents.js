@@ -1,4 +1,4 @@
-// The navigation: every call by its group, the one that is being read marked.
+// The navigation: every call by its group, with a mark at the current one.
 
 import { breakable, element, method } from "./dom.js";
 
@@ -19,7 +19,7 @@ function link({ id, method: verb, path }) {
   return made;
 }
 
-/** Unfold a call and go to it. */
+/** Unfold a call and scroll to it. */
 export function openCall(id) {
   const call = document.getElementById(id);
   if (!links.has(id) || !call) return;
@@ -28,7 +28,7 @@ export function openCall(id) {
   call.scrollIntoView();
 }
 
-/** Mark the open call that is read: of those in the window, the last that begins above its middle. */
+/** Mark the current call: of the open calls in the window, the last one that begins above its middle. */
 export function markCurrent() {
   const isRead = (call) => {
     const { top, bottom } = call.getBoundingClientRect();
@@ -43,7 +43,7 @@ export function markCurrent() {
   }
 }
 
-/** Scroll the navigation, and not the page. */
+/** Scroll the navigation, not the page. */
 function keepInSight(made) {
   const [box, at] = [contents.getBoundingClientRect(), made.getBoundingClientRect()];
   if (at.top < box.top || at.bottom > box.bottom) contents.scrollTop += at.top - box.top - box.height / 2;

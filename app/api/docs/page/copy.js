@@ -1,4 +1,4 @@
-// A text to read, with a button that copies it.
+// A text with a button that copies it.
 
 import { element } from "./dom.js";
 
@@ -15,7 +15,7 @@ async function copy(shown, button) {
     await navigator.clipboard.writeText(shown.textContent);
     button.textContent = "Copied";
   } catch {
-    // Browsers give the clipboard to pages from https or localhost only: elsewhere the text is selected.
+    // Browsers allow the clipboard only on https and localhost: elsewhere the text is selected.
     getSelection().selectAllChildren(shown);
     button.textContent = "Selected";
   }

@@ -1,11 +1,11 @@
-// Reading openapi.json: following references, and saying in words what a schema asks for.
+// Reading openapi.json: following references, and describing schemas in words.
 
 export class Description {
   constructor(document) {
     this.document = document;
   }
 
-  /** The part itself, where a reference to it may stand. */
+  /** The part itself, if `part` is a reference. */
   whole(part) {
     if (!part?.$ref) return part;
     const { $ref, ...own } = part;
@@ -23,7 +23,7 @@ export class Description {
       { name, words: description, calls: calls.filter((call) => call.operation.tags[0] === name) }));
   }
 
-  /** Whether a call may change something; one that only checks has a path that ends in `verify`. */
+  /** Whether a call may change something; the path of a mere check ends in `verify`. */
   changes({ method, path }) {
     return method !== "GET" && !path.endsWith("/verify");
   }
@@ -37,7 +37,7 @@ export class Description {
     return this.call(id).path.replace(/\{(\w+)\}/g, (_, name) => values[name]);
   }
 
-  /** What an answer leads to read: `[{id, values}]`, the call to go on with and the values of its parameters. */
+  /** The calls that an answer links to, for reading: `[{id, values}]`, with the values of their parameters. */
   links(operation, status, document) {
     const links = this.whole(operation.responses[status])?.links ?? {};
     const at = (expression) => expression.split("#/")[1].split("/").reduce((part, name) => part?.[name], document);
@@ -60,11 +60,11 @@ export class Description {
     return Object.entries(content?.examples ?? {}).map(([name, example]) => [name, this.whole(example).value]);
   }
 
-  /** The fields of an object, or of every form that it can have: `{name: {field, required}}`. */
+  /** The fields of an object, or of all its alternatives: `[{name, field, required}]`. */
   fields(given) {
     const schema = this.whole(given);
     const forms = (schema.oneOf ?? [schema]).map((form) => this.whole(form));
-    // What a form names only to say that it stays empty is described by the others.
+    // A field that must stay empty in one alternative is described by the others.
     const taken = forms.map((form) => Object.entries(form.properties ?? {}).filter(([, field]) => field.maxLength !== 0));
     const fields = Object.fromEntries(taken.flat());
     const inAll = (name) => taken.every((names) => names.some(([one]) => one === name));
@@ -73,7 +73,7 @@ export class Description {
       .map(([name, field]) => ({ name, field, required: forms.every((form) => form.required?.includes(name)) }));
   }
 
-  /** The fields of a body or an answer, and of what lies in them, each by its path: `{path, field, required}`. */
+  /** The fields of a body or an answer, with nested ones, each by its path: `{path, field, required}`. */
   * nested(given, path = "") {
     for (const { name, field, required } of this.fields(given)) {
       yield { path: `${path}${name}`, field, required };
@@ -85,7 +85,7 @@ export class Description {
     }
   }
 
-  /** What a value has to be, in a few words, and what it is when it is not sent. */
+  /** The type of a value in a few words, with its default. */
   words(given) {
     const schema = this.whole(given);
     const usual = schema.default ?? null;
@@ -111,7 +111,7 @@ export class Description {
 }
 
 function limits(schema, lowest, highest, unit = "") {
-  // What JavaScript cannot count to is no limit that anybody meets.
+  // Limits too large for JavaScript's numbers do not matter in practice.
   const [low, high] = [schema[lowest], schema[highest]]
     .map((limit) => (limit <= Number.MAX_SAFE_INTEGER ? limit.toLocaleString("en") : undefined));
   if (low !== undefined && high !== undefined) return `, ${low} to ${high}${unit}`;

@@ -1,6 +1,6 @@
-// Making elements. Text only ever becomes text: nothing in this page is parsed as markup.
+// Making elements. Text stays text: nothing on this page is parsed as markup.
 
-/** Make an element; `attributes` that are functions are listeners, and false or null ones are left out. */
+/** Make an element. Functions among the `attributes` become listeners; false and null attributes are left out. */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -11,7 +11,7 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-/** A paragraph for each blank line, with **strong** and `code` in it. */
+/** Paragraphs, separated by blank lines in the text, with **strong** and `code`. */
 export function prose(text) {
   return (text ?? "").split(/\n{2,}/).map((paragraph) => element("p", {}, ...inline(paragraph)));
 }
@@ -30,7 +30,7 @@ export function method(verb) {
   return element("span", { class: `method ${verb.toLowerCase()}` }, verb);
 }
 
-/** A path of a call, or of a field, that may be broken behind each of its parts. */
+/** A path of a call or a field, with a possible line break after each part. */
 export function breakable(path) {
   return path.split(/(?<=[/._])/).flatMap((piece) => [piece, element("wbr")]);
 }

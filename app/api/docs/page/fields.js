@@ -1,10 +1,10 @@
-// The fields of a form that tries a call: one for each parameter, and one for the body.
+// The fields of the form for a call: one for each parameter, and one for the body.
 
 import { element } from "./dom.js";
 
 const PLACEHOLDERS = { "Idempotency-Key": "one for each batch", "X-Request-Id": "made for you" };
 
-/** A field of a parameter: `{parameter, input, shown}`. */
+/** The field of a parameter: `{parameter, input, shown}`. */
 export function parameterField(id, parameter) {
   const input = parameterInput(`${id}-${parameter.name}`, parameter);
   const isLong = parameter.name === "Idempotency-Key" || input.placeholder?.length > 15;
@@ -25,7 +25,7 @@ function parameterInput(id, parameter) {
   });
 }
 
-/** The field of a body, filled with an example of it; `changed` is called when something else stands there. */
+/** The field of a body, filled with an example; `changed` is called after each change. */
 export function bodyField(id, examples, changed) {
   const input = element("textarea", { id, rows: "8", spellcheck: "false", autocapitalize: "off", input: changed });
   const put = (index) => {
@@ -39,7 +39,7 @@ export function bodyField(id, examples, changed) {
       element("span", {}, element("label", { for: choice.id }, "Example "), choice)), input) };
 }
 
-/** An idempotency key that is made for each batch anew, as long as the caller does not write one. */
+/** An idempotency key, made anew for each batch unless the caller enters one. */
 export class FreshKey {
   constructor(input) {
     this.input = input;
@@ -56,7 +56,7 @@ export class FreshKey {
     this.isUsed = true;
   }
 
-  /** The body was changed: what a used key named is another batch. */
+  /** After a change of the body a used key would name another batch, so make a new one. */
   bodyChanged() {
     if (this.isUsed && this.input.value === this.made) this.renew();
   }

@@ -1,11 +1,11 @@
-// A JSON text on the screen, its strings, numbers and words told apart by colour.
+// A JSON text with colours for its strings, numbers and words.
 
 import { element } from "./dom.js";
 
 const COLOURED_UP_TO = 60_000;
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** The text of an answer, in lines if it is JSON; what is very long stays uncoloured. */
+/** The text of an answer, indented if it is JSON, and coloured unless it is very long. */
 export function shown(text) {
   let lines = text;
   try {
@@ -27,7 +27,7 @@ export function coloured(lines) {
   return [...pieces, lines.slice(at)];
 }
 
-/** Indent without reading numbers: an id of 64 bits keeps its last digits, which JavaScript's own numbers lose. */
+/** Indent JSON without converting its numbers: JavaScript's numbers would lose the last digits of a 64-bit id. */
 export function inLines(text) {
   JSON.parse(text);
   let depth = 0;

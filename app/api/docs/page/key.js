@@ -1,4 +1,4 @@
-// The caller's key: read from its field for each call, and stored nowhere.
+// The caller's key: read from its field for each call, and never stored.
 
 const says = document.getElementById("key-says");
 const field = document.getElementById("key");
@@ -6,14 +6,14 @@ const show = document.getElementById("key-show");
 
 export const key = {
   get text() {
-    return field.value.trim().replace(/^Bearer +/i, ""); // As a header has it.
+    return field.value.trim().replace(/^Bearer +/i, ""); // A copied header value has it.
   },
   get isLive() {
     return this.text.startsWith("pts_live_");
   },
   ask() {
     field.focus();
-    tell("Paste a key: this call needs one.", "wrong");
+    tell("Paste an API key: this call needs one.", "wrong");
   },
 };
 
@@ -22,7 +22,7 @@ function tell(sentence, mood) {
   says.dataset.mood = mood;
 }
 
-/** Say which mode the key belongs to; `changed` is called after each change. */
+/** Show the mode of the key; `changed` is called after each change. */
 export function watchKey(changed) {
   document.getElementById("key-form").addEventListener("submit", (event) => event.preventDefault());
   show.addEventListener("click", () => {
@@ -33,9 +33,9 @@ export function watchKey(changed) {
   });
   field.addEventListener("input", () => {
     if (!key.text) tell("", "");
-    else if (key.isLive) tell("A live key: what you send is real.", "live");
-    else if (key.text.startsWith("pts_dev_")) tell("A sandbox key: nothing here is real.", "sandbox");
-    else tell("A key begins with pts_live_ or pts_dev_.", "wrong");
+    else if (key.isLive) tell("A live key: calls have real effects.", "live");
+    else if (key.text.startsWith("pts_dev_")) tell("A development key: calls affect only the sandbox.", "sandbox");
+    else tell("An API key begins with pts_live_ or pts_dev_.", "wrong");
     changed();
   });
 }

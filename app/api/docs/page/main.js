@@ -20,11 +20,11 @@ async function show() {
   const description = new Description(await response.json());
   const { info } = description.document;
   const groups = description.groups();
-  about.replaceChildren(...prose(info.description), ...prose("To try a call, paste a key above. It is kept in memory only, and gone when you leave."),
+  about.replaceChildren(...prose(info.description), ...prose("To try a call, paste an API key above. The page keeps it in memory only, and forgets it when you leave."),
     element("p", { class: "says" }, `Version ${info.version} of the interface. For programs: `, element("a", { href: "openapi.json" }, "openapi.json"), "."));
   listCalls(groups);
   document.getElementById("calls").append(...groups.map((each) => group(description, each)));
-  // The calls are only there now: go to the one that the address names.
+  // The calls exist only now, so go to the one that the URL names.
   const openNamed = () => openCall(location.hash.slice(1));
   addEventListener("hashchange", openNamed);
   addEventListener("scroll", markCurrent, { passive: true });

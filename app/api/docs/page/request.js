@@ -1,6 +1,6 @@
-// A call put together from its form, for the browser and for a terminal.
+// A call built from its form, for the browser and for a terminal.
 
-/** What to ask: the address beside this page, the method, the headers without the key, the body. */
+/** The request: its URL, method, headers (without the key) and body. */
 export function made({ method, path }, values, body) {
   const headers = { Accept: "application/json" };
   const query = new URLSearchParams();
@@ -13,11 +13,11 @@ export function made({ method, path }, values, body) {
   }
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const asked = query.size ? `?${query}` : "";
-  // The page stands at /docs, perhaps below a prefix of a proxy: the calls stand beside it.
+  // A proxy may add a prefix to the path, so URLs are relative to this page, /docs.
   return { url: new URL(filled + asked, new URL(".", location.href)).href, method, headers, body };
 }
 
-/** The same for a shell, with the key in the variable KEY. */
+/** The same request for a shell, with the key in the variable KEY. */
 export function asCurl({ url, method, headers, body }, needsKey) {
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const lines = [`curl -i ${method === "GET" ? "" : `-X ${method} `}${quoted(url)}`];

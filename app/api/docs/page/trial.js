@@ -9,7 +9,7 @@ import { bodyField, FreshKey, parameterField } from "./fields.js";
 import { key } from "./key.js";
 import { asCurl, made } from "./request.js";
 
-/** By the id of the call, so that an answer can lead to another call. */
+/** By the id of the call, so that an answer can link to another call. */
 const trials = new Map();
 
 export class Trial {
@@ -78,7 +78,7 @@ export class Trial {
   }
 }
 
-/** Go on to another call, fill its fields and make it. */
+/** Open a linked call, fill its fields and make it. */
 function follow({ id, values }) {
   const { form } = trials.get(id);
   openCall(id);
