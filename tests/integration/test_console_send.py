@@ -406,7 +406,7 @@ def test_a_hundred_thousand_lines_are_checked_in_five_seconds_and_sent_whole(ann
     page = ann.get(path)
     assert time.monotonic() - began < 5
     assert "Recipients 100 000" in words_of(page)
-    assert page.text.count('data-label="Why"') == 100
+    assert page.text.count('data-label="Reason"') == 100
     assert len(rows_of(ann.get(f"{path}/bad-lines.csv"))) == 300
     assert confirm(ann, path).status_code == 303
     assert value("SELECT sum(recipient_count) FROM batches WHERE status = 'queued'") == 100_000
