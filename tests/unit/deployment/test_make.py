@@ -10,7 +10,7 @@ from tests.unit.deployment.files import ROOT, SHELL
 def test_a_port_that_is_given_to_make_run_is_that_of_the_service() -> None:
     def last_line(*variables: str) -> list[str]:
         environment = {name: value for name, value in os.environ.items() if name not in ("PORT", "FLOWER_PORT")}
-        command = ["make", "--dry-run", "run", *variables]
+        command = ["make", "--no-print-directory", "--dry-run", "run", *variables]
         said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
         return said.splitlines()[-1].split()[1:]
 
