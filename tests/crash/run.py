@@ -189,15 +189,22 @@ class Run:
         follower.stop()
         follower.join()
 
-        def differences() -> list[str]:
+        def unread() -> list[str]:
             follower.look()
             with self.service.connection() as connection:
-                return follower.differences(connection) + deliveries.missing()
+                return follower.differences(connection)
 
-        if not comes_true(lambda: not differences(), within_s=_DELIVERED_WITHIN_S, every_s=0.5):
+        def undelivered() -> list[str]:
+            return unread() + deliveries.missing()
+
+        self._require_none(unread, within_s=RECOVERS_WITHIN_S)
+        self._require_none(undelivered, within_s=_DELIVERED_WITHIN_S)
+        self.events = deliveries.received, deliveries.repeats
+
+    def _require_none(self, differences: Callable[[], list[str]], *, within_s: float) -> None:
+        if not comes_true(lambda: not differences(), within_s=within_s, every_s=0.5):
             for sentence in differences():
                 self.intents.violation(sentence)
-        self.events = deliveries.received, deliveries.repeats
 
     def stop(self) -> None:
         """End every process and thread."""

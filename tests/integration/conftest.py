@@ -23,8 +23,9 @@ from tests.ports import free_port
 
 @pytest.fixture(autouse=True)
 def _patient_drains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have drains wait for a held row as long as it takes to see that they do, on a crowded machine."""
+    """Have drains wait for a held row, and take their turn, as long as it takes on a crowded machine."""
     monkeypatch.setattr("app.ledger.issue._LOCK_TIMEOUT_MS", LOCK_TIMEOUT_MS)
+    monkeypatch.setattr("app.ledger.drain._TURN_S", races.PATIENCE_S)
 
 
 @pytest.fixture

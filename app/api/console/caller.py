@@ -18,5 +18,6 @@ def record_action(
     connection: Connection, action: str, subject_id: int, *, sandbox: bool | None = None, detail: str | None = None
 ) -> None:
     """Record an action of the signed-in member, to be committed with its change."""
-    of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
-    member_actions.record(connection, action, **of, subject_id=subject_id, sandbox=sandbox, detail=detail)
+    member = current_member()
+    author = {"organization_id": member.organization_id, "member_id": member.id}
+    member_actions.record(connection, action, **author, subject_id=subject_id, sandbox=sandbox, detail=detail)
