@@ -102,9 +102,9 @@ def test_a_bound_of_more_decimals_than_a_row_has_lets_through_just_the_rows_with
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("2026-02-30T00:00:00Z", "must be a date, a time and a zone that exist."),
-        ("2026-01-31T09:30:00+25:00", "must be a date, a time and a zone that exist."),
-        ("2026-01-31", "with its zone, such as 2026-01-31T09:30:00Z."),
+        ("2026-02-30T00:00:00Z", "must be a date, a time and a zone that exist, but is “2026-02-30T00:00:00Z”."),
+        ("2026-01-31T09:30:00+25:00", "a zone that exist, but is “2026-01-31T09:30:00+25:00”."),
+        ("2026-01-31", "with its zone, such as 2026-01-31T09:30:00Z, but is “2026-01-31”."),
         ("2026-01-31T09:30:00 02:00", "A + before a zone is written %2B."),
     ],
 )
@@ -142,6 +142,18 @@ def test_a_value_of_another_form_is_a_fault_of_its_parameter(name: str, value: s
 @pytest.mark.parametrize(("text", "flag"), [("true", True), ("True", True), ("false", False), ("FALSE", False)])
 def test_a_flag_may_be_written_as_other_languages_write_it(text: str, flag: bool) -> None:
     assert parse(("debited", text)).filters.debited is flag
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("limit", "0", "must be an integer from 1 to 1000, but is “0”."),
+        ("limit", "9" * 30_000, f"must be an integer from 1 to 1000, but is “{'9' * 40}…”, 30000 characters."),
+        ("debited", "", "must be true or false, but is empty."),
+    ],
+)
+def test_a_sentence_says_what_was_seen(name: str, value: str, words: str) -> None:
+    assert sentences_of((name, value)) == {name: f"The {name} parameter {words}"}
 
 
 def test_an_empty_cursor_does_not_start_the_list_again() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from werkzeug.datastructures import MultiDict
 
 from app.api.call.faults import FaultsFound
-from app.api.call.queries import LIMIT_DEFAULT, ParameterFault, limit_of, read_parameter
+from app.api.call.queries import LIMIT_DEFAULT, ParameterFault, limit_of, read_parameter, seen
 from app.events.log import TYPES, types_like
 from app.settings import INT64_MAX
 
@@ -37,12 +37,11 @@ def parse_events_request(query: MultiDict[str, str]) -> EventsRequest:
     """
     faults = FaultsFound()
     faults.add_unknown("parameter", query, PARAMETERS, whole="query")
-    after = read_parameter(query, "after", _whole("must be the sequence of an event, or 0.", INT64_MAX), faults)
+    after = read_parameter(query, "after", _whole("must be the sequence of an event, or 0", INT64_MAX), faults)
     types = read_parameter(query, "types", _types, faults)
     limit = read_parameter(query, "limit", limit_of, faults)
-    wait_s = read_parameter(
-        query, "wait", _whole(f"must be an integer of seconds from 0 to {WAIT_MAX_S}.", WAIT_MAX_S), faults
-    )
+    seconds = f"must be an integer of seconds from 0 to {WAIT_MAX_S}"
+    wait_s = read_parameter(query, "wait", _whole(seconds, WAIT_MAX_S), faults)
     faults.raise_if_any()
     return EventsRequest(after=after, types=types, limit=limit or LIMIT_DEFAULT, wait_s=wait_s or 0)
 
@@ -50,7 +49,7 @@ def parse_events_request(query: MultiDict[str, str]) -> EventsRequest:
 def _whole(must_be: str, at_most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not _DIGITS.fullmatch(text) or int(text) > at_most:
-            raise ParameterFault(must_be)
+            raise ParameterFault(f"{must_be}, but is {seen(text)}.")
         return int(text)
 
     return read
@@ -58,13 +57,12 @@ def _whole(must_be: str, at_most: int) -> Callable[[str], int]:
 
 def _types(text: str) -> list[str]:
     if len(text) > TYPES_LENGTH_MAX:
-        raise ParameterFault(f"must have at most {TYPES_LENGTH_MAX} characters.")
+        raise ParameterFault(f"must have at most {TYPES_LENGTH_MAX} characters, but has {len(text)}.")
     found: set[str] = set()
     for word in text.split(","):
         meant = types_like(word)
         if not meant:
-            raise ParameterFault(
-                f"must be types with commas between them, * for any part of one; each of {', '.join(TYPES)}."
-            )
+            rule = "must be types with commas between them, * for any part of one"
+            raise ParameterFault(f"{rule}, but one is {seen(word)}; the types are {', '.join(TYPES)}.")
         found.update(meant)
     return [kind for kind in TYPES if kind in found]

@@ -46,6 +46,7 @@ FORMS = {
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _MOMENT = re.compile(FORMS["created_from"])
+_SHOWN_MAX = 40
 _NO_CURSOR = "must be the next_cursor of an earlier answer"
 
 _Value = TypeVar("_Value")
@@ -144,10 +145,17 @@ def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:
     return None if page.next is None else cursors.encode(kind, asked.filters, page.next)
 
 
+def seen(text: str) -> str:
+    """Return a parameter's value for a sentence, cut where it is long."""
+    if not text:
+        return "empty"
+    return f"“{text}”" if len(text) <= _SHOWN_MAX else f"“{text[:_SHOWN_MAX]}…”, {len(text)} characters"
+
+
 def limit_of(text: str) -> int:
     """Read the limit of rows of a page."""
     if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= LIMIT_MAX:
-        raise ParameterFault(f"must be an integer from 1 to {LIMIT_MAX}.")
+        raise ParameterFault(f"must be an integer from 1 to {LIMIT_MAX}, but is {seen(text)}.")
     return int(text)
 
 
@@ -164,7 +172,7 @@ def _id_of(noun: str) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
-            raise ParameterFault(f"must be the id of a {noun}, an integer of at least 1.")
+            raise ParameterFault(f"must be the id of a {noun}, an integer of at least 1, but is {seen(text)}.")
         return int(text)
 
     return read
@@ -187,26 +195,27 @@ def _moment(text: str, *, round_up: bool) -> datetime:
             is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
             return moment + timedelta(microseconds=1) if is_cut and round_up else moment
     except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
-        raise ParameterFault("must be a date, a time and a zone that exist.") from None
+        raise ParameterFault(f"must be a date, a time and a zone that exist, but is {seen(text)}.") from None
     hint = " A + before a zone is written %2B." if " " in text else ""
-    raise ParameterFault(f"must be a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z.{hint}")
+    form = "a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z"
+    raise ParameterFault(f"must be {form}, but is {seen(text)}.{hint}")
 
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):  # Python's own spelling is True.
-        raise ParameterFault("must be true or false.")
+        raise ParameterFault(f"must be true or false, but is {seen(text)}.")
     return text.lower() == "true"
 
 
 def _idempotency_key(text: str) -> str:
     if not IDEMPOTENCY_KEY.fullmatch(text):
-        raise ParameterFault("must be 1 to 255 visible ASCII characters.")
+        raise ParameterFault(f"must be 1 to 255 visible ASCII characters, but is {seen(text)}.")
     return text
 
 
 def _label(text: str) -> str:
     if not 1 <= len(text) <= LABEL_LENGTH_MAX or "\0" in text:
-        raise ParameterFault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL.")
+        raise ParameterFault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL, but is {seen(text)}.")
     return text
 
 
@@ -215,7 +224,7 @@ def _one_of(known: Sequence[str]) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text not in known:
-            raise ParameterFault(f"must be one of {', '.join(known)}.")
+            raise ParameterFault(f"must be one of {', '.join(known)}, but is {seen(text)}.")
         return text
 
     return read
@@ -223,7 +232,7 @@ def _one_of(known: Sequence[str]) -> Callable[[str], str]:
 
 def _reference(text: str) -> str:
     if not REFERENCE.fullmatch(text):
-        raise ParameterFault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters.")
+        raise ParameterFault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters, but is {seen(text)}.")
     return text
 
 
