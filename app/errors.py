@@ -140,7 +140,7 @@ class IdempotencyKeyReused(PointsError):
     field = "idempotency_key"
 
     def __init__(self) -> None:
-        super().__init__("This Idempotency-Key was used with another body; send a new key for a new batch.")
+        super().__init__("This Idempotency-Key was used with another body; another call needs a new key.")
 
 
 class ScheduledLimit(PointsError):

@@ -11,6 +11,7 @@ from app.lists.list_file import ListFile
 from app.lists.rows import Row
 from app.values.addresses import Address
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.shown import shown
 
 AMOUNT = ("amount", "points")
 # The headings of all columns with a line's own values.
@@ -22,7 +23,6 @@ _WHOLE_NUMBER = re.compile("[1-9][0-9]{0,18}")
 # A text that a spreadsheet would take for a formula, also with apostrophes in front.
 _LIKE_A_FORMULA = re.compile(r"'*[=+@-]")
 _LABEL_LENGTH_MAX = 255
-_SHOWN_MAX = 24
 
 
 class BadCell(PointsError):
@@ -129,7 +129,7 @@ def _amount_in(cell: str, amount_max: int) -> int:
         raise BadCell("has no amount.")
     if not _WHOLE_NUMBER.fullmatch(text) or int(text) > amount_max:
         raise BadCell(
-            f"has the amount “{_shown(text)}”: it must be a whole number from 1 to {amount_max}, in digits alone."
+            f"has the amount {shown(text)}: it must be a whole number from 1 to {amount_max}, in digits alone."
         )
     return int(text)
 
@@ -138,9 +138,7 @@ def _reference_in(text: str, *, is_unicode: bool) -> str | None:
     if len(text) > REFERENCE_LENGTH_MAX:
         raise BadCell(f"has a reference of {len(text)} characters: there may be at most {REFERENCE_LENGTH_MAX}.")
     if text and not REFERENCE.fullmatch(text):
-        raise BadCell(
-            f"has the reference “{_shown(text)}”: it must not hold blanks or characters that are not visible."
-        )
+        raise BadCell(f"has the reference {shown(text)}: it must not hold blanks or characters that are not visible.")
     if not (is_unicode or text.isascii()):
         raise BadCell("has a reference that may be read wrongly: save the list as CSV in UTF-8.")
     return text or None
@@ -152,8 +150,3 @@ def _label_in(text: str) -> str | None:
     if CONTROL.search(text):
         raise BadCell("has a label of several lines, or with a tab or another control character.")
     return text or None
-
-
-def _shown(text: str) -> str:
-    shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
-    return "".join(character if character.isprintable() else "?" for character in shown)

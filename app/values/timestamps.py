@@ -1,8 +1,34 @@
-"""How a moment is written in every HTTP answer and by every command."""
+"""How a moment is written in every HTTP answer and by every command, and how one is read."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
+
+from app.values.shown import shown
+
+# ISO 8601 with a zone. The expression is valid in JSON Schema too.
+FORM = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+
+_FORM = re.compile(FORM)
+_EXAMPLE = "2026-01-31T09:30:00Z"
 
 
 def timestamp(moment: datetime) -> str:
     """Write a moment as the interface document does: ISO 8601, UTC, exactly six decimals, `Z`."""
     return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:26]}Z"
+
+
+def parse_timestamp(text: str, *, round_up: bool = False) -> datetime:
+    """Read a moment, in UTC, to the microsecond. More than six decimals are rounded down, or up if asked.
+
+    Raises:
+        ValueError: it has another form, or there is no such moment; the text completes “The <name> …”.
+    """
+    found = _FORM.fullmatch(text)
+    if not found:
+        raise ValueError(f"must be a time in ISO 8601 with its zone, such as {_EXAMPLE}, but is {shown(text)}.")
+    is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
+    try:
+        moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # It keeps six decimals.
+        return moment + timedelta(microseconds=1) if is_cut and round_up else moment
+    except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
+        raise ValueError(f"must be a date, a time and a zone that exist, but is {shown(text)}.") from None

@@ -72,7 +72,8 @@ def test_the_amount_for_all_recipients_together_must_fit_64_bits(monkeypatch: py
     seven = [f"{number}@example.com" for number in range(7)]  # 2**63 - 1 is divisible by 7.
     assert accepted(body_with(recipients=seven, amount=(2**63 - 1) // 7)).required == 2**63 - 1
     [sentence] = faults_of(body_with(recipients=seven, amount=(2**63 - 1) // 7 + 1))["amount"]
-    assert sentence == "The amount for all 7 recipients together must not exceed 9223372036854775807 points."
+    limit = "must not exceed 9223372036854775807 points, but is 9223372036854775814"
+    assert sentence == f"The amount for all 7 recipients together {limit}."
 
 
 def test_an_amount_too_large_for_all_is_told_beside_the_faults_of_the_recipients(

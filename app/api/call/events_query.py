@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from werkzeug.datastructures import MultiDict
 
 from app.api.call.faults import FaultsFound
-from app.api.call.queries import LIMIT_DEFAULT, ParameterFault, limit_of, read_parameter, seen
+from app.api.call.queries import LIMIT_DEFAULT, ParameterFault, limit_of, read_parameter
 from app.events.log import TYPES, types_like
 from app.settings import INT64_MAX
+from app.values.shown import shown
 
 PARAMETERS = ("after", "types", "limit", "wait")
 WAIT_MAX_S = 25
@@ -49,7 +50,7 @@ def parse_events_request(query: MultiDict[str, str]) -> EventsRequest:
 def _whole(must_be: str, at_most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not _DIGITS.fullmatch(text) or int(text) > at_most:
-            raise ParameterFault(f"{must_be}, but is {seen(text)}.")
+            raise ParameterFault(f"{must_be}, but is {shown(text)}.")
         return int(text)
 
     return read
@@ -63,6 +64,6 @@ def _types(text: str) -> list[str]:
         meant = types_like(word)
         if not meant:
             rule = "must be types with commas between them, * for any part of one"
-            raise ParameterFault(f"{rule}, but one is {seen(word)}; the types are {', '.join(TYPES)}.")
+            raise ParameterFault(f"{rule}, but one is {shown(word)}; the types are {', '.join(TYPES)}.")
         found.update(meant)
     return [kind for kind in TYPES if kind in found]

@@ -8,6 +8,7 @@ from app.settings import INT64_MAX, Settings
 from app.values import send_at
 from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.timestamps import parse_timestamp
 
 LABEL_LENGTH_MAX = 255
 METADATA_KEYS_MAX = 20
@@ -22,7 +23,7 @@ def amount_fault(value: object, settings: Settings) -> str | None:
         return f"The amount must be an integer, but is {kind(value)}."
     assert isinstance(value, int)
     if not 1 <= value <= settings.amount_max:
-        return f"The amount must be between 1 and {settings.amount_max} points, but is {_shown(value)}."
+        return f"The amount must be between 1 and {settings.amount_max} points, but is {shown_number(value)}."
     return None
 
 
@@ -95,7 +96,7 @@ def read_moment(name: str, value: object, faults: FaultsFound) -> datetime | Non
         faults.add(name, f"The {name} must be a string with a time, but is {kind(value)}.")
         return None
     try:
-        return send_at.parse(value)
+        return parse_timestamp(value)
     except ValueError as error:
         faults.add(name, f"The {name} {error}")
         return None
@@ -110,7 +111,8 @@ def read_hold_days(value: object, faults: FaultsFound) -> int | None:
         return None
     assert isinstance(value, int)
     if not 1 <= value <= HOLD_DAYS_MAX:
-        faults.add("hold_days", f"The hold_days must be between 1 and {HOLD_DAYS_MAX} days, but is {_shown(value)}.")
+        days = f"must be between 1 and {HOLD_DAYS_MAX} days, but is {shown_number(value)}"
+        faults.add("hold_days", f"The hold_days {days}.")
         return None
     return value
 
@@ -150,7 +152,7 @@ def check_expect(value: object, faults: FaultsFound, *, recipients: int, amount:
             faults.add("expect", f"The {name} expected must be an integer, but is {kind(expected)}.")
         elif sent is not None and expected != sent:
             what = "recipients" if name == "recipients" else "points"
-            faults.add("expect", f"{_shown(expected)} {what} are expected, but {sent} are sent.")
+            faults.add("expect", f"{shown_number(expected)} {what} are expected, but {sent} are sent.")
 
 
 def read_metadata(value: object, faults: FaultsFound) -> dict[str, str] | None:
@@ -180,5 +182,6 @@ def _metadata_fault(key: str, text: object) -> str | None:
     return None
 
 
-def _shown(number: int) -> str:
+def shown_number(number: int) -> str:
+    """Return a number for a sentence."""
     return str(number) if abs(number) <= INT64_MAX else "a number beyond 64 bits"

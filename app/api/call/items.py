@@ -73,8 +73,9 @@ class Items:
         self._read_addresses(placed)
         self._read_amounts(placed)
         self._read_labels(placed)
-        if sum(self.amounts) > INT64_MAX:
-            self._faults.add("items", f"The amounts of all items together must not exceed {INT64_MAX} points.")
+        if (points := sum(self.amounts)) > INT64_MAX:
+            limit = f"must not exceed {INT64_MAX} points, but are {points}"
+            self._faults.add("items", f"The amounts of all items together {limit}.")
 
     def _read_references(self, placed: list[_Placed]) -> None:
         first_places: dict[str, int] = {}

@@ -6,7 +6,7 @@ One answer reports every fault, each under the name of its parameter. An unknown
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 from flask import request
@@ -24,7 +24,8 @@ from app.reversals import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
 from app.values import addresses
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
-from app.values.send_at import MOMENT
+from app.values.shown import shown
+from app.values.timestamps import FORM, parse_timestamp
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 
@@ -39,14 +40,12 @@ PARAMETERS = {
 
 # The forms of some parameters, as regular expressions for JSON Schema.
 FORMS = {
-    "created_from": MOMENT,
+    "created_from": FORM,
     "idempotency_key": IDEMPOTENCY_KEY.pattern,
     "cursor": r"^[A-Za-z0-9_-]{38}$",
 }
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
-_MOMENT = re.compile(FORMS["created_from"])
-_SHOWN_MAX = 40
 _NO_CURSOR = "must be the next_cursor of an earlier answer"
 
 _Value = TypeVar("_Value")
@@ -145,17 +144,10 @@ def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:
     return None if page.next is None else cursors.encode(kind, asked.filters, page.next)
 
 
-def seen(text: str) -> str:
-    """Return a parameter's value for a sentence, cut where it is long."""
-    if not text:
-        return "empty"
-    return f"“{text}”" if len(text) <= _SHOWN_MAX else f"“{text[:_SHOWN_MAX]}…”, {len(text)} characters"
-
-
 def limit_of(text: str) -> int:
     """Read the limit of rows of a page."""
     if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= LIMIT_MAX:
-        raise ParameterFault(f"must be an integer from 1 to {LIMIT_MAX}, but is {seen(text)}.")
+        raise ParameterFault(f"must be an integer from 1 to {LIMIT_MAX}, but is {shown(text)}.")
     return int(text)
 
 
@@ -172,7 +164,7 @@ def _id_of(noun: str) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
-            raise ParameterFault(f"must be the id of a {noun}, an integer of at least 1, but is {seen(text)}.")
+            raise ParameterFault(f"must be the id of a {noun}, an integer of at least 1, but is {shown(text)}.")
         return int(text)
 
     return read
@@ -190,32 +182,27 @@ def _last_moment(text: str) -> datetime:
 
 def _moment(text: str, *, round_up: bool) -> datetime:
     try:
-        if found := _MOMENT.fullmatch(text):
-            moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # It keeps six decimals.
-            is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
-            return moment + timedelta(microseconds=1) if is_cut and round_up else moment
-    except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
-        raise ParameterFault(f"must be a date, a time and a zone that exist, but is {seen(text)}.") from None
-    hint = " A + before a zone is written %2B." if " " in text else ""
-    form = "a time in ISO 8601 with its zone, such as 2026-01-31T09:30:00Z"
-    raise ParameterFault(f"must be {form}, but is {seen(text)}.{hint}")
+        return parse_timestamp(text, round_up=round_up)
+    except ValueError as error:
+        hint = " A + before a zone is written %2B." if " " in text else ""
+        raise ParameterFault(f"{error}{hint}") from None
 
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false"):  # Python's own spelling is True.
-        raise ParameterFault(f"must be true or false, but is {seen(text)}.")
+        raise ParameterFault(f"must be true or false, but is {shown(text)}.")
     return text.lower() == "true"
 
 
 def _idempotency_key(text: str) -> str:
     if not IDEMPOTENCY_KEY.fullmatch(text):
-        raise ParameterFault(f"must be 1 to 255 visible ASCII characters, but is {seen(text)}.")
+        raise ParameterFault(f"must be 1 to 255 visible ASCII characters, but is {shown(text)}.")
     return text
 
 
 def _label(text: str) -> str:
     if not 1 <= len(text) <= LABEL_LENGTH_MAX or "\0" in text:
-        raise ParameterFault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL, but is {seen(text)}.")
+        raise ParameterFault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL, but is {shown(text)}.")
     return text
 
 
@@ -224,7 +211,7 @@ def _one_of(known: Sequence[str]) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text not in known:
-            raise ParameterFault(f"must be one of {', '.join(known)}, but is {seen(text)}.")
+            raise ParameterFault(f"must be one of {', '.join(known)}, but is {shown(text)}.")
         return text
 
     return read
@@ -232,7 +219,7 @@ def _one_of(known: Sequence[str]) -> Callable[[str], str]:
 
 def _reference(text: str) -> str:
     if not REFERENCE.fullmatch(text):
-        raise ParameterFault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters, but is {seen(text)}.")
+        raise ParameterFault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters, but is {shown(text)}.")
     return text
 
 

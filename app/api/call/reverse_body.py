@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from app.api.call.faults import FaultsFound
-from app.api.call.fields import read_atomic, text_fault
+from app.api.call.fields import read_atomic, shown_number, text_fault
 from app.api.call.json_body import is_integer, is_missing, kind, parse_object
 from app.reversal_acceptance import ReverseRequest
 from app.settings import INT64_MAX, Settings
@@ -106,7 +106,7 @@ def _amount(value: object, faults: FaultsFound) -> int | None:
         return None
     assert isinstance(value, int)
     if not 1 <= value <= INT64_MAX:
-        faults.add("amount", f"The amount must be between 1 and {INT64_MAX} points.")
+        faults.add("amount", f"The amount must be between 1 and {INT64_MAX} points, but is {shown_number(value)}.")
         return None
     return value
 

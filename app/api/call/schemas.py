@@ -58,7 +58,8 @@ def parse_issue_request(body: bytes, settings: Settings, known: Sequence[str] = 
     else:
         points = None if amount is None else amount * count
         if points is not None and points > INT64_MAX:
-            faults.add("amount", f"The amount for all {count} recipients together must not exceed {INT64_MAX} points.")
+            limit = f"must not exceed {INT64_MAX} points, but is {points}"
+            faults.add("amount", f"The amount for all {count} recipients together {limit}.")
     check_expect(fields.get("expect"), faults, recipients=count, amount=points)
     check_send_at_too(send_at, faults)
     faults.raise_if_any()
