@@ -138,6 +138,7 @@ def _dripping(callers: list[socket.socket]) -> Iterator[None]:
         dripper.join()
 
 
+@pytest.mark.alone
 def test_two_hundred_slow_callers_of_each_kind_and_of_all_keep_nobody_waiting_and_are_gone_in_time(
     tmp_path: Path,
 ) -> None:

@@ -14,6 +14,7 @@ _WAIT_S = 3
 _AT_ONCE_S = 1.5
 
 
+@pytest.mark.alone
 def test_of_a_process_eight_calls_wait_and_the_others_are_answered_at_once() -> None:
     app = create_app()
     keys = [books.make_live_key(books.make_organization()) for _ in range(10)]

@@ -261,6 +261,7 @@ def silent_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.alone
 def test_a_broker_that_never_answers_costs_a_send_about_three_seconds(
     silent_broker: None, front: Front, key: str
 ) -> None:

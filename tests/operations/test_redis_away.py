@@ -101,6 +101,7 @@ def _refuse_by_disk(broker: Broker, stack: ExitStack) -> None:
     broker.tell("CONFIG", "SET", "save", "1 1")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "hurt",
     [_kill_and_start, _stop_and_continue, _make_a_replica, _fill_memory, _refuse_by_disk],
