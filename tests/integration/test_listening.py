@@ -13,7 +13,7 @@ from tests.deadline import until
 @pytest.fixture(autouse=True)
 def pulse(broker: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a moment without a hint be short."""
-    monkeypatch.setattr(process_redis, "_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(process_redis, "_TIMEOUT_S", 0.3)
     process_redis.redis.cache_clear()
 
 

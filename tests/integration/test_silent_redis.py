@@ -17,8 +17,8 @@ from tests.integration import books
 @pytest.fixture
 def proxy(redis_proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Proxy:
     """Give a proxy before Redis, and a service that soon notices its silence."""
-    monkeypatch.setattr(process_redis, "_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(process_redis, "_HEALTH_CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(process_redis, "_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(process_redis, "_HEALTH_CHECK_INTERVAL_S", 0.6)
     return redis_proxy
 
 

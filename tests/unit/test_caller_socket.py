@@ -32,7 +32,7 @@ class Connected:
 def caller_socket(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Return the module, made less patient; its package reads the settings when it is imported."""
     module = import_module("app.api.gateway.caller_socket")
-    monkeypatch.setattr(module, "_STALLED_S", 0.5)
+    monkeypatch.setattr(module, "_STALLED_S", 1.0)
     return module
 
 
@@ -45,7 +45,7 @@ def connected(caller_socket: ModuleType) -> Iterator[Connected]:
 
 @pytest.fixture
 def slow(connected: Connected) -> Iterator[Connected]:
-    reader = threading.Thread(target=connected.read_every, args=(0.1,))
+    reader = threading.Thread(target=connected.read_every, args=(0.2,))
     reader.start()
     yield connected
     connected.is_over.set()
@@ -75,7 +75,7 @@ def test_a_caller_that_reads_too_slowly_is_given_up_at_last(
 
 
 def test_what_comes_after_the_deadline_is_not_read_though_it_never_pauses(connected: Connected) -> None:
-    connected.ours.read_until = time.monotonic() + 0.2
+    connected.ours.read_until = time.monotonic() + 1.0
     connected.caller.sendall(b"G")
     assert connected.ours.recv(1) == b"G"
     with pytest.raises(ConnectionResetError):
