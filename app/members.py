@@ -107,8 +107,8 @@ _CREATE = text("""
 """)
 
 
-def find_all(connection: Connection, organization_id: int) -> list[ListedMember]:
-    """Return the members of an organization, oldest first, without removed ones."""
+def find_all(connection: Connection, organization_id: int | None = None) -> list[ListedMember]:
+    """Return the members of one organization or of all, oldest first, without removed ones."""
     rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
     return [ListedMember(**row._mapping) for row in rows]  # noqa: SLF001
 
@@ -116,8 +116,26 @@ def find_all(connection: Connection, organization_id: int) -> list[ListedMember]
 _FIND_ALL = text("""
     SELECT id, organization_id, email, first_name, last_name, role, password_hash IS NOT NULL AS has_password,
            coalesce(locked_until > clock_timestamp(), false) AS is_locked, created_at
-    FROM members WHERE organization_id = :organization_id AND removed_at IS NULL ORDER BY id
+    FROM members
+    WHERE organization_id = coalesce(CAST(:organization_id AS bigint), organization_id) AND removed_at IS NULL
+    ORDER BY id
 """)
+
+
+def find_id(connection: Connection, email: str) -> int:
+    """Return the id of the member with an e-mail address.
+
+    Raises:
+        InvalidAddress: the text is no e-mail address.
+        NotFound: there is no such member, or the member was removed.
+    """
+    found: int | None = connection.execute(_FIND_ID, {"email_key": parse(email).key}).scalar()
+    if found is None:
+        raise NotFound("member", email)
+    return found
+
+
+_FIND_ID = text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL")
 
 
 def find_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:

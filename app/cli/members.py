@@ -1,6 +1,7 @@
 """`points members`: the people of an organization who may use the console."""
 
 import click
+from sqlalchemy import Connection
 
 from app import members as rows
 from app import organizations
@@ -9,9 +10,11 @@ from app.cli.operator_command import document, operator_command
 from app.cli.row_id import ORGANIZATION_ID, RowId
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.postgres.database import transaction
+from app.values.shown import shown
 
 _COLUMNS = {
     "ID": "id",
+    "Organization": "organization_id",
     "E-mail": "email",
     "First name": "first_name",
     "Last name": "last_name",
@@ -23,6 +26,8 @@ _COLUMNS = {
 # Where `points up` serves without --port.
 _USUAL_URL = "http://127.0.0.1:8000"
 _MEMBER_ID = RowId("member")
+
+_member_argument = click.argument("member", metavar="ID_OR_EMAIL")
 
 _url_option = click.option(
     "--url", help="Where the members reach the service [default: where it runs from the data directory]."
@@ -54,38 +59,51 @@ def create(email: str, first_name: str, last_name: str, organization_id: int, ro
 
 
 @members.command(name="list")
-@click.argument("organization_id", type=ORGANIZATION_ID)
+@click.argument("id_of_one", metavar="[ORGANIZATION_ID]", type=ORGANIZATION_ID, required=False)
+@click.option("--organization", "organization_id", type=ORGANIZATION_ID, help="The same as ORGANIZATION_ID.")
 @operator_command
-def list_members(organization_id: int) -> Answer:
-    """List the members of an organization."""
+def list_members(id_of_one: int | None, organization_id: int | None) -> Answer:
+    """List the members of all organizations, or of one."""
+    organization_id = id_of_one if organization_id is None else organization_id
     with transaction() as connection:
-        organizations.find(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
+        if organization_id is not None:
+            organizations.find(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
         found = rows.find_all(connection, organization_id)
     return Answer([document(row) for row in found], columns=_COLUMNS)
 
 
 @members.command()
-@click.argument("member_id", type=_MEMBER_ID)
+@_member_argument
 @_url_option
 @operator_command
-def link(member_id: int, url: str | None) -> Answer:
+def link(member: str, url: str | None) -> Answer:
     """Print a new link for a member whose link has expired or who has forgotten the password.
 
     Earlier links stop working. The password still works until another is chosen.
     """
     with transaction() as connection:
+        member_id = _id_of(connection, member)
         token = rows.make_link(connection, rows.lock(connection, member_id), by=None)
     return _link_answer(member_id, token, url)
 
 
 @members.command()
-@click.argument("member_id", type=_MEMBER_ID)
+@_member_argument
 @operator_command
-def remove(member_id: int) -> Answer:
+def remove(member: str) -> Answer:
     """Remove a member and end the member's sessions. What the member did stays in Activity."""
     with transaction() as connection:
+        member_id = _id_of(connection, member)
         rows.remove(connection, rows.lock(connection, member_id), by=None)
     return Answer({"id": member_id, "removed": True}, sentence=f"Member {member_id} is removed.")
+
+
+def _id_of(connection: Connection, member: str) -> int:
+    if "@" in member:
+        return rows.find_id(connection, member)
+    if not member.isdecimal():
+        raise click.UsageError(f"ID_OR_EMAIL must be a member's id or e-mail address, but is {shown(member)}.")
+    return _MEMBER_ID.convert(member, None, None)
 
 
 def link_to(url: str, token: str) -> str:

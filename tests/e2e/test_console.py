@@ -28,11 +28,13 @@ def test_a_member_made_by_command_chooses_a_password_and_is_removed(service: Ser
         assert browser.post(path, data=form).headers["Location"] == "/console/live"
         # Several times, so that each of the web processes answers.
         assert all("Umbrella" in browser.get("/console/live").text for _ in range(8))
-        [listed] = service.points_json("members", "list", str(organization.id))
+        [listed] = service.points_json("members", "list", *of[:2])
+        assert service.points_json("members", "list", str(organization.id)) == [listed]
+        assert listed in service.points_json("members", "list")
         assert (listed["email"], listed["role"], listed["has_password"]) == ("mary@umbrella.example", "admin", True)
-        service.points("members", "remove", str(made["id"]))
+        service.points("members", "remove", "Mary@Umbrella.example")
         assert browser.get("/console/live").status_code == 302
-    assert service.points_json("members", "list", str(organization.id)) == []
+    assert service.points_json("members", "list", *of[:2]) == []
     log = "\n".join(service.output)
     assert "/console/link/<token>" in log
     assert not [word for word in ("umbrella.example", path.rpartition("/")[2], _PASSWORD) if word in log]
@@ -46,3 +48,6 @@ def test_a_member_that_cannot_be_is_refused_with_a_sentence(service: Service) ->
     assert "member has this e-mail address already" in service.points(*twice, *of, "admin", status=1).stderr
     assert "no @-sign" in service.points("members", "create", "x", "Bo", "", *of, "viewer", status=1).stderr
     assert "There is no member 999" in service.points("members", "remove", "999", status=1).stderr
+    assert "There is no member x@y.zz" in service.points("members", "remove", "x@y.zz", status=1).stderr
+    assert "must be a member's id or e-mail" in service.points("members", "remove", "bo", status=2).stderr
+    assert "There is no organization 999" in service.points("members", "list", of[0], "999", status=1).stderr
