@@ -52,7 +52,7 @@ $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 	@$(PIP) install --quiet --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
-soak: install-dev  ## The long run of the crash suite and of the state machine (about an hour and a half).
+soak: install-dev  ## The long run of the crash suite and of the state machine (an hour or more).
 	$(BIN)/python -m tests.crash.soak --seed $(SEED) --sends 10000 --faults 640
 	POINTS_SOAK_STEPS=20000 $(BIN)/python -m pytest tests/e2e/test_state_machine.py
 
