@@ -107,8 +107,8 @@ _CREATE = text("""
 """)
 
 
-def find_all(connection: Connection, organization_id: int | None = None) -> list[ListedMember]:
-    """Return the members of one organization or of all, oldest first, without removed ones."""
+def find_all(connection: Connection, organization_id: int | None) -> list[ListedMember]:
+    """Return the members of one organization (None: of all), oldest first, without removed ones."""
     rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
     return [ListedMember(**row._mapping) for row in rows]  # noqa: SLF001
 
