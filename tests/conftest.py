@@ -24,7 +24,6 @@ from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
 from app.settings import settings
 from tests.deadline import TIMEOUT_S
-from tests.e2e.conftest import Service
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
 _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
@@ -114,16 +113,3 @@ def broker(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
     forget_everything()
     process_redis.redis().flushdb()
-
-
-@pytest.fixture(scope="session")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """Run the whole service on embedded servers, once for all tests over HTTP; the books balance at its end."""
-    running = Service(tmp_path_factory.mktemp("service"), {})
-    try:
-        running.start()
-        yield running
-        running.points("audit")
-        assert running.stop() == 0
-    finally:
-        running.kill()

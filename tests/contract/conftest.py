@@ -9,6 +9,8 @@ from tests.contract import postgresql
 from tests.contract.calls import Organization, organizations
 from tests.contract.service import Service
 
+# For the package, not the session: a service that nobody asks any more still takes a gigabyte and a part of a core.
+
 _BALANCE = 10**12
 
 # Webhooks may lead to receivers of the tests.
@@ -42,7 +44,7 @@ def _database() -> Iterator[dict[str, str]]:
         yield {"DATABASE_URL": url}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run a service with the default settings, but for the rate limit: some tests make many calls with one key."""
     folder = tmp_path_factory.mktemp("contract")
@@ -53,7 +55,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run a service with settings of its own, that tests may also take to pieces."""
     folder = tmp_path_factory.mktemp("narrow")
@@ -61,17 +63,17 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _rich(service: Service) -> list[Organization]:
     """Make organizations that can pay for everything; tests share them and look at how their balances change."""
     return organizations(service, _BALANCE, _BALANCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def acme(_rich: list[Organization]) -> Organization:
     return _rich[0]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def globex(_rich: list[Organization]) -> Organization:
     return _rich[1]

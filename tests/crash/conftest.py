@@ -11,7 +11,7 @@ from tests.crash.run import Run
 SEED = int(os.environ.get("CRASH_SEED", "3"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def crash_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Run the service under load, once for all faults."""
     run = Run(tmp_path_factory.mktemp("crash"), SEED)

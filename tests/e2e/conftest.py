@@ -189,5 +189,25 @@ class Service:
         return int(self.call("GET", "/v1/organization", key=key).json()["data"]["balance"])
 
 
+@contextlib.contextmanager
+def running_service(folder: Path) -> Iterator[Service]:
+    """Run the whole service on embedded servers; the books balance at its end."""
+    running = Service(folder, {})
+    try:
+        running.start()
+        yield running
+        running.points("audit")
+        assert running.stop() == 0
+    finally:
+        running.kill()
+
+
+@pytest.fixture(scope="package")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run a service for all tests over HTTP, and no longer: one that nobody asks takes a gigabyte all the same."""
+    with running_service(tmp_path_factory.mktemp("service")) as running:
+        yield running
+
+
 def _dashed(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.replace("_", "-"): value for name, value in headers.items()}
