@@ -9,7 +9,7 @@ from tests.contract import postgresql
 from tests.contract.calls import Organization, organizations
 from tests.contract.service import Service
 
-# For the package, not the session: a service that nobody asks any more still takes a gigabyte and a part of a core.
+# For the package, not the session: a service that nobody asks any more still takes a gigabyte.
 
 _BALANCE = 10**12
 
