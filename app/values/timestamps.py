@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from app.values.shown import shown
 
 # ISO 8601 with a zone. The expression is valid in JSON Schema too.
-FORM = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+TIMESTAMP_FORM = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+)
 
-_FORM = re.compile(FORM)
+_FORM = re.compile(TIMESTAMP_FORM)
 _EXAMPLE = "2026-01-31T09:30:00Z"
 
 

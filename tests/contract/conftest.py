@@ -9,8 +9,6 @@ from tests.contract import postgresql
 from tests.contract.calls import Organization, organizations
 from tests.contract.service import Service
 
-# For the package, not the session: a service that nobody asks any more still takes a gigabyte.
-
 _BALANCE = 10**12
 
 # Webhooks may lead to receivers of the tests.
@@ -44,6 +42,7 @@ def _database() -> Iterator[dict[str, str]]:
         yield {"DATABASE_URL": url}
 
 
+# For the package, not the session: a service that nobody asks any more still takes a gigabyte.
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run a service with the default settings, but for the rate limit: some tests make many calls with one key."""

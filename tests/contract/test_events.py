@@ -163,6 +163,8 @@ def test_a_query_with_faults_is_refused_and_every_fault_is_named(teller: Organiz
         *("after", "types", "limit", "wait", "cursor"),
     )
     assert "batch.issued" in errors["types"][0]
+    for name, seen in (("after", "-1"), ("types", "batch.lost"), ("limit", "0"), ("wait", "26")):
+        assert f"is “{seen}”" in errors[name][0]
     beyond = _end(key) + 1
     assert str(beyond - 1) in refusal(key.get(f"/v1/events?after={beyond}"), 400, "after")["after"][0]
 

@@ -263,6 +263,7 @@ def test_every_fault_is_named_in_one_answer(acme: Organization) -> None:
         places = [f"transactions.{place}" for place in range(1, 7)]
         fields = ("batch", "transactions", *places, "amount", "atomic", "reason", "raeson")
         errors = refusal(acme.live.call("POST", call, json=body | {"raeson": "x"}), 400, *fields)
+        assert errors["amount"][0].endswith("but is 0.")
         assert "transactions.0" in errors["transactions.1"][0]
         assert "reason" in errors["raeson"][0]
         for reason in ("x" * 256, "a\0b", 7):

@@ -1,13 +1,11 @@
 """The query of `GET /v1/events`: parsed, with every fault in one answer."""
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from werkzeug.datastructures import MultiDict
 
 from app.api.call.faults import FaultsFound
-from app.api.call.queries import LIMIT_DEFAULT, ParameterFault, limit_of, read_parameter
+from app.api.call.queries import LIMIT_DEFAULT, ParameterFault, integer_of, limit_of, read_parameter
 from app.events.log import TYPES, types_like
 from app.settings import INT64_MAX
 from app.values.shown import shown
@@ -16,8 +14,6 @@ PARAMETERS = ("after", "types", "limit", "wait")
 WAIT_MAX_S = 25
 # Enough for every type, and for patterns beside them.
 TYPES_LENGTH_MAX = 1_000
-
-_DIGITS = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,22 +34,13 @@ def parse_events_request(query: MultiDict[str, str]) -> EventsRequest:
     """
     faults = FaultsFound()
     faults.add_unknown("parameter", query, PARAMETERS, whole="query")
-    after = read_parameter(query, "after", _whole("must be the sequence of an event, or 0", INT64_MAX), faults)
+    after = read_parameter(query, "after", integer_of("the sequence of an event, or 0", 0, INT64_MAX), faults)
     types = read_parameter(query, "types", _types, faults)
     limit = read_parameter(query, "limit", limit_of, faults)
-    seconds = f"must be an integer of seconds from 0 to {WAIT_MAX_S}"
-    wait_s = read_parameter(query, "wait", _whole(seconds, WAIT_MAX_S), faults)
+    seconds = integer_of(f"an integer of seconds from 0 to {WAIT_MAX_S}", 0, WAIT_MAX_S)
+    wait_s = read_parameter(query, "wait", seconds, faults)
     faults.raise_if_any()
     return EventsRequest(after=after, types=types, limit=limit or LIMIT_DEFAULT, wait_s=wait_s or 0)
-
-
-def _whole(must_be: str, at_most: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not _DIGITS.fullmatch(text) or int(text) > at_most:
-            raise ParameterFault(f"{must_be}, but is {shown(text)}.")
-        return int(text)
-
-    return read
 
 
 def _types(text: str) -> list[str]:

@@ -183,5 +183,5 @@ def _metadata_fault(key: str, text: object) -> str | None:
 
 
 def shown_number(number: int) -> str:
-    """Return a number for a sentence."""
+    """Return a number for a sentence; one beyond 64 bits may be of any length and is not shown."""
     return str(number) if abs(number) <= INT64_MAX else "a number beyond 64 bits"

@@ -25,7 +25,7 @@ from app.settings import INT64_MAX
 from app.values import addresses
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 from app.values.shown import shown
-from app.values.timestamps import FORM, parse_timestamp
+from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 
@@ -40,7 +40,7 @@ PARAMETERS = {
 
 # The forms of some parameters, as regular expressions for JSON Schema.
 FORMS = {
-    "created_from": FORM,
+    "created_from": TIMESTAMP_FORM,
     "idempotency_key": IDEMPOTENCY_KEY.pattern,
     "cursor": r"^[A-Za-z0-9_-]{38}$",
 }
@@ -144,11 +144,18 @@ def next_cursor(kind: str, asked: PageRequest, page: Page[Any]) -> str | None:
     return None if page.next is None else cursors.encode(kind, asked.filters, page.next)
 
 
-def limit_of(text: str) -> int:
-    """Read the limit of rows of a page."""
-    if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= LIMIT_MAX:
-        raise ParameterFault(f"must be an integer from 1 to {LIMIT_MAX}, but is {shown(text)}.")
-    return int(text)
+def integer_of(rule: str, lowest: int, highest: int) -> Callable[[str], int]:
+    """Return the parser of a parameter that is an integer within bounds; `rule` completes “must be …”."""
+
+    def read(text: str) -> int:
+        if not _DIGITS.fullmatch(text) or not lowest <= int(text) <= highest:
+            raise ParameterFault(f"must be {rule}, but is {shown(text)}.")
+        return int(text)
+
+    return read
+
+
+limit_of = integer_of(f"an integer from 1 to {LIMIT_MAX}", 1, LIMIT_MAX)
 
 
 def _email_key(text: str) -> str:
@@ -161,13 +168,7 @@ def _email_key(text: str) -> str:
 
 def _id_of(noun: str) -> Callable[[str], int]:
     """Return the parser of a parameter that is the id of a batch or a user."""
-
-    def read(text: str) -> int:
-        if not _DIGITS.fullmatch(text) or not 1 <= int(text) <= INT64_MAX:
-            raise ParameterFault(f"must be the id of a {noun}, an integer of at least 1, but is {shown(text)}.")
-        return int(text)
-
-    return read
+    return integer_of(f"the id of a {noun}, an integer of at least 1", 1, INT64_MAX)
 
 
 def _first_moment(text: str) -> datetime:
