@@ -1,6 +1,8 @@
 """What is measured within a page: text that is hard to read, controls without a name, a page wider than its window."""
 
-from playwright.sync_api import Page
+import re
+
+from playwright.sync_api import Page, expect
 
 # Contrast as WCAG 2 counts it, of each piece of text against the nearest background behind it.
 _FAINT = """() => {
@@ -46,6 +48,12 @@ _SAME_ID = """() => {
   const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
   return ids.filter((id, index) => ids.indexOf(id) !== index);
 }"""
+
+
+def wait_until_shown(page: Page, heading: str) -> None:
+    """Wait for the page with this heading, a pattern, and for its style: the heading is there before the style is."""
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(heading))
+    page.wait_for_load_state("load")
 
 
 def open_everything(page: Page) -> None:

@@ -1,6 +1,5 @@
 """Sending from the console in a browser: from a file with faults to its outcome and the undo."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,7 +7,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expect
 
-from tests.browser.page_checks import cut_off_texts, ids_used_twice, width_beyond_the_window
+from tests.browser.conftest import PATIENCE_MS
+from tests.browser.page_checks import cut_off_texts, ids_used_twice, wait_until_shown, width_beyond_the_window
 from tests.e2e.conftest import Organization, Service
 from tests.faulty_list import FAULTY_LIST
 from tests.unit.deployment.files import ROOT
@@ -16,7 +16,6 @@ from tests.unit.deployment.files import ROOT
 _FILE = FilePayload(name="spring.csv", mimeType="text/csv", buffer=FAULTY_LIST.encode())
 # Delete it to have it made anew.
 _PICTURE = ROOT / "docs" / "console-send.png"
-_PATIENCE_MS = 60_000
 _WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 
 
@@ -55,7 +54,7 @@ def signed_in(browser: Browser, service: Service, acme: Organization) -> Browser
     page.get_by_label("New password").fill("correct horse battery")
     page.get_by_label("The same again").fill("correct horse battery")
     page.get_by_role("button").last.click()
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible(timeout=_PATIENCE_MS)
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
     return context
 
 
@@ -70,7 +69,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, signed_in: BrowserCon
         storage_state=signed_in.storage_state(),
     )
     page = context.new_page()
-    page.set_default_timeout(_PATIENCE_MS)
+    page.set_default_timeout(PATIENCE_MS)
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
@@ -81,7 +80,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, signed_in: BrowserCon
 
 def looked_at(page: Page, window: Window, heading: str) -> None:
     """See that a page is there and right: nothing against WCAG 2.2 AA, too wide, cut off or named twice."""
-    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(heading), timeout=_PATIENCE_MS)
+    wait_until_shown(page, heading)
     if not window.has_script:  # Nothing can be measured in it; the same pages are measured with one.
         return
     found = Axe().run(page, options=_WCAG)
@@ -115,7 +114,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(
     if page.get_by_role("checkbox").count():  # Another window has sent it in this mode.
         page.get_by_role("checkbox").check()
     page.get_by_role("button", name="Issue 60 points to 3 recipients").click()
-    expect(page.get_by_text("60 points issued to 3 recipients.")).to_be_visible(timeout=_PATIENCE_MS)
+    expect(page.get_by_text("60 points issued to 3 recipients.")).to_be_visible()
     looked_at(page, window, "Outcome")
     with page.expect_download() as outcome:
         page.get_by_role("link", name="Download the result file").click()
@@ -129,7 +128,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(
     looked_at(page, window, "Take back batch")
     page.get_by_label("Reason").fill("The wrong list")
     page.get_by_role("button", name="Take back 60 points").click()
-    expect(page.get_by_text("Points taken back")).to_be_visible(timeout=_PATIENCE_MS)
+    expect(page.get_by_text("Points taken back")).to_be_visible()
     looked_at(page, window, "Reversal")
     for name in ("Transactions", "Held"):
         page.get_by_role("link", name=name, exact=True).click()
@@ -149,7 +148,7 @@ def test_a_double_click_and_the_back_button_issue_once(
     page.get_by_role("link", name="Go on to the cost").click()
     page.get_by_role("link", name="Go on to confirm").click()
     page.get_by_role("button", name="Issue 7 points to 1 recipient").dblclick()
-    expect(page.get_by_text("7 points issued to 1 recipient.")).to_be_visible(timeout=_PATIENCE_MS)
+    expect(page.get_by_text("7 points issued to 1 recipient.")).to_be_visible()
     page.go_back()
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_have_text("Outcome")

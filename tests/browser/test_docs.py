@@ -36,7 +36,7 @@ def try_call(page: Page, call: str, status: int) -> None:
 
 
 def answered(form: Locator, status: int) -> None:
-    expect(form.locator(".outcome .status")).to_have_text(str(status), timeout=60_000)
+    expect(form.locator(".outcome .status")).to_have_text(str(status))
 
 
 def test_a_caller_pastes_a_key_and_verifies_and_sends(look: Look, service: Service) -> None:

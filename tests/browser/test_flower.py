@@ -13,11 +13,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.conftest import PATIENCE_MS
 from tests.deadline import until
 from tests.e2e.conftest import Organization, Service
 
 SEEN_WITHIN_S = 60
-PATIENCE_MS = 60_000
 
 
 def flower(service: Service) -> httpx.Client:
@@ -140,8 +140,8 @@ def test_the_page_of_tasks_shows_the_job_with_its_organization_and_recipients(
     until(lambda: bool(jobs(service, caller)), within_s=SEEN_WITHIN_S)
     page.goto("/tasks")
     row = page.locator("#tasks-table tbody tr", has_text=f"batch {batch_id},")
-    expect(row).to_contain_text(f"organization {caller.id}, batch {batch_id}, recipients 3", timeout=PATIENCE_MS)
-    expect(row).to_contain_text(f"[{batch_id}]", timeout=PATIENCE_MS)
+    expect(row).to_contain_text(f"organization {caller.id}, batch {batch_id}, recipients 3")
+    expect(row).to_contain_text(f"[{batch_id}]")
     _keep_picture(page, "flower-tasks")
     page.goto(f"/task/{next(iter(jobs(service, caller)))}")
     expect(page.locator("body")).to_contain_text(f"organization {caller.id}, batch {batch_id}, recipients 3")
