@@ -102,7 +102,7 @@ def test_the_search_that_the_page_gives_finds_the_jobs_of_a_batch(service: Servi
 
 def test_nobody_looks_without_the_password(service: Service) -> None:
     for path in ("/", "/tasks", "/api/tasks", "/api/workers"):
-        assert httpx.get(f"http://127.0.0.1:{service.flower_port}{path}").status_code == 401
+        assert httpx.get(f"http://127.0.0.1:{service.flower_port}{path}", timeout=30).status_code == 401
 
 
 def test_it_is_for_looking_only(service: Service) -> None:

@@ -67,7 +67,7 @@ def test_each_change_is_told_within_a_second_in_order_and_under_its_type(
         *("balance.refilled", "organization.suspended", "organization.disabled", "organization.enabled"),
         *("organization.resumed", "key.created", "key.revoked"),
     ]
-    until(lambda: len(_types(key, after=since)) == len(expected), within_s=5)
+    until(lambda: len(_types(key, after=since)) == len(expected))
     events = _log(key, after=since)["events"]
     assert [event["type"] for event in events] == expected
     assert [event["sequence"] for event in events] == list(range(since + 1, since + 1 + len(events)))
@@ -101,7 +101,7 @@ def test_the_sandbox_has_a_log_of_its_own(teller: Organization) -> None:
     live = _end(teller.live)
     success(teller.development.send({"recipient": address(), "amount": 5}), 201)
     success(teller.development.call("POST", "/v1/sandbox/reset"))
-    until(lambda: len(_types(teller.development, after=since)) == 2, within_s=5)
+    until(lambda: len(_types(teller.development, after=since)) == 2)
     events = _log(teller.development, after=since)["events"]
     assert [event["type"] for event in events] == ["batch.issued", "balance.refilled"]
     assert all(event["sandbox"] is True for event in events)
@@ -113,7 +113,7 @@ def test_an_event_is_the_same_bytes_each_time_it_is_told(service: Service, telle
     key, held = teller.live, address()
     since = _end(key)
     success(key.send({"recipient": held, "amount": 3, "metadata": {"z": "1", "a": "ü"}}, Idempotency_Key=held), 201)
-    until(lambda: bool(_types(key, after=since)), within_s=5)
+    until(lambda: bool(_types(key, after=since)))
     [told] = _raw(key, since)
     service.register(held)
     success(reverse(key, {"batch": json.loads(told)["data"]["batch"]["batch_id"], "reason": "x"}), 201)
@@ -213,7 +213,7 @@ def test_a_low_balance_is_told_when_it_is_crossed(service: Service) -> None:
     shown = service.json("organizations", "set", str(teller.id), "--low-balance", "50")
     assert shown["low_balance"] == 50
     success(teller.live.send({"recipient": address(), "amount": 60}), 201)
-    until(lambda: "balance.low" in _types(teller.live), within_s=5)
+    until(lambda: "balance.low" in _types(teller.live))
     assert _types(teller.live)[-2:] == ["batch.issued", "balance.low"]
     assert service.json("organizations", "set", str(teller.id), "--low-balance", "none")["low_balance"] is None
     service.command("organizations", "set", str(teller.id), status=2)
@@ -224,7 +224,7 @@ def test_what_a_user_claimed_beyond_a_hundred_is_found_at_the_path_of_the_event(
     items = [{"email": held, "amount": 1, "reference": f"r{place}"} for place in range(103)]
     success(teller.live.send({"items": items}), 201)
     service.register(held)
-    until(lambda: "transaction.claimed" in _types(teller.live), within_s=5)
+    until(lambda: "transaction.claimed" in _types(teller.live))
     data = _log(teller.live, types="transaction.claimed")["events"][0]["data"]
     assert (len(data["transactions"]), data["count"], data["amount"]) == (100, 103, 103)
     found: list[int] = []

@@ -382,8 +382,8 @@ def test_it_is_issued_at_its_moment_by_what_is_so_then(service: Service) -> None
     service.register(newcomer)
     stopped.command("suspend")
     until(_is_final(one.live, first, later, moved), within_s=90, every_s=0.5)
-    until(_is_final(one.development, sandbox), within_s=10)
-    until(_is_final(stopped.live, refused), within_s=10)
+    until(_is_final(one.development, sandbox))
+    until(_is_final(stopped.live, refused))
     batches = [one.live.batch(batch_id) for batch_id in (first, later, moved)]
     for batch in (*batches, one.development.batch(sandbox)):
         assert batch["status"] == "issued"

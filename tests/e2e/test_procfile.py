@@ -118,15 +118,15 @@ def test_every_part_comes_up_healthy_does_its_work_and_stops_when_asked(place: P
         }
         for name, process in processes.items():
             until(lambda name=name, process=process: is_up(name, process, place), within_s=STARTED_IN_S)
-        web = httpx.get(f"http://{ports.HOST}:{place.web_port}/readyz")
+        web = httpx.get(f"http://{ports.HOST}:{place.web_port}/readyz", timeout=30)
         assert (web.status_code, web.json()["data"]) == (200, {"status": "ready", "postgresql": "ok", "redis": "ok"})
         until(lambda: last_runs.swept_s_ago(process_redis.redis()) is not None, within_s=STARTED_IN_S)
         assert not list(place.folder.rglob("*schedule*")), "beat keeps its schedule in memory"
         flower = f"http://{ports.HOST}:{place.flower_port}/"
         user, _, password = SECRETS["FLOWER_BASIC_AUTH"].partition(":")
-        assert httpx.get(flower).status_code == 401
-        assert httpx.get(flower, auth=(user, "wrong")).status_code == 401
-        assert httpx.get(flower, auth=(user, password)).status_code == 200
+        assert httpx.get(flower, timeout=30).status_code == 401
+        assert httpx.get(flower, auth=(user, "wrong"), timeout=30).status_code == 401
+        assert httpx.get(flower, auth=(user, password), timeout=30).status_code == 200
         assert stop(processes) == dict.fromkeys(PARTS, 0)
 
 

@@ -65,7 +65,7 @@ def test_a_drain_is_requested_once_until_a_worker_withdraws_the_request() -> Non
 
 def test_a_request_whose_message_was_lost_is_forgotten_after_a_second() -> None:
     assert hints.request_drain(7)
-    until(lambda: hints.request_drain(7), "it can be requested again", within_s=5)
+    until(lambda: hints.request_drain(7), "it can be requested again", within_s=10)
 
 
 def test_a_request_is_not_that_of_another_database_of_the_same_redis(

@@ -41,7 +41,7 @@ def test_a_worker_that_finds_the_drain_owned_leaves_at_once_and_leaves_the_batch
         assert races.own_drain(owner, organization_id)
         # The owner also holds the row, so that a worker that did not leave would wait here.
         refill(owner, organization_id, 1)
-        assert start(partial(drain, organization_id, announce=_nobody)).result(timeout=5) is False
+        assert start(partial(drain, organization_id, announce=_nobody)).result(timeout=30) is False
     assert books.read_batch(organization_id, batch_id)[0].status == "queued"
 
 

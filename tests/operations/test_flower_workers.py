@@ -32,7 +32,7 @@ def test_a_killed_worker_is_offline_within_seconds_and_then_goes(tmp_path: Path)
         parts.worker("stays")
         killed = parts.worker("killed")
         flower = parts.flower(port, FLOWER_PURGE_OFFLINE_WORKERS=str(_KEPT_S))
-        with httpx.Client(base_url=f"http://{ports.HOST}:{port}", auth=("points", "hush")) as client:
+        with httpx.Client(base_url=f"http://{ports.HOST}:{port}", auth=("points", "hush"), timeout=30) as client:
 
             def shows(workers: dict[str, bool], within_s: float) -> None:
                 in_time = comes_true(lambda: _workers(client) == workers, within_s=within_s)

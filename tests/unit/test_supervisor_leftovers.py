@@ -74,7 +74,7 @@ def test_what_leftovers_had_started_is_ended_with_them(
     start(supervisor, tmp_path, parts.part(tmp_path, parts.HAS_A_CHILD))
     [child] = map(int, parts.notes(tmp_path, "child"))
     next_one.end_leftovers()
-    until(lambda: parts.is_gone(child), "the grandchild ends", within_s=5)
+    until(lambda: parts.is_gone(child), "the grandchild ends")
 
 
 def test_leftovers_are_known_again_after_the_clock_was_set(
