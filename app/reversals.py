@@ -59,10 +59,13 @@ def entries_of(connection: Connection, reversal_id: int) -> list[EntryRow]:
     return list(map(EntryRow._make, rows))
 
 
+# LIMIT 1 makes PostgreSQL find each transaction by its batch and position. Where nearly all batches have one recipient,
+# it would read the whole batch for each.
 _ENTRIES = b"""
     SELECT transaction_id(e.batch_id, e.transaction_position), t.email, coalesce(t.amount, b.amount), e.reversed, e.code
     FROM reversal_entries e
-    JOIN transactions t ON (t.batch_id, t.position) = (e.batch_id, e.transaction_position)
+    CROSS JOIN LATERAL (SELECT email, amount FROM transactions
+                        WHERE batch_id = e.batch_id AND position = e.transaction_position LIMIT 1) t
     JOIN batches b ON b.id = e.batch_id
     WHERE e.reversal_id = %(reversal_id)s
     ORDER BY e.position

@@ -53,7 +53,8 @@ RULES = (
                    (SELECT 'the first that differs at position ' || min(r.ordinality - 1)
                     FROM unnest(b.emails, coalesce(b.email_keys, b.emails))
                          WITH ORDINALITY AS r (email, key, ordinality)
-                    LEFT JOIN transactions x ON x.batch_id = b.id AND x.position = r.ordinality - 1
+                    LEFT JOIN LATERAL (SELECT * FROM transactions
+                                       WHERE batch_id = b.id AND position = r.ordinality - 1 LIMIT 1) x ON true
                     WHERE x.email IS DISTINCT FROM r.email OR coalesce(x.email_key, x.email) IS DISTINCT FROM r.key
                        OR x.sandbox <> b.sandbox OR x.organization_id <> b.organization_id),
                    'some of them beyond the recipients')) AS seen
@@ -80,7 +81,9 @@ RULES = (
             CROSS JOIN LATERAL unnest(b.running_totals, (0::bigint || b.running_totals)[1 : b.recipient_count],
                                       b.labels, b.item_references)
                                    WITH ORDINALITY AS r (total, total_before, label, reference, ordinality)
-            LEFT JOIN transactions t ON t.batch_id = b.id AND t.position = r.ordinality - 1
+            -- LIMIT 1 makes PostgreSQL find each by its position, not read the whole batch for each.
+            LEFT JOIN LATERAL (SELECT amount, label, reference FROM transactions
+                               WHERE batch_id = b.id AND position = r.ordinality - 1 LIMIT 1) t ON true
             WHERE b.status = 'issued'
               AND (b.running_totals IS NOT NULL OR b.labels IS NOT NULL OR b.item_references IS NOT NULL)
               AND (r.total <= r.total_before OR t.amount IS DISTINCT FROM r.total::numeric - r.total_before
@@ -92,9 +95,10 @@ RULES = (
                format('at position %s debited %s and balance %s, where %s and %s follow',
                       t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
         FROM batches b JOIN transactions t ON t.batch_id = b.id
-        LEFT JOIN (SELECT b.id AS batch_id, r.ordinality - 1 AS position, r.points
+        -- Joined by one value: by two, PostgreSQL may compare each transaction with every item of its batch.
+        LEFT JOIN (SELECT b.id::numeric * 131072 + r.ordinality - 1 AS transaction_id, r.points
                    FROM batches b CROSS JOIN LATERAL unnest(b.running_totals) WITH ORDINALITY AS r (points, ordinality)
-                  ) i ON (i.batch_id, i.position) = (t.batch_id, t.position)
+                  ) i ON i.transaction_id = t.batch_id::numeric * 131072 + t.position
         CROSS JOIN LATERAL (
             SELECT b.current_balance + b.debited_amount::numeric
                    - least(coalesce(i.points, b.amount::numeric * (t.position + 1)), b.debited_amount) AS balance
