@@ -43,7 +43,7 @@ class ListFile:
         named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
         self._beginning = beginning(self._text, name, named)
         if column is not None and column.isdecimal() and not self._beginning.headings:
-            self._beginning = beginning(self._text, name, others)
+            self._beginning = beginning(self._text, name, {*others, column})
         self._heading = next(iter(self._beginning.headings), None)
         # Without a heading, the first good row gives the number of columns.
         good = [row for row in self._beginning.sample if row.fault is None]
@@ -89,7 +89,7 @@ class ListFile:
         named = self.places(EMAIL)
         if len(named) == 1:
             return named[0]
-        if self._heading is None and self._named == 1:
+        if self._heading is None and self._named == 1 and not self._begins_with_words():
             return 0
         if holding := named or sorted({place for _, place in self._beginning.addresses}):
             raise ColumnUnclear(
@@ -97,13 +97,19 @@ class ListFile:
             )
         raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", {})
 
+    def _begins_with_words(self) -> bool:
+        """Tell whether a cell above the first address may be a heading. With a dot, it may be a mistyped address."""
+        first, _ = min(self._beginning.addresses, default=(0, 0))
+        above = [cell for row in self._beginning.sample if row.line < first for cell in row.cells]
+        return any(not is_blank(cell) and not {"@", "."}.intersection(cell) for cell in above)
+
     def rows(self, address: int, *others: int) -> Iterator[Row]:
         """Yield every row except the heading; a row that does not fit the heading has a fault.
 
         Args:
             address: the column of the addresses; `others` are further columns whose cells are used. Extra blank cells
                 are accepted only if the first column is the only one used: otherwise a delimiter inside an earlier cell
-                may have shifted the columns.
+                may have shifted the columns. If something is above the heading, the heading itself may be shifted.
 
         Raises:
             Unreadable: the list cannot be read from some line on.
@@ -111,7 +117,9 @@ class ListFile:
         """
         width, named = len(self._cells), self._named
         heading_line = 0 if self._heading is None else self._heading.line
-        may_be_wider = address == 0 and not others
+        begins = self._beginning.sample[0].line
+        may_be_wider = address == 0 and not others and heading_line <= begins
+        above = heading_line or min(self._beginning.addresses, default=(begins, 0))[0]
         for row in rows(self._text, self._beginning.delimiter, self.name):
             count = len(row.cells)
             if row.fault is not None:
@@ -122,19 +130,24 @@ class ListFile:
             elif count == width == named and "@" in row.cells[address]:
                 yield row
             elif named <= count and (count <= width or may_be_wider) and all(map(is_blank, row.cells[named:])):
-                self._require_no_heading(row)
+                self._require_no_heading(row, address, above)
                 yield row
             else:
-                self._require_no_heading(row)
+                self._require_no_heading(row, address, above)
                 cells = f"{count} cell{'' if count == 1 else 's'} for {named} column{'' if named == 1 else 's'}"
                 yield row._replace(fault=f"has {cells}: a cell that holds the delimiter must be in quotes.")
 
-    def _require_no_heading(self, row: Row) -> None:
-        """Refuse a second heading with other columns: two lists were joined, and the columns of the second differ."""
+    def _require_no_heading(self, row: Row, address: int, above: int) -> None:
+        """Refuse a heading with other columns below line `above`: two lists were joined, and their columns differ."""
         names = [heading_name(cell) for cell in self._cells[: self._named]]
         found = [heading_name(cell) for cell in row.cells if not is_blank(cell)]
+        if row.line <= above or found == names or any(map(is_like_an_address, row.cells)):
+            return
         is_full = len(found) > 1 and not any(map(is_blank, row.cells[: len(found)]))
-        if self._heading and is_full and found != names and len({*names, *EMAIL}.intersection(found)) > 1:
+        in_place = heading_name(row.cells[address]) if address < len(row.cells) else ""
+        # A cell with a dot may be a mistyped address.
+        names_mail = (in_place and not EMAIL.isdisjoint(found)) or ("mail" in in_place and "." not in in_place)
+        if names_mail or (self._heading and is_full and len({*names, *EMAIL}.intersection(found)) > 1):
             raise Refused(
                 f"Line {row.line} of {self.name} looks like another heading, with other columns: split the list there."
             )
