@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection, text
 
 from app import member_actions
+from app.errors import NotFound
 from app.members import Member
 from app.values.tokens import hash_token, new_token
 
@@ -126,11 +127,16 @@ _FIND_ALL = text("""
 
 
 def end(connection: Connection, session_id: int, *, member_id: int) -> None:
-    """End a session of this member. Sessions of other members, and ended ones, stay as they are."""
-    connection.execute(_END, {"id": session_id, "member_id": member_id})
+    """End a session of this member; an ended one stays as it is.
+
+    Raises:
+        NotFound: the member has no session with this id.
+    """
+    if not connection.execute(_END, {"id": session_id, "member_id": member_id}).rowcount:
+        raise NotFound("session", session_id)
 
 
 _END = text("""
-    UPDATE member_sessions SET revoked_at = clock_timestamp()
-    WHERE id = :id AND member_id = :member_id AND revoked_at IS NULL
+    UPDATE member_sessions SET revoked_at = coalesce(revoked_at, clock_timestamp())
+    WHERE id = :id AND member_id = :member_id
 """)

@@ -30,6 +30,7 @@ from app.values.numbers import points
 _TIMEOUT_S = 1.0
 # A worker answers this long after its process was made, also on a busy machine.
 _STARTED_IN_S = 15.0
+_READ_ON = "Read on in docs/operating.md at"
 _PAGES = {"web": "Web", "flower": "Flower"}
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
 
@@ -158,21 +159,25 @@ def _down(found: dict[str, Any]) -> list[str]:
     """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
     down = []
     if found["database"] is None:
-        down.append(f"PostgreSQL: {found['database_error']}. Read on at “503”.")
+        down.append(f"PostgreSQL: {found['database_error']}. {_READ_ON} “503”.")
     if found["redis"] is None:
-        down.append("Redis does not answer. Read on at “503”.")
+        down.append(f"Redis does not answer. {_READ_ON} “503”.")
     down += [
-        f"{name} hangs: its process is there and does not answer. Read on at “Sends answer 202”."
+        f"{name} hangs: its process is there and does not answer. {_READ_ON} “Sends answer 202”."
         for name in found["hung_workers"]
     ]
     hung = {name.partition(" ")[0] for name in found["hung_workers"]}
     if found["redis"] and not found["deliveries"] and "deliveries" not in hung:
-        down.append("No worker delivers to webhooks. Read on at “A webhook is behind”.")
+        down.append(f"No worker delivers to webhooks. {_READ_ON} “A webhook is behind”.")
     if found["redis"] and not found["workers"] and not hung - {"deliveries"}:
-        down.append("No worker answers. Read on at “Sends answer 202”.")
+        down.append(f"No worker answers. {_READ_ON} “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
-        down.append("Beat does not answer: no audit runs by itself.")
-    down += [f"{name} does not answer." for part, name in _PAGES.items() if found[part] is False]
+        down.append(f"Beat does not answer: no audit runs by itself. {_READ_ON} “Web, beat or Flower does not answer”.")
+    down += [
+        f"{name} does not answer. {_READ_ON} “Web, beat or Flower does not answer”."
+        for part, name in _PAGES.items()
+        if found[part] is False
+    ]
     return down
 
 

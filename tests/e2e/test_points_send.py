@@ -470,6 +470,32 @@ def test_a_result_that_would_be_a_folder_is_refused_before_anything_is_sent(
     assert service.balance(caller.live) == 1_000
 
 
+def test_a_result_whose_file_is_elsewhere_and_not_there_is_not_taken_for_none(
+    service: Service, path: Path, caller: Organization
+) -> None:
+    _write(path, 2)
+    _send(service, path, caller)
+    result = path.with_name("people.result.csv")
+    result.rename(path.with_name("elsewhere.csv"))
+    result.symlink_to(path.with_name("away.csv"))
+    path.write_text(path.read_text() + "new@example.com\n")
+    assert "is a link to a file that is not there" in _send(service, path, caller, status=1)
+    assert service.balance(caller.live) == 1_000 - 2 * _AMOUNT
+
+
+def test_a_list_is_the_same_through_a_link_from_another_folder(
+    service: Service, path: Path, caller: Organization
+) -> None:
+    _write(path, 2)
+    _send(service, path, caller)
+    path.write_text(path.read_text() + "new@example.com\n")
+    (path.parent / "other").mkdir()
+    link = path.parent / "other" / "list.csv"
+    link.symlink_to(path)
+    assert "2 of its recipients were paid then" in _send(service, link, caller, status=1)
+    assert service.balance(caller.live) == 1_000 - 2 * _AMOUNT
+
+
 def test_a_key_is_taken_with_the_blanks_that_came_along(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     for key in (f" {caller.development}", f"{caller.development}\r\n"):

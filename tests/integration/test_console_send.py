@@ -192,6 +192,16 @@ def test_nothing_of_a_long_list_is_accepted_if_one_part_is_not(monkeypatch: pyte
     assert books.drain_all(ann.organization_id) == []
 
 
+def test_a_suspension_between_the_cost_and_the_confirmation_is_said_once(ann: Visitor) -> None:
+    path = checked(ann, "email,amount\na@example.com,1\n")
+    form = _hidden(ann.get(f"{path}/confirm"))
+    books.execute("UPDATE organizations SET is_suspended = true")
+    refused = ann.client.post(f"{path}/confirm", data=form)
+    assert refused.status_code == 409
+    assert refused.text.count("is suspended") == 1
+    assert "Missing" not in ann.get(f"{path}/cost").text
+
+
 def test_the_same_list_again_must_be_meant(ann: Visitor) -> None:
     list_ = "email\na@example.com\nb@example.com\n"
     confirm(ann, checked(ann, list_, amount="1"))

@@ -119,4 +119,6 @@ def test_it_says_how_far_webhooks_are_behind_and_when_nobody_delivers(
         done = CliRunner().invoke(module.status, ["--data-dir", str(tmp_path)])
         lines = dict(line.split(":", 1) for line in done.output.splitlines())
         assert lines["Deliveries"].strip() == f"none answers ({said})"
-        assert "No worker delivers to webhooks. Read on at “A webhook is behind”." in lines["Status"]
+        assert (
+            "No worker delivers to webhooks. Read on in docs/operating.md at “A webhook is behind”." in lines["Status"]
+        )

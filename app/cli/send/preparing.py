@@ -39,6 +39,11 @@ def prepared(choices: Choices) -> Iterator[Run]:
         raise Refused("The result would replace the file itself: choose another --result FILE.")
     if choices.result_path.is_dir():
         raise Refused(f"{choices.result_path} is a folder. Choose another --result FILE.")
+    if choices.result_path.is_symlink() and not choices.result_path.exists():
+        raise Refused(
+            f"{choices.result_path} is a link to a file that is not there, so `points send` cannot tell who was paid:"
+            " bring that file back; or, if nobody in the list was paid before, remove the link."
+        )
     with ExitStack() as stack:
         raw = stack.enter_context(choices.file.open("rb"))
         _lock(raw, choices)

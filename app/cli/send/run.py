@@ -39,8 +39,10 @@ class Choices:
 
     @property
     def result_path(self) -> Path:
-        name = self.file.stem if self.file.suffix.lower() == ".csv" else self.file.name
-        return self.result or self.file.with_name(f"{name}.result.csv")
+        """Where the outcome is written: beside the list itself if `file` is a link to it."""
+        file = self.file.resolve() if self.file.is_symlink() else self.file
+        name = file.stem if file.suffix.lower() == ".csv" else file.name
+        return self.result or file.with_name(f"{name}.result.csv")
 
     @property
     def sandbox(self) -> bool:
