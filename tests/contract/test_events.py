@@ -191,11 +191,11 @@ def test_of_a_key_two_calls_wait_and_a_third_is_answered_at_once(service: Servic
     end = _end(key)
     with ThreadPoolExecutor(8) as pool:
         began = time.monotonic()
-        # The processes of the front share the calls, and each has two places for a key.
         calls = [pool.submit(lambda: (_log(key, after=end, wait=6), time.monotonic() - began)[1]) for _ in range(8)]
         took = [call.result(30) for call in calls]
-    at_once = [seconds for seconds in took if seconds < 5]
-    assert 2 <= len(took) - len(at_once) <= 4, took
+    assert sum(seconds >= 5 for seconds in took) == 2, took
+    assert _log(key, after=end, wait=1) == {"events": [], "last_sequence": end}
+    assert time.monotonic() - began > 6.9  # The places are free again.
 
 
 def test_a_key_that_is_revoked_while_it_waits_gets_nothing_more(service: Service, teller: Organization) -> None:
