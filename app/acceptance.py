@@ -50,12 +50,19 @@ class IssueRequest:
         return self.amount * len(self.emails)
 
     def meaning(self) -> bytes:
-        """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
+        """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently.
+
+        What counts is the label that each recipient gets, and not whether its item or the batch gives it.
+        """
+        label, labels = self.label, self.labels
+        if labels is not None:
+            labels = [label if one is None else one for one in labels]
+            label, labels = (labels[0], None) if len(set(labels)) == 1 else (None, labels)
         digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
-        digest.update(b"-" if self.label is None else b"+" + self.label.encode())
+        digest.update(b"-" if label is None else b"+" + label.encode())
         for key in self.email_keys:
             digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
-        own = (self.running_totals, self.labels, self.references, sorted((self.metadata or {}).items()))
+        own = (self.running_totals, labels, self.references, sorted((self.metadata or {}).items()))
         if any(own):  # Without them, the digest must equal those stored by versions without items and metadata.
             digest.update(b"\0\0" + orjson.dumps(own))
         if self.send_at is not None:
