@@ -150,9 +150,12 @@ def test_all_faults_come_in_one_answer_with_those_of_the_control_totals(acme: Or
     assert "3" in errors["expect"][0]
 
 
-def test_the_first_hundred_faults_of_items_are_listed_and_the_rest_counted(acme: Organization) -> None:
-    items = [{"email": "nonsense", "amount": 1}] * 103
-    errors = refusal(acme.live.send({"items": items}), 400, *(f"items.{place}.email" for place in range(100)), "items")
+def test_the_first_hundred_items_at_fault_are_listed_with_all_their_faults_and_the_rest_counted(
+    acme: Organization,
+) -> None:
+    items = [{"email": "nonsense", "amount": 0, "colour": "red"}] * 103
+    named = [f"items.{place}.{field}" for place in range(100) for field in ("email", "amount", "colour")]
+    errors = refusal(acme.live.send({"items": items}), 400, *named, "items")
     assert errors["items"] == ["3 more entries are at fault."]
 
 

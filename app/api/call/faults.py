@@ -6,40 +6,52 @@ from difflib import get_close_matches
 from app.errors import InvalidRequest
 
 ENTRIES_LISTED_MAX = 100
+UNKNOWN_OF_ENTRY_MAX = 10
 # A longer name is cut in sentences, and no similar name is searched for it: comparing long texts is slow.
 _NAME_LENGTH_MAX = 64
 
 
 class FaultsFound:
-    """The faults found so far, by field. Of the faults of a list's entries, all are counted and the first 100 named."""
+    """The faults found so far, by field. Of a list, the first 100 entries at fault are listed, and the rest counted."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
         self._list = ""
-        self._entries = 0
-        self._not_looked_at = 0
+        # Entries by their keys: `recipients.3`, `items.3`.
+        self._listed: set[str] = set()
+        self._not_listed: set[str] = set()
+        self._all_looked_at = True
 
     def add(self, field: str, sentence: str) -> None:
         self._found.setdefault(field, []).append(sentence)
 
     def add_entry(self, key: str, sentence: str) -> None:
         """Add a fault of a list's entry, keyed by its place: `recipients.3`, `items.3.amount`."""
-        self._list = key.partition(".")[0]
-        self._entries += 1
-        if self._entries <= ENTRIES_LISTED_MAX:
+        if self._is_listed(key):
             self.add(key, sentence)
 
     def add_unknown_in_entry(self, key: str, names: Iterable[str], known: Collection[str]) -> None:
         """Add a fault for each unknown field of the entry at `key`."""
-        for name in names:
-            if name in known:
-                continue
-            # Finding the nearest name is slow, and a full list shows no more sentences.
-            sentence = "" if self.list_is_full else unknown_name("field", name, known, taker="an item")
-            self.add_entry(f"{key}.{_shortened(name)}" if name else key, sentence)
+        if not self._is_listed(key):
+            return
+        unknown = [name for name in names if name not in known]
+        for name in unknown[:UNKNOWN_OF_ENTRY_MAX]:
+            field = f"{key}.{_shortened(name)}" if name else key
+            self.add(field, unknown_name("field", name, known, taker="an item"))
+        self._add_more_unknown("field", len(unknown) - UNKNOWN_OF_ENTRY_MAX, whole=key)
 
-    def skip_entry(self) -> None:
-        self._not_looked_at += 1
+    def skip_entry(self, key: str) -> None:
+        """Count an entry that is not looked at. The list must be full."""
+        self._all_looked_at = False
+        self._is_listed(key)
+
+    def _is_listed(self, key: str) -> bool:
+        """Tell whether the faults of an entry are listed, and count the entry."""
+        self._list, place, *_ = key.split(".", 2)
+        entry = f"{self._list}.{place}"
+        if entry not in self._listed:
+            (self._not_listed if self.list_is_full else self._listed).add(entry)
+        return entry in self._listed
 
     def add_unknown(self, kind: str, names: Iterable[str], known: Collection[str], *, whole: str) -> None:
         """Add a fault for each name that the call does not know, with the nearest known name.
@@ -53,21 +65,24 @@ class FaultsFound:
         unknown = [name for name in names if name not in known]
         for name in unknown[:ENTRIES_LISTED_MAX]:
             self.add(_shortened(name) or whole, unknown_name(kind, name, known, taker="this call"))
-        if (more := len(unknown) - ENTRIES_LISTED_MAX) > 0:
+        self._add_more_unknown(kind, len(unknown) - ENTRIES_LISTED_MAX, whole=whole)
+
+    def _add_more_unknown(self, kind: str, more: int, *, whole: str) -> None:
+        if more > 0:
             self.add(whole, f"{more} more {kind}{' is' if more == 1 else 's are'} not known.")
 
     @property
     def list_is_full(self) -> bool:
-        return self._entries >= ENTRIES_LISTED_MAX
+        return len(self._listed) >= ENTRIES_LISTED_MAX
 
     @property
     def is_empty(self) -> bool:
         return not self._found
 
     def raise_if_any(self) -> None:
-        if (more := self._entries + self._not_looked_at - ENTRIES_LISTED_MAX) > 0:
+        if more := len(self._not_listed):
             are = "entry is" if more == 1 else "entries are"
-            maybe = " or not looked at" if self._not_looked_at else ""
+            maybe = "" if self._all_looked_at else " or not looked at"
             self.add(self._list, f"{more} more {are} at fault{maybe}.")
         if self._found:
             raise InvalidRequest(self._found)

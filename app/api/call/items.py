@@ -98,7 +98,7 @@ class Items:
                 wrong = "field is required" if is_missing(email) else f"must be a string, but is {kind(email)}"
                 self._faults.add_entry(f"items.{place}.email", f"The email {wrong}.")
                 continue
-            if self._faults.list_is_full and self._cost_limit.forbids(email):
+            if self._faults.list_is_full and self._cost_limit.forbids(f"items.{place}", email):
                 continue
             try:
                 address = parse(email)

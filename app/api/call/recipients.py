@@ -16,14 +16,14 @@ class CostLimit:
         self._faults = faults
         self._characters = 0
 
-    def forbids(self, entry: str) -> bool:
-        """Tell whether to skip this entry, and count it as skipped."""
+    def forbids(self, key: str, entry: str) -> bool:
+        """Tell whether to skip the entry at `key`, and count it as skipped."""
         if not self._faults.list_is_full or not is_costly(entry):
             return False
         self._characters += len(entry)
         if self._characters <= COSTLY_CHARACTERS_MAX:
             return False
-        self._faults.skip_entry()
+        self._faults.skip_entry(key)
         return True
 
 
@@ -58,7 +58,7 @@ def read_recipients(value: object, faults: FaultsFound, settings: Settings) -> l
             sentence = f"The entry must be a string with an e-mail address, but is {kind(entry)}."
             faults.add_entry(f"recipients.{place}", sentence)
             continue
-        if faults.list_is_full and limit.forbids(entry):
+        if faults.list_is_full and limit.forbids(f"recipients.{place}", entry):
             continue
         try:
             address = parse(entry)
