@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from app.batches import CANCELLED, ISSUED, REFUSED
 from app.errors import OrganizationDisabled, PointsError, Refused
 from app.reversal_acceptance import ReverseRequest
 
@@ -24,8 +25,10 @@ class Recoverable:
     not_debited: int
 
 
-def recoverable(connection: Connection, request: ReverseRequest, *, is_disabled: bool, is_issued: bool) -> Recoverable:
-    """Return what a reversal would take; `is_issued` tells whether its batch, if it has one, is issued."""
+def recoverable(
+    connection: Connection, request: ReverseRequest, *, is_disabled: bool, batch_status: str | None
+) -> Recoverable:
+    """Return what a reversal would take; `batch_status` is that of its batch, None if it names transactions."""
     parameters = {
         "batch_id": request.batch_id,
         "transaction_ids": None if request.transaction_ids is None else list(request.transaction_ids),
@@ -37,7 +40,9 @@ def recoverable(connection: Connection, request: ReverseRequest, *, is_disabled:
     refusal: PointsError | None = None
     if is_disabled:
         refusal = OrganizationDisabled()
-    elif not is_issued:
+    elif batch_status in (CANCELLED, REFUSED):
+        refusal = Refused(f"The batch was {batch_status}, so there is nothing to take back.")
+    elif batch_status not in (None, ISSUED):
         refusal = Refused("The batch is not issued, so nothing can be taken back yet.")
     elif is_short:
         refusal = Refused("Not all of it can be taken back, so with atomic nothing is.")

@@ -23,6 +23,7 @@ from tests.contract.calls import (
     refusal,
     success,
 )
+from tests.contract.reversing import would_take
 from tests.contract.service import Service
 from tests.deadline import until
 
@@ -152,7 +153,9 @@ def test_a_moment_on_the_bounds_is_taken_in_any_zone(acme: Organization, ahead: 
     batch_id = _schedule(acme.live, _body(send_at=send_at.isoformat()))
     assert _moment(acme.live.batch(batch_id)["send_at"]) == send_at
     assert acme.live.batch(batch_id)["send_at"].endswith("Z")
+    assert "not issued" in would_take(acme.live, {"batch": batch_id})["error"]
     success(_cancel(acme.live, batch_id))
+    assert "was cancelled" in would_take(acme.live, {"batch": batch_id})["error"]
 
 
 @pytest.mark.parametrize("missing", [None, "", []])

@@ -13,7 +13,6 @@ from app.api.call.reverse_body import parse_reverse_request
 from app.api.call.send_headers import idempotency_key, wants_no_wait
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
-from app.batches import ISSUED
 from app.errors import BalanceTooLarge, OrganizationDisabled, ReversalLost
 from app.ledger.recoverable import recoverable
 from app.postgres.database import is_away, single_statement, transaction
@@ -35,9 +34,7 @@ def verify() -> Response:
     request = _read(who)
     with transaction() as connection:
         status = reversal_acceptance.require_batch(connection, who, request)
-        found = recoverable(
-            connection, request, is_disabled=who.organization.is_disabled, is_issued=status in (None, ISSUED)
-        )
+        found = recoverable(connection, request, is_disabled=who.organization.is_disabled, batch_status=status)
     return envelope.success(envelope.verdict_body(found), **reversal_bodies.recoverable_additions(found))
 
 

@@ -15,7 +15,6 @@ from app.api.console.list_forms import TakeBackForm
 from app.api.console.paths import needs, pages
 from app.api.console.views.batches import find_batch
 from app.api.sending.send_path import send_path
-from app.batches import ISSUED
 from app.errors import InvalidRequest, NotFound, PointsError
 from app.ledger.recoverable import recoverable
 from app.members import SENDER
@@ -91,7 +90,5 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         who = calling_member(connection)
         batch = find_batch(connection, who, batch_id)
         request = ReverseRequest(batch_id=batch.id, transaction_ids=None, amount=None, atomic=False, reason="-")
-        found = recoverable(
-            connection, request, is_disabled=who.organization.is_disabled, is_issued=batch.status == ISSUED
-        )
+        found = recoverable(connection, request, is_disabled=who.organization.is_disabled, batch_status=batch.status)
     return render_template("console/take_back.html", batch=batch, found=found, form=form)
