@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from app.batches import CANCELLED, ISSUED, REFUSED
-from app.errors import OrganizationDisabled, PointsError, Refused
+from app.errors import BalanceTooLarge, OrganizationDisabled, PointsError, Refused
+from app.organizations import OrganizationInMode
 from app.reversal_acceptance import ReverseRequest
+from app.settings import INT64_MAX
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +28,7 @@ class Recoverable:
 
 
 def recoverable(
-    connection: Connection, request: ReverseRequest, *, is_disabled: bool, batch_status: str | None
+    connection: Connection, request: ReverseRequest, organization: OrganizationInMode, *, batch_status: str | None
 ) -> Recoverable:
     """Return what a reversal would take; `batch_status` is that of its batch, None if it names transactions."""
     parameters = {
@@ -38,7 +40,7 @@ def recoverable(
     is_short = request.atomic and row.served < row.transactions
     points = 0 if is_short else int(row.points)
     refusal: PointsError | None = None
-    if is_disabled:
+    if organization.is_disabled:
         refusal = OrganizationDisabled()
     elif batch_status in (CANCELLED, REFUSED):
         refusal = Refused(f"The batch was {batch_status}, so there is nothing to take back.")
@@ -48,6 +50,8 @@ def recoverable(
         refusal = Refused("Not all of it can be taken back, so with atomic nothing is.")
     elif points == 0:
         refusal = Refused("Nothing is left that could be taken back.")
+    elif organization.balance + points > INT64_MAX:
+        refusal, points = BalanceTooLarge(), 0
     return Recoverable(
         refusal=refusal,
         recoverable=points,

@@ -215,6 +215,17 @@ def test_verify_says_what_would_come_back_and_changes_nothing(service: Service) 
         assert would_take(acme.live, {"batch": batch_id})["validated"]
 
 
+def test_what_the_balance_cannot_hold_does_not_come_back(service: Service) -> None:
+    acme = organization(service, 2**63 - 1)
+    batch_id, _ = send(acme.live, {"recipient": address(), "amount": 10})
+    acme.command("refill", "1")
+    found = would_take(acme.live, {"batch": batch_id})
+    assert (found["validated"], found["recoverable"]) == (False, 0)
+    assert "cannot hold" in found["error"]
+    refusal(reverse(acme.live, {"batch": batch_id}), 409, "organization")
+    assert would_take(acme.live, {"batch": batch_id, "amount": 9})["validated"]
+
+
 def test_a_suspended_organization_may_and_a_disabled_one_may_not(acme: Organization) -> None:
     batch_id, _ = send(acme.live, {"recipient": address(), "amount": 10})
     with acme.stopped("disable"), nothing_changes(acme.live):

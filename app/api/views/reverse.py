@@ -34,7 +34,7 @@ def verify() -> Response:
     request = _read(who)
     with transaction() as connection:
         status = reversal_acceptance.require_batch(connection, who, request)
-        found = recoverable(connection, request, is_disabled=who.organization.is_disabled, batch_status=status)
+        found = recoverable(connection, request, who.organization, batch_status=status)
     return envelope.success(envelope.verdict_body(found), **reversal_bodies.recoverable_additions(found))
 
 

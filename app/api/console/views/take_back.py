@@ -90,5 +90,5 @@ def _asking(batch_id: int, form: TakeBackForm) -> str:
         who = calling_member(connection)
         batch = find_batch(connection, who, batch_id)
         request = ReverseRequest(batch_id=batch.id, transaction_ids=None, amount=None, atomic=False, reason="-")
-        found = recoverable(connection, request, is_disabled=who.organization.is_disabled, batch_status=batch.status)
+        found = recoverable(connection, request, who.organization, batch_status=batch.status)
     return render_template("console/take_back.html", batch=batch, found=found, form=form)
