@@ -71,7 +71,7 @@ class OrganizationDisabled(MayNotIssue):
     code = "organization_disabled"
 
     def __init__(self) -> None:
-        super().__init__("The organization is disabled: it can neither issue points nor take them back.")
+        super().__init__("The organization is disabled and can neither issue points nor take them back.")
 
 
 class OrganizationSuspended(MayNotIssue):

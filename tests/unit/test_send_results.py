@@ -229,6 +229,17 @@ def test_the_result_never_replaces_the_list_however_it_is_called(
     assert front.paid == []
 
 
+def test_a_campaign_that_was_sent_whole_is_replayed_also_after_another_of_the_same_list(
+    front: PayingFront, people: Path
+) -> None:
+    for name, paid in ((), 3), (("--again", "May"), 6), ((), 6), (("--again", "May"), 6):
+        assert front.run(people, "--amount", "10", *name).status == 0
+        assert len(front.paid) == paid
+    _write(people, [*_EMAILS, _NEW])
+    assert "3 of its recipients were paid then" in front.run(people, "--amount", "10").told
+    assert len(front.paid) == 6
+
+
 def test_a_list_on_a_folder_without_locks_is_sent_from_a_copy_with_the_result_it_has(
     front: PayingFront, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

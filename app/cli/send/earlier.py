@@ -51,7 +51,8 @@ def require_no_second_payment(run: Run) -> None:
             f"{changed}, and what was sent cannot be changed. Send {name} as it was, and the difference in another"
             f" list; or, to pay everybody once more, {way_out}."
         )
-    if others := paid.count():
+    # A campaign that was sent whole is only replayed.
+    if run.before < run.recipients.count and (others := paid.count()):
         raise Refused(
             f"{name}, or what is used of it, has changed since {run.results.path.name} was written. {others} of its"
             f" recipients were paid then with this {'label' if amount is None else 'amount and label'}, or may have"
