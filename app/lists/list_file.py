@@ -120,6 +120,8 @@ class ListFile:
         begins = self._beginning.sample[0].line
         may_be_wider = address == 0 and not others and heading_line <= begins
         above = heading_line or min(self._beginning.addresses, default=(begins, 0))[0]
+        before = [place for place in self.others(address) if place < address]
+        lacking = self._lacking(address)
         for row in rows(self._text, self._beginning.delimiter, self.name):
             count = len(row.cells)
             if row.fault is not None:
@@ -127,6 +129,8 @@ class ListFile:
             elif row.line <= heading_line:
                 if row.line < heading_line:
                     yield row._replace(fault="is above the heading.")
+            elif before and self._is_shifted(row.cells, before, lacking):
+                yield row._replace(fault="may be shifted: a cell that holds the delimiter must be in quotes.")
             elif count == width == named and "@" in row.cells[address]:
                 yield row
             elif named <= count and (count <= width or may_be_wider) and all(map(is_blank, row.cells[named:])):
@@ -136,6 +140,25 @@ class ListFile:
                 self._require_no_heading(row, address, above)
                 cells = f"{count} cell{'' if count == 1 else 's'} for {named} column{'' if named == 1 else 's'}"
                 yield row._replace(fault=f"has {cells}: a cell that holds the delimiter must be in quotes.")
+
+    def _is_shifted(self, cells: Sequence[str], before: Sequence[int], lacking: Sequence[int]) -> bool:
+        """Tell whether a delimiter inside a cell may have moved the cells behind it, and a missing last cell hides it.
+
+        Then a column of addresses before the paid one holds something else, and an address is in a column behind it
+        that is not always one of addresses.
+        """
+        lost = [
+            place for place in before if place < len(cells) and "@" not in cells[place] and not is_blank(cells[place])
+        ]
+        return bool(lost) and any("@" in cells[place] for place in lacking if lost[0] < place < len(cells))
+
+    def _lacking(self, address: int) -> list[int]:
+        """Return the other columns in which a cell of the first rows holds no address."""
+        rows = [
+            row.cells for row in self._beginning.sample if row is not self._heading and len(row.cells) >= self._named
+        ]
+        places = [place for place in range(self._named) if place != address]
+        return [place for place in places if not all(is_like_an_address(cells[place]) for cells in rows)]
 
     def _require_no_heading(self, row: Row, address: int, above: int) -> None:
         """Refuse a heading with other columns below line `above`: two lists were joined, and their columns differ."""

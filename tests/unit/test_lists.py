@@ -64,6 +64,13 @@ def test_every_encoding_line_end_and_delimiter_is_read(encoding: str, end: str, 
         # Rows that do not fit.
         (f"name,manager_email,email\nByron, George,boss@example.com,{ANN}\nLee,boss@example.com,{BOB}", [BOB], [2]),
         ("name,manager_email,email\nByron, George,boss@example.com,\n", [], [2]),
+        (f"name,manager_email,email,note\nByron, George,{DAN},{ANN}\nLee,{DAN},{BOB},\n", [BOB], [2]),
+        (f"name,manager_email,email,note\nLee,{DAN},{BOB},\nByron, George,{DAN},{ANN}\n", [BOB], [3]),
+        (
+            f"name,manager_email,email,note\nLee,{DAN},{ANN},ask {DAN}\nKay,none,{BOB},x\nCy,,{CY},{DAN}\n",
+            [ANN, BOB, CY],
+            [],
+        ),
         ("name,manager_email,email,\nByron, George,boss@example.com,george@example.com\n", [], [2]),
         (f"name,email,manager_email\n{ANN},boss@example.com\n", [], [2]),
         (f"email\n{ANN},{BOB}\n{CY}\n", [CY], [2]),
