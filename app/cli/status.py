@@ -90,7 +90,7 @@ def _look_at_database() -> dict[str, Any]:
         engine.dispose()
     return {
         "database": f"PostgreSQL {release.split()[0]}",
-        "database_error": None,
+        "database_error": None if has_tables else "it has no tables yet",
         "queued_batches": row and row.batches,
         "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
@@ -158,14 +158,15 @@ def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
 def _down(found: dict[str, Any]) -> list[str]:
     """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
     down = []
-    if found["database"] is None:
+    if found["database_error"]:
         down.append(f"PostgreSQL: {found['database_error']}. {_READ_ON} “503”.")
     if found["redis"] is None:
         down.append(f"Redis does not answer. {_READ_ON} “503”.")
-    down += [
-        f"{name} hangs: its process is there and does not answer. {_READ_ON} “Sends answer 202”."
-        for name in found["hung_workers"]
-    ]
+    for name in found["hung_workers"]:
+        hangs = f"{name} hangs: its process is there and does not answer. {_READ_ON}"
+        down.append(
+            f"{hangs} “A webhook is behind”." if name.startswith("deliveries") else f"{hangs} “Sends answer 202”."
+        )
     hung = {name.partition(" ")[0] for name in found["hung_workers"]}
     if found["redis"] and not found["deliveries"] and "deliveries" not in hung:
         down.append(f"No worker delivers to webhooks. {_READ_ON} “A webhook is behind”.")

@@ -135,9 +135,11 @@ _FAIL = text(f"""
     WITH {_NOTED}
     UPDATE webhooks
     SET failures = failures + 1, failing_since = coalesce(failing_since, clock_timestamp()), owned_until = NULL,
-        retry_at = clock_timestamp() + make_interval(secs => :delay_s),
-        disabled_reason = CASE WHEN :is_gone THEN 'gone'
-                               WHEN failing_since <= clock_timestamp() - interval '5 days' THEN 'failing' END
+        (disabled_reason, retry_at) = (
+            SELECT reason, CASE WHEN reason IS NULL THEN clock_timestamp() + make_interval(secs => :delay_s) END
+            FROM (SELECT CASE WHEN :is_gone THEN 'gone'
+                              WHEN failing_since <= clock_timestamp() - interval '5 days' THEN 'failing'
+                         END AS reason) AS decided)
     WHERE id = :id AND owned_until = :owned_until RETURNING {COLUMNS}
 """)
 

@@ -27,7 +27,7 @@ def disable(connection: Connection, webhook: WebhookRow) -> WebhookRow:
     """Disable it and write an event. Disabling it again changes nothing."""
     if webhook.status == DISABLED:
         return webhook
-    disabled = change(connection, webhook.id, disabled_reason=BY_CALLER)
+    disabled = change(connection, webhook.id, disabled_reason=BY_CALLER, retry_at=None)
     write_disabled(connection, disabled)
     return disabled
 

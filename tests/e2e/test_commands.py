@@ -211,6 +211,15 @@ def test_with_a_database_of_its_own_a_command_needs_no_data_directory_and_makes_
     assert not (tmp_path / "none").exists()
 
 
+def test_status_is_not_well_for_a_database_without_tables(service: Service) -> None:
+    url = service.points_json("status")["database_url"]
+    done = service.run(["status"], DATABASE_URL=f"{url.rpartition('/')[0]}/postgres")
+    assert done.returncode == 1
+    assert done.stdout.startswith(
+        "Status:         not well. PostgreSQL: it has no tables yet. Read on in docs/operating.md"
+    )
+
+
 @pytest.mark.parametrize("words", ["organizations list", "audit", "migrate", "up"])
 def test_a_database_that_does_not_answer_is_one_sentence(service: Service, tmp_path: Path, words: str) -> None:
     ports_of_its_own = ["--port", str(free_port()), "--flower-port", str(free_port())] if words == "up" else []

@@ -188,6 +188,7 @@ def test_410_disables_and_an_event_says_so(organization_id: int, receiver: Recei
     _deliver(webhook)
     gone = _read(webhook)
     assert (gone.status, gone.disabled_reason, gone.position) == ("disabled", "gone", webhook.position)
+    assert gone.retry_at is None
     _number(organization_id)
     told = _values("SELECT data -> 'webhook' ->> 'disabled_reason' FROM events WHERE type = 'webhook.disabled'")
     assert told == ["gone"]
@@ -217,7 +218,9 @@ def test_five_days_of_nothing_but_failures_disable_and_a_success_in_between_does
 
 def test_what_happens_while_it_is_disabled_arrives_once_it_is_enabled(organization_id: int, receiver: Receiver) -> None:
     webhook = _make(organization_id, receiver.url)
+    _set(webhook, retry_at="clock_timestamp() + interval '1 minute'")
     _do(webhook_actions.disable, webhook)
+    assert _read(webhook).retry_at is None
     _number(organization_id)
     _write(organization_id, *["key.created"] * 30)
     _deliver(webhook)
