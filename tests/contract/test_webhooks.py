@@ -180,7 +180,6 @@ def test_a_webhook_is_changed_in_part_and_deleted(two: list[Organization], recei
     changed = success(key.call("PATCH", path, json={"url": receiver.url, "types": ["ping"]}))
     assert (changed["url"], changed["types"], changed["description"]) == (receiver.url, ["ping"], "The shop")
     assert success(key.call("PATCH", path, json={"description": None}))["description"] is None
-    assert success(key.call("PATCH", path, json={"description": "x", "types": None}))["types"] == ["ping"]
     assert success(key.get("/v1/webhooks")) == {"webhooks": [_read(key, webhook)], "next_cursor": None}
     deleted = key.call("DELETE", path)
     assert (deleted.status_code, deleted.content) == (204, b"")

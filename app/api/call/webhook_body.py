@@ -28,7 +28,7 @@ def parse_webhook(body: bytes, *, is_new: bool) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     if is_new or "url" in fields:
         columns["url"] = _url(fields.get("url"), faults)
-    if is_new or fields.get("types") is not None:
+    if is_new or "types" in fields:
         columns["types"] = _types(fields.get("types"), faults)
     if is_new or "description" in fields:
         columns["description"] = _description(fields.get("description"), faults)
