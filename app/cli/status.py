@@ -90,7 +90,7 @@ def _look_at_database() -> dict[str, Any]:
         engine.dispose()
     return {
         "database": f"PostgreSQL {release.split()[0]}",
-        "database_error": None if has_tables else "it has no tables yet",
+        "database_error": None,
         "queued_batches": row and row.batches,
         "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
@@ -158,8 +158,11 @@ def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
 def _down(found: dict[str, Any]) -> list[str]:
     """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
     down = []
-    if found["database_error"]:
-        down.append(f"PostgreSQL: {found['database_error']}. {_READ_ON} “503”.")
+    database_fault = found["database_error"]
+    if database_fault is None and found["queued_batches"] is None:  # It answers, but could not be asked for the queue.
+        database_fault = "it has no tables yet"
+    if database_fault is not None:
+        down.append(f"PostgreSQL: {database_fault}. {_READ_ON} “503”.")
     if found["redis"] is None:
         down.append(f"Redis does not answer. {_READ_ON} “503”.")
     for name in found["hung_workers"]:
