@@ -5,7 +5,8 @@ from app.ledger.audit_return_rules import RETURN_RULES
 from app.ledger.audit_reversal_rules import REVERSAL_RULES
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
-# computed in numeric: a wrong figure may be of any size, and a rule that overflows names no row.
+# computed in numeric: a wrong figure may be of any size, and a rule that overflows names no row. LIMIT 1 makes
+# PostgreSQL find a transaction by its position, and not read the whole batch for each.
 RULES = (
     {
         "refills less debits plus reversals are the balance": """
@@ -81,7 +82,6 @@ RULES = (
             CROSS JOIN LATERAL unnest(b.running_totals, (0::bigint || b.running_totals)[1 : b.recipient_count],
                                       b.labels, b.item_references)
                                    WITH ORDINALITY AS r (total, total_before, label, reference, ordinality)
-            -- LIMIT 1 makes PostgreSQL find each by its position, not read the whole batch for each.
             LEFT JOIN LATERAL (SELECT amount, label, reference FROM transactions
                                WHERE batch_id = b.id AND position = r.ordinality - 1 LIMIT 1) t ON true
             WHERE b.status = 'issued'

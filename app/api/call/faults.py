@@ -27,12 +27,12 @@ class FaultsFound:
 
     def add_entry(self, key: str, sentence: str) -> None:
         """Add a fault of a list's entry, keyed by its place: `recipients.3`, `items.3.amount`."""
-        if self._is_listed(key):
+        if self._count_entry(key):
             self.add(key, sentence)
 
     def add_unknown_in_entry(self, key: str, names: Iterable[str], known: Collection[str]) -> None:
         """Add a fault for each unknown field of the entry at `key`."""
-        if not self._is_listed(key):
+        if not self._count_entry(key):
             return
         unknown = [name for name in names if name not in known]
         for name in unknown[:UNKNOWN_OF_ENTRY_MAX]:
@@ -43,10 +43,10 @@ class FaultsFound:
     def skip_entry(self, key: str) -> None:
         """Count an entry that is not looked at. The list must be full."""
         self._all_looked_at = False
-        self._is_listed(key)
+        self._count_entry(key)
 
-    def _is_listed(self, key: str) -> bool:
-        """Tell whether the faults of an entry are listed, and count the entry."""
+    def _count_entry(self, key: str) -> bool:
+        """Count an entry at fault, once, and tell whether its faults are listed."""
         self._list, place, *_ = key.split(".", 2)
         entry = f"{self._list}.{place}"
         if entry not in self._listed:

@@ -1,7 +1,7 @@
 """`GET /v1/events`: the event log of the organization in the key's mode, oldest first."""
 
 import time
-from contextlib import ExitStack
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import orjson
@@ -45,10 +45,9 @@ def list_events() -> Response:
     found = _read(who, asked, asked.after)
     if not found.events and found.is_end and asked.wait_s:
         assert who.api_key_id is not None, "a caller of /v1 has a key"
-        with _slots.slot(who.api_key_id) as is_free, ExitStack() as held:
-            if is_free and held.enter_context(
-                waiting_calls.place(who.api_key_id, wait_s=asked.wait_s, at_most=WAITING_OF_A_KEY_MAX)
-            ):
+        place = waiting_calls.place(who.api_key_id, wait_s=asked.wait_s, at_most=WAITING_OF_A_KEY_MAX)
+        with _slots.slot(who.api_key_id) as is_free, place if is_free else nullcontext(False) as may_wait:
+            if may_wait:
                 found = _wait(who, asked, found)
     data: dict[str, Any] = {
         "events": [orjson.Fragment(render(event)) for event in found.events],
