@@ -10,8 +10,9 @@ from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
-_WAIT_S = 3
-_AT_ONCE_S = 1.5
+# Far apart: a machine that is busy elsewhere makes even an answer at once take a while.
+_WAIT_S = 8
+_AT_ONCE_S = 6
 
 
 @pytest.mark.alone

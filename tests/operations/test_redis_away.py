@@ -23,6 +23,8 @@ from tests.ports import free_port
 _AWAY_S = 10.0
 _ANSWERED_WITHIN_S = 5.0
 _BACK_WITHIN_S = 5.0
+# Whatever has stayed slow is slow each time; a machine that is busy elsewhere makes it slow once.
+_LOOKS = 3
 
 
 class Broker:
@@ -119,12 +121,12 @@ def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_
             until(lambda: _readiness(port) == (200, "away"))
             away = calls.during(_AWAY_S)
         time.sleep(_BACK_WITHIN_S)
-        after = calls.during(4)
+        is_fast = any((after := calls.during(4)) > before / 2 for _ in range(_LOOKS))
         assert _readiness(port) == (200, "ok")
     _print(calls, before, away, after)
     assert max(answer.seconds for answer in calls.answers) < _ANSWERED_WITHIN_S
     assert away > 1
-    assert after > before / 2
+    assert is_fast
     assert parts.deaths() == {}
     issued_exactly(calls)
 
