@@ -166,10 +166,11 @@ def _down(found: dict[str, Any]) -> list[str]:
     if found["redis"] is None:
         down.append(f"Redis does not answer. {_READ_ON} “503”.")
     for name in found["hung_workers"]:
-        hangs = f"{name} hangs: its process is there and does not answer. {_READ_ON}"
-        down.append(
-            f"{hangs} “A webhook is behind”." if name.startswith("deliveries") else f"{hangs} “Sends answer 202”."
-        )
+        hangs = f"{name} hangs: its process is there and does not answer."
+        if name.startswith("deliveries"):
+            down.append(f"{hangs} {_READ_ON} “A webhook is behind”.")
+        else:
+            down.append(f"{hangs} {_READ_ON} “Sends answer 202”.")
     hung = {name.partition(" ")[0] for name in found["hung_workers"]}
     if found["redis"] and not found["deliveries"] and "deliveries" not in hung:
         down.append(f"No worker delivers to webhooks. {_READ_ON} “A webhook is behind”.")

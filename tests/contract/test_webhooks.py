@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from standardwebhooks import Webhook
+from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, organizations, refusal, success
 from tests.contract.service import Service
@@ -171,6 +171,18 @@ def test_for_a_day_after_a_rotation_both_secrets_sign(two: list[Organization], r
     until(lambda: receiver.calls, "the ping arrives")
     for secret in (webhook["secret"], rotated["secret"]):
         Webhook(secret).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
+
+
+def test_a_second_rotation_within_a_day_ends_the_oldest_secret(two: list[Organization], receiver: Receiver) -> None:
+    key = two[0].live
+    webhook = _make(key, receiver.url)
+    second, third = (success(_act(key, webhook, "rotate"))["secret"] for _ in range(2))
+    success(_act(key, webhook, "ping"))
+    until(lambda: receiver.calls, "the ping arrives")
+    for secret in (second, third):
+        Webhook(secret).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook(webhook["secret"]).verify(receiver.calls[-1].body, receiver.calls[-1].headers)
 
 
 def test_a_webhook_is_changed_in_part_and_deleted(two: list[Organization], receiver: Receiver) -> None:
