@@ -4,9 +4,9 @@ import pytest
 from sqlalchemy import Engine
 
 import migrations
-from app.api import create_app
 from app.postgres.connections import engine
 from app.values.keys import new_key
+from app.web.application import create_app
 from tests.conftest import forget_everything
 
 

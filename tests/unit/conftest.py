@@ -10,10 +10,10 @@ import pytest
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
-from app.api import create_app
 from app.api_keys import Caller
-from app.ledger.later import Scheduled
+from app.batches.schedule import Scheduled
 from app.organizations import OrganizationInMode
+from app.web.application import create_app
 from tests.unit import rows
 from tests.unit.house import House
 
@@ -80,9 +80,9 @@ def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 def calling(no_rows: None, monkeypatch: pytest.MonkeyPatch) -> Calling:
     """Let every key be known as the one of `CALLER`."""
     who = Calling()
-    monkeypatch.setattr("app.api.call.auth.find_caller", lambda _connection, _hash: who.caller)
+    monkeypatch.setattr("app.api.auth.find_caller", lambda _connection, _hash: who.caller)
     nothing = Scheduled(batches=0, amount=0, next_at=None)
-    monkeypatch.setattr("app.ledger.later.scheduled_of", lambda _connection, _id, **_: nothing)
+    monkeypatch.setattr("app.batches.schedule.scheduled_of", lambda _connection, _id, **_: nothing)
     return who
 
 
@@ -91,8 +91,8 @@ def house(calling: Calling, monkeypatch: pytest.MonkeyPatch) -> House:
     """Put an imagined send path, and imagined rows, behind the view of send."""
     imagined = House(calling)
     monkeypatch.setattr("app.api.views.send.send_path", imagined)
-    monkeypatch.setattr("app.batches.find_accepted", imagined.find_accepted)
-    monkeypatch.setattr("app.batches.transactions_of", lambda _connection, _id: rows.issue().transactions)
+    monkeypatch.setattr("app.batches.read.find_accepted", imagined.find_accepted)
+    monkeypatch.setattr("app.batches.read.transactions_of", lambda _connection, _id: rows.issue().transactions)
     return imagined
 
 
@@ -104,5 +104,5 @@ def redis(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     def imagined(*_: object, **__: Any) -> FakeRedis:
         return FakeRedis(server=server)
 
-    monkeypatch.setattr("app.api.call.limits.redis_client", imagined)
+    monkeypatch.setattr("app.api.limits.redis_client", imagined)
     return server

@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from app.acceptance import Acceptance, IssueRequest, Send
 from app.api.sending.send_path import Sent
 from app.api_keys import Caller
-from app.batches import QUEUED, BatchRow
+from app.batches.accept import Acceptance, IssueRequest, Send
+from app.batches.read import QUEUED, BatchRow
 from app.errors import PointsError
 from app.organizations import may_not_issue
 from app.values.keys import hash_key

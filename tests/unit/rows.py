@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.batches import ISSUED, QUEUED, BatchRow, TransactionRow
+from app.batches.read import ISSUED, QUEUED, BatchRow, TransactionRow
 
 MOMENT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 

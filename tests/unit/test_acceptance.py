@@ -7,9 +7,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from app import acceptance
-from app.acceptance import Acceptance, IssueRequest, Send
-from app.batches import ISSUED, QUEUED
+from app.batches import accept as acceptance
+from app.batches.accept import Acceptance, IssueRequest, Send
+from app.batches.read import ISSUED, QUEUED
 from app.errors import IdempotencyKeyReused, InvalidRequest, OrganizationDisabled, OrganizationSuspended, ScheduledLimit
 from app.values.send_at import EARLIEST, LATEST
 from tests.unit.rows import MOMENT

@@ -8,8 +8,8 @@ import pytest
 from flask import Response
 
 from app import errors
-from app.api.call import envelope
-from app.ledger.verify import Verdict
+from app.api.answers import envelope
+from app.batches.verify import Verdict
 from app.values.timestamps import timestamp
 from tests.unit.conftest import CALLER
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.api.call import bodies, envelope
-from app.batches import REFUSED, StateCounts
+from app.api.answers import batches as bodies
+from app.api.answers import envelope
+from app.batches.read import REFUSED, StateCounts
 from tests.unit import rows
 
 

@@ -8,8 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app.api import create_app
 from app.settings import settings
+from app.web.application import create_app
 from tests.unit.answers import AUTHORIZED, data_of, errors_of
 from tests.unit.bodies import body_with
 

@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.api.call.record import current_record
+from app.metrics.record import current_record
 from tests.unit.answers import AUTHORIZED, data_of, errors_of
 from tests.unit.conftest import Calling
 
@@ -110,7 +110,7 @@ def test_how_long_a_request_took_is_counted_and_logged_in_seconds(
         return REGISTRY.get_sample_value("points_request_seconds_sum", labels) or 0.0
 
     before, moments = counted(), iter((10.0, 10.25))
-    monkeypatch.setattr("app.api.call.record.perf_counter", lambda: next(moments))
+    monkeypatch.setattr("app.web.recording.perf_counter", lambda: next(moments))
     errors_of(client.get("/v1/organization"), 401)
     assert [event["seconds"] for event in events if event["event"] == "request"] == [0.25]
     assert counted() - before == pytest.approx(0.25)
@@ -142,7 +142,7 @@ def test_an_error_below_the_edge_is_answered_and_logged_without_its_values(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("app.api.call.auth.find_caller", fail)
+    monkeypatch.setattr("app.api.auth.find_caller", fail)
     response = client.get("/v1/organization", headers=AUTHORIZED | {"X-Request-Id": "req-17"})
     [sentence] = errors_of(response, status)["service"]
     assert "secret" not in f"{sentence} {events}"

@@ -8,9 +8,9 @@ import pytest
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
-from app.api import create_app
-from app.api.call.limits import retry_after_s
+from app.api.limits import retry_after_s
 from app.values.keys import hash_key, new_key
+from app.web.application import create_app
 from tests.unit.answers import AUTHORIZED, KEY, data_of, errors_of
 from tests.unit.bodies import body_with
 

@@ -4,8 +4,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app.acceptance import Acceptance
-from app.batches import CANCELLED, ISSUED, QUEUED, REFUSED, SCHEDULED
+from app.batches.accept import Acceptance
+from app.batches.read import CANCELLED, ISSUED, QUEUED, REFUSED, SCHEDULED
 from app.errors import IdempotencyKeyReused
 from tests.unit import rows
 from tests.unit.answers import AUTHORIZED, data_of, errors_of
@@ -64,7 +64,7 @@ def test_a_replay_shows_points_claimed_since_as_they_were_issued(
     client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.known["k-1"], house.batch = known(ISSUED), rows.issued_batch()
-    monkeypatch.setattr("app.batches.transactions_of", lambda *_: [rows.transaction(claimed=True)])
+    monkeypatch.setattr("app.batches.read.transactions_of", lambda *_: [rows.transaction(claimed=True)])
     [body] = data_of(send(client), 201)["transactions"]
     assert (body["credited"], body["allocated"], body["recipient"]) == (False, False, None)
 

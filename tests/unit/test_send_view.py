@@ -9,8 +9,8 @@ from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError
 from werkzeug.test import TestResponse
 
-from app.api import create_app
-from app.batches import ISSUED
+from app.batches.read import ISSUED
+from app.web.application import create_app
 from tests.unit import rows
 from tests.unit.answers import AUTHORIZED, data_of, envelope_of, errors_of
 from tests.unit.bodies import body_with
@@ -39,7 +39,7 @@ def test_a_batch_that_is_issued_while_somebody_waits_is_201(client: FlaskClient,
 def test_rows_that_were_read_by_the_way_are_not_read_again(
     client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("app.batches.find_accepted")
+    monkeypatch.delattr("app.batches.read.find_accepted")
     house.after_the_wait, house.reads_by_the_way = rows.issued_batch(), True
     assert len(data_of(send(client), 201)["transactions"]) == 3
 
@@ -71,7 +71,7 @@ def test_a_wait_is_counted_in_seconds_from_the_batch_accepted_to_its_answer(
         return REGISTRY.get_sample_value("points_send_wait_seconds_sum", {"status": "202"}) or 0.0
 
     before, moments = counted(), iter((10.0, 10.75))
-    monkeypatch.setattr("app.api.call.record.perf_counter", lambda: next(moments))
+    monkeypatch.setattr("app.web.recording.perf_counter", lambda: next(moments))
     house.accepted_at = 10.25
     data_of(send(client), 202)
     assert counted() - before == pytest.approx(0.5)
@@ -92,7 +92,7 @@ def test_nobody_is_answered_with_another_batch_that_has_the_id_of_a_lost_one(
 def test_a_lost_batch_whose_id_nobody_has_is_503_too(
     client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch, events: list[MutableMapping[str, Any]]
 ) -> None:
-    monkeypatch.setattr("app.batches.find_accepted", lambda *_: None)
+    monkeypatch.setattr("app.batches.read.find_accepted", lambda *_: None)
     assert "lost this batch" in errors_of(send(client), 503)["service"][0]
     assert [(event["event"], event["batch_id"]) for event in events if event["log_level"] == "error"] == [
         ("batch_lost", 42)
@@ -107,7 +107,7 @@ def test_what_is_known_to_be_accepted_is_202_though_postgresql_has_gone_since(
     client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """503 means that it may be sent again: without an idempotency key everybody would be paid twice."""
-    monkeypatch.setattr("app.batches.find_accepted", _gone)
+    monkeypatch.setattr("app.batches.read.find_accepted", _gone)
     assert data_of(send(client), 202) == {"batch_id": 42, "status": "queued"}
 
 
@@ -115,7 +115,7 @@ def test_a_replay_that_cannot_be_read_is_503(
     client: FlaskClient, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.known["k"] = acceptance(status=ISSUED, existed=True)
-    monkeypatch.setattr("app.batches.find_accepted", _gone)
+    monkeypatch.setattr("app.batches.read.find_accepted", _gone)
     headers = AUTHORIZED | {"Idempotency-Key": "k"}
     assert errors_of(client.post("/v1/points/send", json=body_with(), headers=headers), 503)
 
