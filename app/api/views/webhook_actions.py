@@ -13,10 +13,8 @@ from app.api.call.webhook_bodies import webhook_body
 from app.api.call.webhook_body import parse_replay
 from app.api_keys import Caller
 from app.events import webhook_actions, webhooks
-from app.events.waking import wake
 from app.events.webhook_secrets import encrypted, new_secret
 from app.events.webhooks import WebhookRow
-from app.postgres.database import transaction
 
 blueprint = Blueprint("webhook_actions", __name__)
 
@@ -26,14 +24,7 @@ Action = Callable[[Connection, WebhookRow], WebhookRow]
 
 
 def _act(who: Caller, webhook_id: int, action: Action) -> WebhookRow:
-    """Change a webhook of the caller, and wake its deliveries."""
-    with transaction() as connection:
-        webhook = webhooks.find(
-            connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
-        )
-        webhook = action(connection, webhook)
-    wake(webhook.organization_id)
-    return webhook
+    return webhook_actions.act(webhook_id, action, organization_id=who.organization.id, sandbox=who.sandbox)
 
 
 def _answer(webhook_id: int, action: Action) -> Response:

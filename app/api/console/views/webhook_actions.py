@@ -14,11 +14,9 @@ from app.api.console.views.webhooks import secret_page, to_webhook
 from app.errors import InvalidRequest, PointsError, WebhookConflict
 from app.events import webhook_actions as actions
 from app.events import webhooks as rows
-from app.events.waking import wake
 from app.events.webhook_secrets import encrypted, new_secret
 from app.events.webhooks import WebhookRow
 from app.members import ADMIN
-from app.postgres.database import transaction
 from app.settings import INT64_MAX
 
 _Action = Callable[[Connection, WebhookRow], object]
@@ -87,9 +85,10 @@ def _sentences(error: PointsError) -> list[str]:
 
 
 def _act(webhook_id: int, action: _Action, done: str) -> None:
+    sandbox = is_sandbox()
+
+    def note(connection: Connection) -> None:
+        record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=sandbox, detail=done)
+
     organization_id = current_member().organization_id
-    with transaction() as connection:
-        found = rows.find(connection, webhook_id, organization_id=organization_id, sandbox=is_sandbox())
-        action(connection, found)
-        record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=found.sandbox, detail=done)
-    wake(organization_id)
+    actions.act(webhook_id, action, organization_id=organization_id, sandbox=sandbox, also=note)
