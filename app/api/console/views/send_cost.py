@@ -1,11 +1,10 @@
 """*Send*, the last two steps: the cost of a list, and issuing it."""
 
-from flask import redirect, render_template, url_for
-from sqlalchemy import Connection
+from flask import flash, redirect, render_template, url_for
 from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
-from app import sent_lists, upload_parts
+from app import sent_lists
 from app.api.call.record import current_record
 from app.api.console import lists
 from app.api.console.caller import calling_member
@@ -14,10 +13,9 @@ from app.api.console.paths import needs, pages
 from app.api.console.views.send import find_list
 from app.api.sending.send_path import send_path
 from app.batches import QUEUED
-from app.errors import MayNotIssue, NotFound, PointsError, Refused
+from app.errors import MayNotIssue, NotFound, PointsError
 from app.members import SENDER
 from app.postgres.database import is_locked_out, transaction
-from app.uploads import UploadRow
 
 # Another request has locked the list for longer than a statement waits.
 _BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
@@ -46,11 +44,9 @@ def issue(token: str) -> Page:
         return _with_cost("console/confirm.html", token, refusal=lists.ListChanged().sentence)
     try:
         with transaction() as connection:
+            upload = find_list(connection, token, lock=True)
             who = calling_member(connection)
-            _require_meant(connection, find_list(connection, token), is_meant=bool(form.again.data))
-            accepted = lists.issue(
-                connection, who, token, recipients=int(form.recipients.data), points=int(form.points.data)
-            )
+            accepted = lists.issue(connection, who, upload, seen=form.seen.data, is_meant=bool(form.again.data))
     except NotFound:
         raise
     except PointsError as error:
@@ -60,19 +56,15 @@ def issue(token: str) -> Page:
             raise
         return _with_cost("console/confirm.html", token, refusal=_BUSY)
     if accepted and accepted[-1].status == QUEUED:
+        assert upload.recipients is not None, "what is sent is checked"
         current_record().batch_id = accepted[-1].batch_id
         send_path.ask_for_drain(
-            who.organization.id,
+            upload.organization_id,
             accepted[-1].batch_id,
-            int(form.recipients.data),
+            upload.recipients,
             request_id=current_record().trace_id,
         )
     return redirect(url_for("console.outcome", token=token), 303)
-
-
-def _require_meant(connection: Connection, upload: UploadRow, *, is_meant: bool) -> None:
-    if upload.sent_at is None and not is_meant and sent_lists.sent_before(connection, upload):
-        raise Refused("This list was sent before. Tick the box if you want to issue points again.")
 
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page:
@@ -81,19 +73,22 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page
         if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token), 303)
         if upload.question is not None:
+            if refusal is not None:
+                flash(f"Nothing was issued. {refusal}", "bad")
             return redirect(url_for("console.check", token=token), 303)
-        verdict = lists.cost(connection, who, upload)
-        batches = upload_parts.count(connection, upload.id)
+        now = lists.cost(connection, who, upload)
         earlier = sent_lists.sent_before(connection, upload)
+    verdict = now.verdict
     page = render_template(
         template,
         upload=upload,
         organization=who.organization,
         verdict=verdict,
         may_issue=not isinstance(verdict.refusal, MayNotIssue) and verdict.affordable_recipients > 0,
-        batches=batches,
+        paid_points=now.paid_points,
+        batches=now.batches,
         earlier=earlier,
         refusal=refusal,
-        form=IssueForm(formdata=None, recipients=upload.recipients, points=upload.points),
+        form=IssueForm(formdata=None, seen=now.seen),
     )
     return page if refusal is None else (page, 409)
