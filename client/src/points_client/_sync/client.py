@@ -15,6 +15,8 @@ from points_client._sync.sending import send, send_all
 from points_client._sync.transactions import Transactions
 from points_client._sync.webhooks import Webhooks
 from points_client.attempts import RETRIED, Wait
+from points_client.comparing import is_of
+from points_client.errors import NoAnswer
 from points_client.parts import PART_SIZE
 from points_client.requests import PATIENCE_S, WAIT_S, AnyItem, new_key, reverse_body, send_body
 from points_client.results import Organization, Sent, Transaction, Verified
@@ -226,4 +228,7 @@ class Points:
         answer = self._caller.call("POST", "/v1/points/reverse", body=body, key=key, wait_s=wait_s)
         nothing = {"transactions": (), "amount": None, "current_balance": None}
         about = {"status": "done", "replayed": answer.replayed, "idempotency_key": key}
-        return result(Reversed, {**nothing, **about, **answer.data}, key=key)
+        found = result(Reversed, {**nothing, **about, **answer.data}, key=key)
+        if found.status == "done" and not is_of(found.transactions, body):
+            raise NoAnswer("The answer is about other transactions than those sent. Is the URL right?", key=key)
+        return found
