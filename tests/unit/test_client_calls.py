@@ -1,7 +1,9 @@
 """The client's runs, events, webhooks and signatures, without a network."""
 
 import asyncio
+import base64
 import contextlib
+import hmac
 import json
 import threading
 import time
@@ -206,6 +208,9 @@ def test_a_signature_of_the_library_that_signs_is_believed() -> None:
         ({"Webhook-Id": "evt_2"}, "No signature"),
         ({"Webhook-Signature": "v1,YWJj"}, "No signature"),
         ({"Webhook-Signature": "v1,é"}, "No signature"),
+        ({"Webhook-Signature": "v1,\udcff"}, "No signature"),
+        ({"Webhook-Id": "\xff"}, "must be ASCII"),
+        ({"Webhook-Id": "\udcff"}, "must be ASCII"),
         ({"Webhook-Signature": ""}, "No signature"),
         ({"Webhook-Timestamp": "1769851800"}, "No signature"),
     ],
@@ -231,8 +236,24 @@ def test_a_signature_is_good_for_five_minutes(away_s: int) -> None:
 def test_signed_text_that_is_no_event_is_not_taken_for_one() -> None:
     with pytest.raises(InvalidSignature, match="no event"):
         verify_webhook("{}", _signed("{}"), SECRET)
-    with pytest.raises(ValueError, match="whsec_"):
-        verify_webhook("{}", _signed("{}"), "whsec_*")
+    deep = "[" * 100_000
+    with pytest.raises(InvalidSignature, match="no event"):
+        verify_webhook(deep, _signed(deep), SECRET)
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_*", "whsec_QUJD", "whsec_" + "QUJD" * 7, "QUJD"])
+def test_a_secret_that_anybody_could_guess_is_not_taken(secret: str) -> None:
+    body = json.dumps(event(1))
+    key = base64.b64encode(
+        hmac.digest(base64.b64decode(secret[6:]), f"evt_1.{int(time.time())}.{body}".encode(), "sha256")
+    )
+    headers = {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(int(time.time())),
+        "webhook-signature": f"v1,{key.decode()}",
+    }
+    with pytest.raises(ValueError, match="secret must"):
+        verify_webhook(body, headers, secret)
 
 
 class Counting(FakePoints):
