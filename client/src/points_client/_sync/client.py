@@ -34,6 +34,8 @@ class Points:
         on_wait: called before each wait with its reason and length. If it raises, the call ends.
         retried: the statuses that are tried again.
 
+    `sandbox` tells whether the key is a development key.
+
     Every call may raise a `PointsError`: `Invalid`, `NotAuthorized`, `Refused`, or `NoAnswer`.
 
     Raises:
@@ -52,6 +54,7 @@ class Points:
     ) -> None:
         caller = Caller(key, url, patience_s=patience_s, transport=transport, on_wait=on_wait, retried=retried)
         self._caller = caller
+        self.sandbox = key.strip().startswith("pts_dev_")
         self.batches = Batches(caller)
         self.transactions = Transactions(caller)
         self.reversals = Reversals(caller)
