@@ -18,7 +18,7 @@ from app.api.requests.fields import (
 from app.api.requests.reverse import REASON_LENGTH_MAX
 from app.api.requests.webhook import DESCRIPTION_LENGTH_MAX, TYPES_MAX
 from app.batches.read import STATES, STATUSES
-from app.events.types import PATTERNS
+from app.events.log import PATTERNS
 from app.pages.filters import LOOKED_AT_MAX
 from app.pages.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
 from app.pages.queries import PARAMETERS as PARAMETERS_OF_LISTS
