@@ -5,14 +5,13 @@ from io import BytesIO
 from itertools import accumulate
 from typing import Any
 
-import orjson
 from sqlalchemy import Connection
 
-from app.api.requests.issue import parse_issue_request
 from app.api_keys import Caller
 from app.batches import accept as acceptance
 from app.batches import verify
-from app.batches.accept import Acceptance, IssueRequest, Send, SendingMember
+from app.batches.accept import Acceptance, Send, SendingMember
+from app.batches.request import IssueRequest, read_issue_request
 from app.console.caller import record_action
 from app.errors import InsufficientBalance, InvalidRequest, NotFound, PointsError, Refused
 from app.members import actions
@@ -113,7 +112,7 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
         },
     }
     try:
-        return parse_issue_request(orjson.dumps(body), settings())
+        return read_issue_request(body, settings())
     except InvalidRequest as error:
         field, sentences = next(iter(error.faults.items()))
         raise Refused(f"The list can no longer be sent as it was checked ({field}): {sentences[0]}") from None

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from werkzeug.datastructures import MultiDict
 
 from app.api.requests.queries import LIMIT_DEFAULT, ParameterFault, integer_of, limit_of, read_parameter
-from app.api.requests.validation_errors import FaultsFound
 from app.events.log import TYPES, types_like
 from app.settings import INT64_MAX
 from app.values.shown import shown
+from app.values.validation_errors import FaultsFound
 
 PARAMETERS = ("after", "types", "limit", "wait")
 WAIT_MAX_S = 25

@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 from flask import request
 from werkzeug.datastructures import MultiDict
 
-from app.api.requests.fields import LABEL_LENGTH_MAX
-from app.api.requests.validation_errors import FaultsFound
 from app.api_keys import Caller
 from app.batches.accept import IDEMPOTENCY_KEY
+from app.batches.fields import LABEL_LENGTH_MAX
 from app.batches.read import STATES, STATUSES
 from app.errors import InvalidAddress
 from app.pages import cursors
@@ -26,6 +25,7 @@ from app.values import addresses
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
 from app.values.shown import shown
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
+from app.values.validation_errors import FaultsFound
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 

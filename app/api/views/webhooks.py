@@ -1,15 +1,17 @@
 """`/v1/webhooks` and `/v1/webhooks/{id}`: make, list, show, change and delete the webhooks of an organization."""
 
+from functools import partial
+
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.answers.webhooks import webhook_body
 from app.api.auth import caller
-from app.api.requests.body import json_bytes, refuse_too_large
+from app.api.requests.body import read_json, refuse_too_large
 from app.api.requests.queries import refuse_parameters
-from app.api.requests.webhook import parse_webhook
 from app.postgres.database import transaction
 from app.webhooks import webhooks
+from app.webhooks.request import read_webhook
 from app.webhooks.secrets import encrypted, new_secret
 from app.webhooks.waking import wake
 
@@ -29,7 +31,7 @@ def create() -> Response:
     refuse_parameters()
     secret = new_secret()
     stored = encrypted(secret)  # First, because without POINTS_SECRETS_KEY no webhook can be made.
-    columns = parse_webhook(json_bytes(), is_new=True)
+    columns = read_json(partial(read_webhook, is_new=True))
     with transaction() as connection:
         webhook = webhooks.create(
             connection, organization_id=who.organization.id, sandbox=who.sandbox, secret=stored, **columns
@@ -69,7 +71,7 @@ def change(webhook_id: int) -> Response:
     """
     who = caller()
     refuse_parameters()
-    columns = parse_webhook(json_bytes(), is_new=False)
+    columns = read_json(partial(read_webhook, is_new=False))
     with transaction() as connection:
         webhook = webhooks.find(
             connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
