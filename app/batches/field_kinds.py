@@ -6,7 +6,7 @@ from app.fields.field import Field, FieldFault, Schema, Table, reference_to
 from app.fields.json_values import is_integer, kind, shown_number
 from app.fields.kinds import NO_NUL, Integer
 from app.settings import Settings
-from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.texts import REFERENCE, REFERENCE_LENGTH_MAX
 from app.values.validation_errors import FaultsFound, unknown_name
 
 METADATA_KEYS_MAX = 20

@@ -12,9 +12,7 @@ from app.fields.field import Field, Table, reference_to
 from app.fields.kinds import Array, Boolean, EmailAddress, Integer, Text, Timestamp
 from app.settings import Settings
 from app.values.hold_days import HOLD_DAYS_MAX
-from app.values.references import REFERENCE_LENGTH_MAX
-
-LABEL_LENGTH_MAX = 255
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE_LENGTH_MAX
 
 
 def _once(about: str, sentence: str) -> Callable[[Settings], str]:

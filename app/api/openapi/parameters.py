@@ -3,14 +3,13 @@
 from typing import Any
 
 from app.api.requests.events_query import TYPES_LENGTH_MAX, WAIT_MAX_S
-from app.api.requests.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.api.requests.queries import PARAMETERS as PARAMETERS_OF_LISTS
-from app.batches.fields import LABEL_LENGTH_MAX
 from app.batches.read import STATES, STATUSES
 from app.pages.filters import LOOKED_AT_MAX
+from app.pages.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
+from app.pages.queries import PARAMETERS as PARAMETERS_OF_LISTS
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
-from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
 
 _TEXT = {"type": "string"}
 _MOMENT = {"type": "string", "format": "date-time", "pattern": FORMS["created_from"]}

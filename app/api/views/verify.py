@@ -5,7 +5,7 @@ from flask import Blueprint, Response
 from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.body import read_json
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.batches import verify as ledger
 from app.batches.request import read_issue_request
 
@@ -19,4 +19,4 @@ def verify() -> Response:
     refuse_parameters()
     request = read_json(read_issue_request)
     verdict = ledger.verify(organization, request)
-    return envelope.success(envelope.verdict_body(verdict), **envelope.verdict_additions(verdict))
+    return envelope.success(envelope.verdict_payload(verdict), **envelope.verdict_additions(verdict))
