@@ -8,7 +8,7 @@ for longer. A test draws balances and queues and compares the two.
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from app.batches.accept import IssueRequest
+from app.batches.request import IssueRequest
 from app.errors import InsufficientBalance, MayNotIssue
 from app.organizations import OrganizationInMode, may_not_issue
 

@@ -6,10 +6,19 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.errors import CannotExtend, InvalidRequest, NotFound
+from app.fields.field import Table
+from app.fields.kinds import Timestamp
 from app.ledger.claim import exclude_claims
 from app.settings import INT64_MAX
 from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.timestamps import timestamp
+
+HELD_UNTIL = Timestamp(
+    "held_until",
+    f"Until when to hold the points: ISO 8601 with a zone, later than now, at most {HOLD_DAYS_MAX:,} days ahead.",
+    is_required=True,
+)
+EXTEND = Table("Extend", "A later end for a held transaction.", HELD_UNTIL)
 
 
 def extend(

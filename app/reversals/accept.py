@@ -1,38 +1,16 @@
 """Acceptance of a reversal: it is queued among the batches of its organization, unless its key is known already."""
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-import orjson
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
 from app.batches.read import SCHEDULED
 from app.errors import BatchScheduled, IdempotencyKeyReused, NotFound, OrganizationDisabled
 from app.reversals import read as reversals
+from app.reversals.request import ReverseRequest
 from app.settings import INT64_MAX
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReverseRequest:
-    """A valid request to take points back: from a batch, or from transactions in this order.
-
-    `amount` is what to take from each; None: all that is left of it.
-    """
-
-    batch_id: int | None
-    transaction_ids: Sequence[int] | None
-    amount: int | None
-    atomic: bool
-    reason: str
-
-    def meaning(self) -> bytes:
-        """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
-        parts = (self.batch_id, self.transaction_ids, self.amount, self.atomic, self.reason)
-        return hashlib.sha256(orjson.dumps(parts)).digest()
 
 
 class AcceptedReversal(NamedTuple):

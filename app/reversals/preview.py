@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 from app.batches.read import CANCELLED, ISSUED, REFUSED
 from app.errors import BalanceTooLarge, OrganizationDisabled, PointsError, Refused
 from app.organizations import OrganizationInMode
-from app.reversals.accept import ReverseRequest
+from app.reversals.request import ReverseRequest
 from app.settings import INT64_MAX
 
 

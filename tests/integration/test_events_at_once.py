@@ -12,7 +12,8 @@ from celery import Celery
 from sqlalchemy import text
 
 from app import users
-from app.batches.accept import IssueRequest, Send, accept
+from app.batches.accept import Send, accept
+from app.batches.request import IssueRequest
 from app.events import read as pages
 from app.events import sequencer
 from app.events.payloads import Event, render

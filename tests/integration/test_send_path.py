@@ -17,7 +17,7 @@ from celery import Celery
 from werkzeug.test import TestResponse
 
 from app.api.sending import send_path, threads, waiting
-from app.batches.accept import IssueRequest
+from app.batches.request import IssueRequest
 from app.ledger.drain import drain
 from app.messaging import hints, jobs, process_redis
 from app.messaging.drains import Drains

@@ -4,8 +4,9 @@ from typing import Protocol
 
 from app.api.sending.send_path import Sent
 from app.api_keys import Caller
-from app.batches.accept import Acceptance, IssueRequest, Send
+from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED, BatchRow
+from app.batches.request import IssueRequest
 from app.errors import PointsError
 from app.organizations import may_not_issue
 from app.values.keys import hash_key

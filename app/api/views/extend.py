@@ -4,11 +4,11 @@ from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.body import json_bytes
-from app.api.requests.issue import parse_extend
+from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.batches import payloads
 from app.errors import NotFound
+from app.ledger.extend import HELD_UNTIL
 from app.ledger.extend import extend as extend_hold
 from app.pages import transaction_pages
 from app.postgres.database import transaction
@@ -27,7 +27,7 @@ def extend(transaction_id: int) -> Response:
     """
     who = caller()
     refuse_parameters()
-    held_until = parse_extend(json_bytes())
+    held_until = read_json(HELD_UNTIL.read_alone)
     organization_id, sandbox = who.organization.id, who.sandbox
     with transaction() as connection:
         extend_hold(connection, transaction_id, held_until, organization_id=organization_id, sandbox=sandbox)

@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 from app.api.answers import envelope
 from app.api.answers.webhooks import webhook_payload
 from app.api.auth import caller
-from app.api.requests.body import json_bytes, refuse_too_large
+from app.api.requests.body import read_json, refuse_too_large
 from app.api.requests.query import refuse_parameters
-from app.api.requests.webhook import parse_replay
 from app.api_keys import Caller
 from app.webhooks import actions
+from app.webhooks.request import FROM_SEQUENCE
 from app.webhooks.webhooks import WebhookRow
 
 blueprint = Blueprint("webhook_actions", __name__)
@@ -73,6 +73,6 @@ def replay(webhook_id: int) -> Response:
     """Answer 200 with the webhook. It sends events again, from one that it has passed."""
     who = caller()
     refuse_parameters()
-    sequence = parse_replay(json_bytes())
+    sequence = read_json(FROM_SEQUENCE.read_alone)
     webhook = _act(who, webhook_id, lambda connection, found: actions.replay(connection, found, sequence))
     return envelope.success(webhook_payload(webhook))

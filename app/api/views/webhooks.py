@@ -1,15 +1,17 @@
 """`/v1/webhooks` and `/v1/webhooks/{id}`: make, list, show, change and delete the webhooks of an organization."""
 
+from functools import partial
+
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.answers.webhooks import webhook_payload
 from app.api.auth import caller
-from app.api.requests.body import json_bytes, refuse_too_large
+from app.api.requests.body import read_json, refuse_too_large
 from app.api.requests.query import refuse_parameters
-from app.api.requests.webhook import parse_webhook
 from app.postgres.database import transaction
 from app.webhooks import actions, webhooks
+from app.webhooks.request import read_webhook
 from app.webhooks.secrets import require_key
 
 blueprint = Blueprint("webhooks", __name__)
@@ -27,7 +29,7 @@ def create() -> Response:
     who = caller()
     refuse_parameters()
     require_key()  # Without it no webhook can be made, whatever the body says.
-    columns = parse_webhook(json_bytes(), is_new=True)
+    columns = read_json(partial(read_webhook, is_new=True))
     with transaction() as connection:
         webhook, secret = actions.make(connection, columns, organization_id=who.organization.id, sandbox=who.sandbox)
     response = envelope.success(webhook_payload(webhook, secret=secret), status=201)
@@ -65,7 +67,7 @@ def change(webhook_id: int) -> Response:
     """
     who = caller()
     refuse_parameters()
-    columns = parse_webhook(json_bytes(), is_new=False)
+    columns = read_json(partial(read_webhook, is_new=False))
     webhook = actions.act(
         webhook_id,
         lambda connection, found: actions.edit(connection, found, columns),

@@ -2,11 +2,9 @@
 
 import re
 
-import orjson
 from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
-from app.api.requests.webhook import parse_webhook
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import record_action
 from app.console.forms import WebhookForm, say_beside
@@ -18,8 +16,10 @@ from app.members.members import ADMIN
 from app.pages import delivery_pages
 from app.pages.filters import Filters
 from app.postgres.database import transaction
+from app.settings import settings
 from app.webhooks import webhooks as rows
 from app.webhooks.actions import make
+from app.webhooks.request import read_webhook
 from app.webhooks.secrets import require_key
 
 _DELIVERIES_SHOWN = 50
@@ -37,10 +37,10 @@ def make_webhook() -> str | tuple[str, int]:
     """Make a webhook and show its secret in this answer only."""
     form, who = WebhookForm(), current_member()
     types = re.split(r"[\s,]+", form.types.data or "*")
-    body = {"url": form.url.data, "types": types, "description": form.description.data}
+    fields = {"url": form.url.data, "types": types, "description": form.description.data}
     try:
         require_key()
-        columns = parse_webhook(orjson.dumps(body), is_new=True)
+        columns = read_webhook(fields, settings(), is_new=True)
         with transaction() as connection:
             webhook, secret = make(connection, columns, organization_id=who.organization_id, sandbox=is_sandbox())
             record_action(connection, actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
