@@ -98,7 +98,7 @@ class SendingMember(NamedTuple):
 class Acceptance(NamedTuple):
     """The batch of an accepted send: a new one, or (`existed`) the one that its idempotency key names.
 
-    `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
+    `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same time.
     """
 
     api_key_id: int | None
@@ -138,7 +138,7 @@ def accept(
     Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
     concerns one send: `InvalidKey`, `IdempotencyKeyReused`, `InvalidRequest` (its `send_at` is out of bounds by
     PostgreSQL's clock), `MayNotIssue`, `ScheduledLimit`. If a batch already exists for the idempotency key, it is
-    returned instead of the last three. None means that another send took the same idempotency key at the same moment:
+    returned instead of the last three. None means that another send took the same idempotency key at the same time:
     its batch exists now, so ask again.
 
     With `member`, all sends are this member's: their `key_hash` is not used, and `Refused` is returned instead of
@@ -176,9 +176,9 @@ def _moment_fault(request: IssueRequest, now: datetime) -> PointsError | None:
 
 
 def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
-    """Let nobody else schedule for the organizations of these sends, in either mode, until the transaction ends.
+    """Lock scheduling for the organizations of these sends, in both modes, until the transaction ends.
 
-    Otherwise two fronts could count at the same moment, without each other's new batches, and exceed the limit.
+    Otherwise two fronts could count at the same time, without each other's new batches, and exceed the limit.
     """
     key_hashes = [send.key_hash for send in sends if send.request.send_at]
     connection.execute(_LOCK_SCHEDULES, {"ours": 0x5053 << 48, "key_hashes": key_hashes})

@@ -1,7 +1,7 @@
 -- Find the callers of one or many sends, and write their batches: one statement. app/batches/accept.py inserts the part
 -- that finds the callers, by key or by member.
 --
--- `fresh` draws ids and moments in the order of the sends, so both rise together, and lists are newest first by either.
+-- `fresh` draws ids and times in the order of the sends, so both rise together, and lists are newest first by either.
 -- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ID_RANGE` in
 -- app/models/transaction.py). A send that gets no new batch draws none.
 --

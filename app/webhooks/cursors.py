@@ -1,9 +1,9 @@
-"""Moving webhooks along the log: to own one, to note an attempt, to release it, and to find those that are due.
+"""The cursors of webhooks: own a webhook, move it along the log, note an attempt, release it, find the due webhooks.
 
-A worker owns a webhook until the moment `owned_until` in its row, so a worker that dies blocks it for no longer. An
+A worker owns a webhook until the time `owned_until` in its row, so a worker that dies blocks it for no longer. An
 advisory lock would hold a connection for as long as a receiver is slow, and does not work behind a transaction pooler
-(decision 20). Each write of an owner names the moment that it wrote last. If another worker or a call has changed the
-row since, the write changes nothing.
+(decision 20). Each write of an owner names the `owned_until` that it wrote last. If another worker or a call has
+changed the row since, the write changes nothing.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ OWNED_S = 20
 DELIVERIES_KEPT_DAYS = 30
 
 _UNTIL = f"clock_timestamp() + interval '{OWNED_S} s'"
-# A moment further ahead was written before the clock was set back, and does not count.
+# A time further ahead was written before the clock was set back, and does not count.
 _IS_FREE = f"""(w.owned_until IS NULL OR w.owned_until <= clock_timestamp()
                 OR w.owned_until > clock_timestamp() + interval '{2 * OWNED_S} s')"""
 _IS_DUE = f"""w.disabled_reason IS NULL AND (w.retry_at IS NULL OR w.retry_at <= clock_timestamp()) AND {_IS_FREE}
@@ -30,7 +30,7 @@ _LOG = "(l.organization_id, l.sandbox) = (w.organization_id, w.sandbox)"
 
 
 class Owned(NamedTuple):
-    """A webhook that this worker owns, as it was at that moment; `secrets` are encrypted, the newest first."""
+    """A webhook that this worker owns, as it was at that time; `secrets` are encrypted, the newest first."""
 
     id: int
     organization_id: int
@@ -67,7 +67,7 @@ def advance(
     """Move on to a sequence, own the webhook for longer, and return the new state; None if it is no longer owned.
 
     Args:
-        delivered: the attempt that delivered the event with this sequence; None if events were passed over.
+        delivered: the attempt that delivered the event with this sequence; None if events were skipped.
     """
     parameters = {"id": owned.id, "owned_until": owned.owned_until, "position": sequence}
     if delivered is None:
@@ -166,7 +166,7 @@ _IS_DUE_ONE = text(f"SELECT FROM webhooks w JOIN event_logs l ON {_LOG} WHERE w.
 
 
 def due(connection: Connection) -> Sequence[int]:
-    """Return the webhooks that have something to deliver now and that nobody owns, the longest waiting first."""
+    """Return the webhooks with something to deliver and no owner, the longest waiting first."""
     return connection.execute(_DUE).scalars().all()
 
 
@@ -177,7 +177,7 @@ _DUE = text(f"""
 
 
 def due_of(connection: Connection, organization_id: int) -> Sequence[int]:
-    """Return an organization's webhooks, in both modes, that have something to deliver, also those that are owned.
+    """Return an organization's webhooks, in both modes, with something to deliver, owned or not.
 
     If a delivery is requested (`hints.request_deliveries`), the owner looks again before it releases the webhook.
     """

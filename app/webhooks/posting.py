@@ -25,7 +25,7 @@ _USER_AGENT = "Points-Webhooks/1.0"
 
 @dataclass(slots=True)
 class _Answer:
-    """The parts of an answer that arrived: its status, its Retry-After, and a word for why it is not complete."""
+    """A response as far as it arrived: its status, its Retry-After, and a word for why it is not complete."""
 
     status: int | None = None
     retry_after: str | None = None
@@ -67,7 +67,7 @@ class Poster:
         )
 
     def _try(self, body: bytes, headers: Sequence[tuple[str, str]]) -> _Answer:
-        """Post, and post again if a kept connection was lost before an answer: the receiver may just have closed it."""
+        """Post, and again if a kept connection was lost before a response: the receiver may just have closed it."""
         before = self._network.connections
         answer = self._ask(body, headers)
         if answer.status is None and answer.error in _LOST and self._network.connections == before:
@@ -112,7 +112,7 @@ def signed_headers(body: bytes, *, event_id: str, secrets: Sequence[str], at: da
     """Return the headers of Standard Webhooks: one signature for each secret (`whsec_…`).
 
     Args:
-        at: the moment of the attempt, in UTC.
+        at: the time of the attempt, in UTC.
     """
     signatures = [Webhook(secret).sign(event_id, at, body.decode()) for secret in secrets]
     return [
@@ -130,7 +130,7 @@ def _ssl_context() -> SSLContext:
 
 
 def _retry_after_s(text: str | None) -> float | None:
-    """Read Retry-After in both its forms: a number of seconds, or a moment."""
+    """Read Retry-After in both its forms: a number of seconds, or a date."""
     if text is None:
         return None
     if text.strip().isascii() and text.strip().isdigit():

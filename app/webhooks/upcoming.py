@@ -1,4 +1,4 @@
-"""The events that a webhook is to be sent next."""
+"""The next events for a webhook."""
 
 from sqlalchemy import Connection
 
@@ -9,7 +9,7 @@ from app.events.types import matching
 from app.webhooks.cursors import Owned
 from app.webhooks.webhooks import WebhookRow
 
-# The most events that are read at a time, and that are looked at if few match.
+# The most events that are read at a time, and the most sequences that are searched if few events match.
 _PAGE = 100
 _LOOKED_AT_MAX = 5_000
 

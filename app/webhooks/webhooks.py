@@ -1,4 +1,4 @@
-"""Webhooks: made, found and changed by their organization. `delivery` moves them along the log."""
+"""Webhooks: created, read and changed by their organization. `delivery` moves them along the log."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -62,7 +62,7 @@ def create(
         WebhookLimit: the organization has as many as it may in this mode.
     """
     scope = {"organization_id": organization_id, "sandbox": sandbox}
-    # Otherwise two calls could count at the same moment, without each other's webhook. NO KEY, because a plain
+    # Otherwise two calls could count at the same time, without each other's webhook. NO KEY, because a plain
     # FOR UPDATE would hold up each INSERT whose foreign key points at this row.
     connection.execute(_LOCK_ORGANIZATION, scope)
     if connection.execute(_COUNT, scope).scalar_one() >= WEBHOOKS_MAX:
