@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select, text, update
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.events import log
 from app.models import Organization
-from app.values import names
+from app.values.texts import checked_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> 
     Raises:
         Refused: the name is blank, too long or not valid text.
     """
-    name = names.checked("The name", name)
+    name = checked_name("The name", name)
     statement = insert(Organization).values(name=name, sandbox_start_balance=sandbox_start_balance)
     return connection.execute(statement.returning(Organization.id)).scalar_one()
 

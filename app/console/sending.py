@@ -10,9 +10,8 @@ from sqlalchemy import Connection
 
 from app.api.requests.issue import parse_issue_request
 from app.api_keys import Caller
-from app.batches import accept as acceptance
 from app.batches import verify
-from app.batches.accept import Acceptance, IssueRequest, Send, SendingMember
+from app.batches.accept import Acceptance, IssueRequest, Send, SendingMember, accept
 from app.console.caller import record_action
 from app.errors import InsufficientBalance, InvalidRequest, NotFound, PointsError, Refused
 from app.members import actions
@@ -150,8 +149,8 @@ def issue(connection: Connection, who: Caller, token: str, *, recipients: int, p
     member, accepted = SendingMember(who.member_id, who.sandbox), []
     for number in range(1, upload_parts.count(connection, upload.id) + 1):
         request = request_of(upload, upload_parts.find(connection, upload.id, number))
-        send = Send(b"", request, f"console-{token}-{number}")
-        outcome = acceptance.accept(connection, [send], member)[0]
+        send = Send(member, request, f"console-{token}-{number}")
+        outcome = accept(connection, [send])[0]
         if isinstance(outcome, PointsError):
             raise outcome
         assert outcome is not None and not outcome.existed, "nobody else has the row of this list"  # noqa: PT018

@@ -26,9 +26,7 @@ pytestmark = pytest.mark.usefixtures("database", "broker")
 
 
 @pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
-    """Make the pages; no worker runs, so nobody waits for a reversal."""
-    monkeypatch.setattr("app.console.views.take_back._WAIT_S", 0.0)
+def app() -> Flask:
     return create_app()
 
 

@@ -5,7 +5,6 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
-from app.api.sending.send_path import send_path
 from app.batches.read import QUEUED
 from app.console import sending
 from app.console.blueprints import needs, pages
@@ -14,6 +13,7 @@ from app.console.send_forms import IssueForm
 from app.console.views.send import find_list
 from app.errors import MayNotIssue, NotFound, PointsError, Refused
 from app.members.members import SENDER
+from app.messaging.drains import Job, drains
 from app.metrics.record import current_record
 from app.postgres.database import is_locked_out, transaction
 from app.uploads import parts as upload_parts
@@ -62,12 +62,8 @@ def issue(token: str) -> Page:
         return _with_cost("console/confirm.html", token, refusal=_BUSY)
     if accepted and accepted[-1].status == QUEUED:
         current_record().batch_id = accepted[-1].batch_id
-        send_path.ask_for_drain(
-            who.organization.id,
-            accepted[-1].batch_id,
-            int(form.recipients.data),
-            request_id=current_record().trace_id,
-        )
+        job = Job(who.organization.id, accepted[-1].batch_id, int(form.recipients.data), current_record().trace_id)
+        drains.ask(job)
     return redirect(url_for("console.outcome", token=token), 303)
 
 

@@ -18,13 +18,13 @@ def reverse_result(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[s
     }
 
 
-def reversal_body(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
+def reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
     """A reversal as it is now; the keys of the result are null until it is done."""
     done = reversal.reversed_amount is not None
-    return listed_reversal_body(reversal, transactions=_entry_bodies(entries) if done else None)
+    return listed_reversal_payload(reversal, transactions=_entry_bodies(entries) if done else None)
 
 
-def listed_reversal_body(reversal: ReversalRow, **more: object) -> dict[str, Any]:
+def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
     """A reversal as a list shows it, without its transactions."""
     return {
         "reversal_id": reversal.id,

@@ -10,7 +10,7 @@ from app.batches.read import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID,
 from app.values.timestamps import timestamp
 
 
-def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
+def issued_payload(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
     """Send result: the transactions, the sum of the debited ones, and the balance right after the batch.
 
     With `as_issued`, flags, recipients and points taken back are those of the moment of issue, without later claims and
@@ -18,24 +18,24 @@ def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_i
     """
     assert batch.status == ISSUED, "only an issued batch has a send result"
     return {
-        "transactions": _transaction_bodies(batch, transactions, as_issued=as_issued),
+        "transactions": _payloads_of(batch, transactions, as_issued=as_issued),
         "amount": batch.debited_amount,
         "current_balance": batch.current_balance,
     }
 
 
-def batch_body(
+def batch_payload(
     batch: BatchRow, transactions: Sequence[TransactionRow], *, metadata: Mapping[str, str] | None
 ) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
-    bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
+    bodies = _payloads_of(batch, transactions, as_issued=False) if batch.status == ISSUED else None
     whole = sum(row.points_left == 0 for row in transactions)
     credited = sum(row.credited and row.points_left != 0 for row in transactions)
     states = StateCounts(credited=credited, reversed=whole)
-    return listed_batch_body(batch, states=states, metadata=metadata, transactions=bodies)
+    return listed_batch_payload(batch, states=states, metadata=metadata, transactions=bodies)
 
 
-def listed_batch_body(
+def listed_batch_payload(
     batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
     """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
@@ -72,19 +72,17 @@ def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:
     }
 
 
-def listed_transaction_bodies(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
+def transaction_payloads(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
     """Transactions as they are now, from rows of a batch and a transaction; rows of one batch are adjacent."""
     bodies = []
     for _, group in groupby(rows, key=lambda row: row[0].id):
         of_batch = list(group)
         transactions = [transaction for _, transaction in of_batch]
-        bodies += _transaction_bodies(of_batch[0][0], transactions, as_issued=False)
+        bodies += _payloads_of(of_batch[0][0], transactions, as_issued=False)
     return bodies
 
 
-def _transaction_bodies(
-    batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool
-) -> list[dict[str, Any]]:
+def _payloads_of(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> list[dict[str, Any]]:
     assert batch.issued_at is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
     before, after = _organization_around_its_balance(batch)
     created_at = timestamp(batch.issued_at)
