@@ -12,11 +12,9 @@ from app.api.requests.body import json_bytes, refuse_too_large
 from app.api.requests.query import refuse_parameters
 from app.api.requests.webhook import parse_replay
 from app.api_keys import Caller
-from app.postgres.database import transaction
 from app.webhooks import actions as webhook_actions
 from app.webhooks import webhooks
 from app.webhooks.secrets import encrypted, new_secret
-from app.webhooks.waking import wake
 from app.webhooks.webhooks import WebhookRow
 
 blueprint = Blueprint("webhook_actions", __name__)
@@ -27,14 +25,7 @@ Action = Callable[[Connection, WebhookRow], WebhookRow]
 
 
 def _act(who: Caller, webhook_id: int, action: Action) -> WebhookRow:
-    """Change a webhook of the caller, and wake its deliveries."""
-    with transaction() as connection:
-        webhook = webhooks.find(
-            connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
-        )
-        webhook = action(connection, webhook)
-    wake(webhook.organization_id)
-    return webhook
+    return webhook_actions.act(webhook_id, action, organization_id=who.organization.id, sandbox=who.sandbox)
 
 
 def _answer(webhook_id: int, action: Action) -> Response:
