@@ -1,15 +1,16 @@
 """Organizations: their flags, and their balance in each mode."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, text, update
 
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.events import log
 from app.models import Organization
+from app.values.payloads import organization_payload
 from app.values.texts import checked_name
 
 
@@ -27,6 +28,10 @@ class OrganizationInMode:
     balance: int
     last_refill: int
     created_at: datetime
+
+    def payload(self) -> dict[str, Any]:
+        """Return what callers see of it."""
+        return organization_payload(**asdict(self))
 
 
 def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | None:

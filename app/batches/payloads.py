@@ -1,4 +1,4 @@
-"""The bodies of batches and their transactions, built by pure functions; `envelope` wraps them."""
+"""What callers see of a batch and its transactions, built by pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from app.batches.read import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID, BatchRow, StateCounts, TransactionRow
+from app.values import payloads
 from app.values.timestamps import timestamp
 
 
@@ -24,7 +25,7 @@ def issued_payload(batch: BatchRow, transactions: Sequence[TransactionRow], *, a
     }
 
 
-def batch_payload(
+def whole_batch_payload(
     batch: BatchRow, transactions: Sequence[TransactionRow], *, metadata: Mapping[str, str] | None
 ) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
@@ -39,37 +40,34 @@ def listed_batch_payload(
     batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
     """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
-    return {
-        "batch_id": batch.id,
-        "status": batch.status,
-        "final": batch.is_final,
-        "refusal": batch.refusal,
-        "label": batch.label,
-        "metadata": metadata,
-        "idempotency_key": batch.idempotency_key,
-        "api_key_id": batch.api_key_id,
-        "sender": batch.sender,
-        "counts": _counts(batch, states),
-        "created_at": timestamp(batch.created_at),
-        "send_at": None if batch.send_at is None else timestamp(batch.send_at),
-        "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
+    return payloads.batch_payload(
+        batch_id=batch.id,
+        status=batch.status,
+        refusal=batch.refusal,
+        label=batch.label,
+        metadata=metadata,
+        idempotency_key=batch.idempotency_key,
+        api_key_id=batch.api_key_id,
+        sender=batch.sender,
+        counts=_counts(batch, states),
+        created_at=batch.created_at,
+        send_at=batch.send_at,
+        issued_at=batch.issued_at,
         **more,
-        "amount": batch.debited_amount,
-        "current_balance": batch.current_balance,
-    }
+        amount=batch.debited_amount,
+        current_balance=batch.current_balance,
+    )
 
 
 def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:
     if batch.debited_count is None:
         return None
-    return {
-        "recipients": batch.recipient_count,
-        "debited": batch.debited_count,
-        "credited": states.credited,
-        "held": batch.debited_count - states.credited - states.reversed,
-        "unpaid": batch.recipient_count - batch.debited_count,
-        "reversed": states.reversed,
-    }
+    return payloads.batch_counts(
+        recipients=batch.recipient_count,
+        debited=batch.debited_count,
+        credited=states.credited,
+        reversed_whole=states.reversed,
+    )
 
 
 def transaction_payloads(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
@@ -135,11 +133,16 @@ def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
 
     An organization that issues is neither disabled nor suspended: the drain checked that under the lock.
     """
-    before = {
-        "id": batch.organization_id,
-        "name": batch.organization_name,
-        "is_disabled": False,
-        "is_suspended": False,
-    }
-    after = {"last_refill": batch.last_refill, "created_at": timestamp(batch.organization_created_at)}
-    return orjson.dumps(before)[:-1] + b',"balance":', b"," + orjson.dumps(after)[1:]
+    assert batch.organization_name is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
+    assert batch.last_refill is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
+    organization = payloads.organization_payload(
+        id=batch.organization_id,
+        name=batch.organization_name,
+        is_disabled=False,
+        is_suspended=False,
+        balance=0,
+        last_refill=batch.last_refill,
+        created_at=batch.organization_created_at,
+    )
+    before, balance, after = orjson.dumps(organization).partition(b'"balance":0')
+    return before + balance[:-1], after

@@ -102,7 +102,7 @@ def test_a_verdict_is_validated_or_says_why_not() -> None:
 
 
 def test_an_organization_shows_the_balance_of_the_mode_it_is_seen_in() -> None:
-    assert envelope.organization_payload(CALLER.organization) == {
+    assert CALLER.organization.payload() == {
         "id": 7,
         "name": "Acme",
         "is_disabled": False,

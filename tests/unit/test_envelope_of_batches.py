@@ -164,7 +164,7 @@ def test_an_end_is_shown_while_it_is_held_and_to_a_retry_as_it_was_issued() -> N
 
 def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
     issue = rows.Issue(batch=rows.issued_batch(), transactions=[rows.transaction(claimed=True)])
-    assert sent(payloads.batch_payload(issue.batch, issue.transactions, metadata={"run": "7"})) == {
+    assert sent(payloads.whole_batch_payload(issue.batch, issue.transactions, metadata={"run": "7"})) == {
         "batch_id": 42,
         "status": "issued",
         "final": True,
@@ -204,7 +204,7 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
         "current_balance": None,
     }
     assert sent(payloads.listed_batch_payload(batch, states=StateCounts(), metadata=None)) == listed
-    assert sent(payloads.batch_payload(batch, [], metadata=None)) == listed | {"transactions": None}
+    assert sent(payloads.whole_batch_payload(batch, [], metadata=None)) == listed | {"transactions": None}
 
 
 def test_each_transaction_of_a_list_shows_the_batch_that_it_comes_with() -> None:

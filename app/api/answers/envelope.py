@@ -30,7 +30,6 @@ from app.errors import (
     WebhookConflict,
     WebhookLimit,
 )
-from app.organizations import OrganizationInMode
 from app.reversals.preview import Recoverable
 from app.values.timestamps import timestamp
 
@@ -126,19 +125,6 @@ def verdict_additions(verdict: Verdict) -> dict[str, Any]:
         "required": verdict.required,
         "available": verdict.available,
         "affordable_recipients": verdict.affordable_recipients,
-    }
-
-
-def organization_payload(organization: OrganizationInMode) -> dict[str, Any]:
-    """Organization, with the balance of the key's mode."""
-    return {
-        "id": organization.id,
-        "name": organization.name,
-        "is_disabled": organization.is_disabled,
-        "is_suspended": organization.is_suspended,
-        "balance": organization.balance,
-        "last_refill": organization.last_refill,
-        "created_at": timestamp(organization.created_at),
     }
 
 

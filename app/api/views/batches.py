@@ -61,4 +61,4 @@ def read_batch(connection: Connection, batch_id: int, who: Caller) -> dict[str, 
         raise NotFound("batch", batch_id)
     transactions = batches.transactions_of(connection, batch.id)
     metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
-    return payloads.batch_payload(batch, transactions, metadata=metadata)
+    return payloads.whole_batch_payload(batch, transactions, metadata=metadata)

@@ -17,5 +17,5 @@ def show_organization() -> Response:
     refuse_parameters()
     with single_statement() as connection:
         scheduled = schedule.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
-    body = envelope.organization_payload(who.organization)
+    body = who.organization.payload()
     return envelope.success(body, scheduled=envelope.scheduled_payload(scheduled))

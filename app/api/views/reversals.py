@@ -39,4 +39,4 @@ def show_reversal(reversal_id: int) -> Response:
         if reversal is None:
             raise NotFound("reversal", reversal_id)
         entries = reversals.entries_of(connection, reversal.id)
-    return envelope.success(payloads.reversal_payload(reversal, entries))
+    return envelope.success(payloads.whole_reversal_payload(reversal, entries))

@@ -29,4 +29,4 @@ def reset() -> Response:
     with transaction() as connection:
         reset_sandbox(connection, who.organization.id)
         organization = organizations.find(connection, who.organization.id, sandbox=True)
-    return envelope.success(envelope.organization_payload(organization))
+    return envelope.success(organization.payload())
