@@ -1,4 +1,4 @@
-"""A drain that tells the fronts of each round, and numbers its events: of a task that was asked for it, and a sweep."""
+"""A drain, for a task or a sweep, that tells the fronts of each round and numbers its events."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def drain_and_tell(organization_id: int) -> tuple[list[int], bool]:
 
 
 def _number_what_it_told(organization_id: int) -> None:
-    """Number the drain's events. An error is no fault of the drain, and the upkeep numbers what is left."""
+    """Number the drain's events. An error does not fail the drain: the upkeep numbers the events that are left."""
     try:
         number(organization_id)
     except (DBAPIError, PoolTimeout) as error:

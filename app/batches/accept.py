@@ -42,7 +42,7 @@ class Send(NamedTuple):
 class Acceptance(NamedTuple):
     """The batch of an accepted send: a new one, or (`existed`) the one that its idempotency key names.
 
-    `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
+    `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same time.
     """
 
     api_key_id: int | None
@@ -105,9 +105,9 @@ def _send_at_error(request: IssueRequest, now: datetime) -> PointsError | None:
 
 
 def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
-    """Let nobody else schedule for the organizations of these sends, in either mode, until the transaction ends.
+    """Lock scheduling for the organizations of these sends, in both modes, until the transaction ends.
 
-    Otherwise two fronts could count at the same moment, without each other's new batches, and exceed the limit.
+    Otherwise two fronts could count at the same time, without each other's new batches, and exceed the limit.
     """
     key_hashes = [send.sender for send in sends if send.request.send_at and isinstance(send.sender, bytes)]
     connection.execute(_LOCK_SCHEDULES, {"ours": 0x5053 << 48, "key_hashes": key_hashes})

@@ -60,7 +60,7 @@ def write(
     Args:
         kind: one of `TYPES`.
         sandbox: which log; events about the organization as a whole are in the live one.
-        data: what a reader of the event sees, as JSON. It holds no e-mail address and is under 19 kB.
+        data: the payload, as JSON. It holds no e-mail address and is under 19 kB.
     """
     row = {"organization_id": organization_id, "sandbox": sandbox, "type": kind, "data": orjson.dumps(data).decode()}
     connection.execute(_WRITE, row)
@@ -75,7 +75,7 @@ _WRITE = text("""
 def write_of_organization(
     connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, **more: object
 ) -> None:
-    """Write an event that shows the organization as it is in this transaction, and `more` beside it."""
+    """Write an event whose payload is the organization as it is in this transaction, and `more`."""
     row = connection.execute(_ORGANIZATION, {"id": organization_id, "sandbox": sandbox}).one()
     organization = organization_payload(**row._mapping)  # noqa: SLF001  # SQLAlchemy's documented accessor.
     write(connection, kind, organization_id, sandbox=sandbox, data={"organization": organization, **more})

@@ -1,4 +1,4 @@
-"""What an event shows, and its JSON: the same bytes in `GET /v1/events` and in the body of a webhook.
+"""The payload of an event, and its JSON: the same bytes in `GET /v1/events` and in the body of a webhook.
 
 A published event never changes. So its body is built from columns that are written only once. Later claims, reversals
 and changes of names do not show in it.

@@ -1,4 +1,4 @@
-"""Extending: points are held until a later moment."""
+"""Extending: points are held until a later time."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ EXTEND = Table("Extend", "A later end for a held transaction.", HELD_UNTIL)
 def extend(
     connection: Connection, transaction_id: int, held_until: datetime, *, organization_id: int, sandbox: bool
 ) -> None:
-    """Hold a transaction until a later moment. If it is held until exactly that moment, nothing changes.
+    """Hold a transaction until a later time. If it is held until exactly that time, nothing changes.
 
     The organization's row is locked first, as by a return and a reversal, and claims are excluded. So a claim, reversal
     or return of the points comes either before the extension or after it.
@@ -32,7 +32,7 @@ def extend(
     Raises:
         NotFound: the organization has no such transaction in this mode.
         CannotExtend: it is not held, is held without end, or its end has passed.
-        InvalidRequest: the moment is not later, or too far ahead.
+        InvalidRequest: the time is not later, or too far ahead.
     """
     if transaction_id > INT64_MAX:
         raise NotFound("transaction", transaction_id)

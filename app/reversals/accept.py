@@ -16,7 +16,7 @@ from app.settings import INT64_MAX
 class AcceptedReversal(NamedTuple):
     """An accepted reversal: a new one, or (`existed`) the one that its idempotency key names.
 
-    `created_at` is the reversal's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
+    `created_at` is the reversal's. A PostgreSQL that has lost commits uses their ids again, but never the same time.
     """
 
     reversal_id: int
@@ -46,7 +46,7 @@ def require_batch(connection: Connection, who: Caller, request: ReverseRequest) 
 def accept(
     connection: Connection, who: Caller, request: ReverseRequest, idempotency_key: str | None
 ) -> AcceptedReversal:
-    """Queue a reversal. If the idempotency key names one already, return that one without any further check.
+    """Queue a reversal. If the idempotency key names a reversal already, return it without any further check.
 
     Its id is drawn from the sequence of the batches, so it comes after every batch accepted before.
 
@@ -80,7 +80,7 @@ def accept(
         accepted = connection.execute(_ACCEPT, new).one_or_none()
         if accepted is not None:
             return AcceptedReversal(accepted.id, reversals.QUEUED, accepted.created_at, existed=False)
-        # Another request took the key at the same moment. Its reversal exists now, so look again.
+        # Another request took the key at the same time. Its reversal exists now, so look again.
 
 
 _KNOWN = text("""

@@ -1,4 +1,4 @@
-"""What a reversal could take back at this moment: read-only, without a lock."""
+"""What a reversal could take back now: read-only, without a lock."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Webhooks: made, found and changed by their organization. `delivery` moves them along the log."""
+"""Webhooks: created, read and changed by their organization. `delivery` moves them along the log."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What lies behind the view of send, imagined: the send path of one batch, which writes down what was asked of it."""
+"""A fake send path for view tests. It records its calls."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""`POST /v1/transactions/{id}/extend`: hold a transaction until a later moment."""
+"""`POST /v1/transactions/{id}/extend`: hold a transaction until a later time."""
 
 from flask import Blueprint, Response
 
@@ -21,7 +21,7 @@ def extend(transaction_id: int) -> Response:
     """Answer 200 with the transaction. Works also while the organization may not issue.
 
     Raises:
-        InvalidRequest: with every fault of the body; or the moment is not later.
+        InvalidRequest: with every validation error of the body; or the time is not later.
         NotFound: the caller has no such transaction.
         CannotExtend: it is not held, has no end, or its end has come.
     """

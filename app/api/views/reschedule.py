@@ -1,4 +1,4 @@
-"""`PATCH /v1/batches/{id}`: move a scheduled batch to another moment."""
+"""`PATCH /v1/batches/{id}`: move a scheduled batch to another time."""
 
 from flask import Blueprint, Response
 
