@@ -137,7 +137,7 @@ MUTANTS = (
                 "AND :organization_id > 0 AND b.sandbox = :sandbox",
             )
         ],
-        tests=["tests/integration/test_batches.py", "tests/e2e/test_refusals.py"],
+        tests=["tests/integration/test_batches.py", "tests/contract/test_isolation.py"],
     ),
     Mutant(
         name="a replay runs again",

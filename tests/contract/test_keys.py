@@ -1,9 +1,12 @@
 """Keys: who is let in, and the one answer to everybody else."""
 
+from typing import Any
+
 import pytest
 
 from tests.contract.calls import Organization, address, nothing_changes, refusal, success
 from tests.contract.service import Service
+from tests.e2e.raw_http import exchange
 
 _READ = ("/v1/organization", "/v1/batches", "/v1/transactions", "/v1/batches/1")
 _POSTED = ("/v1/points/verify", "/v1/points/send", "/v1/sandbox/reset")
@@ -37,9 +40,34 @@ def test_a_missing_malformed_unknown_or_revoked_key_is_401_in_the_same_words(
     assert len(words) == 1
 
 
-def test_a_bad_key_is_answered_before_the_body_is_judged(service: Service) -> None:
-    headers = {"Content-Type": "text/plain"}
-    refusal(service.call("POST", "/v1/points/send", content=b"nonsense", headers=headers), 401, "authorization")
+_FAULTS: list[dict[str, Any]] = [
+    {"content": b"nonsense", "headers": {"Content-Type": "text/plain"}},
+    {"content": b"{" * 100_000, "headers": {"Content-Type": "application/json"}},
+    {"json": {"amount": 0, "recipients": ["no"]}},
+    {"json": {"amount": 1, "recipient": "a@example.com"}, "headers": {"Idempotency-Key": "a b"}},
+    {"json": {"amount": 1, "recipient": "a@example.com"}, "params": {"atomic": "true"}},
+]
+
+
+@pytest.mark.parametrize("fault", _FAULTS, ids=["type", "JSON", "fields", "idempotency key", "query"])
+def test_a_bad_key_is_answered_before_the_request_is_judged(
+    service: Service, revoked: str, fault: dict[str, Any]
+) -> None:
+    for key in (None, "nonsense", revoked):
+        refusal(service.call("POST", "/v1/points/send", key=key, **fault), 401, "authorization")
+
+
+@pytest.mark.parametrize(
+    "framing", [b"Content-Length: 65537", b"Content-Length: 9000000", b"Transfer-Encoding: chunked"]
+)
+def test_a_large_body_is_not_waited_for_when_the_key_is_a_strangers(
+    service: Service, revoked: str, framing: bytes
+) -> None:
+    head = b"POST /v1/points/send HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%b\r\n" % framing
+    answer = exchange(service.port, head + b"Authorization: Bearer %b\r\n\r\n" % revoked.encode())
+    assert answer.status == 401
+    # Nor any body at all for what cannot be a key.
+    assert exchange(service.port, head.replace(framing, b"Content-Length: 10") + b"\r\n").status == 401
 
 
 def test_a_key_tells_its_mode_and_opens_its_own_organization_alone(acme: Organization, globex: Organization) -> None:
@@ -48,5 +76,6 @@ def test_a_key_tells_its_mode_and_opens_its_own_organization_alone(acme: Organiz
         assert organization.development.text.startswith("pts_dev_")
         for key in (organization.live, organization.development):
             assert success(key.get("/v1/organization"))["id"] == organization.id
-    lower = {"Authorization": f"bearer {acme.live.text}"}
-    assert success(acme.service.call("GET", "/v1/organization", headers=lower))["id"] == acme.id
+    for scheme in ("bearer ", "BEARER ", "Bearer   "):
+        headers = {"Authorization": f"{scheme}{acme.live.text} "}
+        assert success(acme.service.call("GET", "/v1/organization", headers=headers))["id"] == acme.id

@@ -54,6 +54,7 @@ def test_body_bytes_max_bounds_the_body(made: Organization) -> None:
     for length, status in ((200_000, 400), (200_001, 413)):
         answer = made.live.call("POST", "/v1/points/send", content=b" " * length, headers=headers)
         refusal(answer, status, "body")
+    refusal(made.development.call("POST", "/v1/sandbox/reset", content=b" " * 200_001), 413, "body")  # Nobody reads it.
 
 
 def test_keep_alive_s_is_how_long_a_connection_is_kept_for_its_next_call(narrow: Service) -> None:

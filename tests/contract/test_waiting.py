@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from tests.contract.calls import Organization, address, addresses, organization, success
 from tests.contract.service import Service
 from tests.deadline import until
@@ -37,10 +39,26 @@ def test_the_log_tells_a_wait_that_ran_out_from_one_that_was_not_wished(narrow: 
         until(lambda batch_id=batch_id: caller.is_issued(batch_id))
 
 
-def test_what_stands_in_quotes_is_no_preference_of_its_own(acme: Organization) -> None:
+@pytest.mark.parametrize(
+    ("prefer", "status"),
+    [
+        *((["Respond-Async"], 202), (["respond-async, wait=10"], 202), (["return=minimal,respond-async"], 202)),
+        *((["respond-async; foo=bar"], 202), (["return=minimal", "respond-async"], 202)),
+        *(([""], 201), (["respond-asynchronously"], 201), (["no-respond-async"], 201), (["respond"], 201)),
+        # What stands in quotes is one value (RFC 9110, 5.6.4).
+        *((['handling="a, respond-async, b"'], 201), (['handling="a\\", respond-async, b"'], 201)),
+        *((['x="respond-async"'], 201), (['handling="a, b", respond-async'], 202)),
+    ],
+    ids=str,
+)
+def test_who_prefers_not_to_wait_gets_202_and_any_other_preference_changes_nothing(
+    acme: Organization, prefer: list[str], status: int
+) -> None:
+    headers = [("Authorization", f"Bearer {acme.live.text}"), *(("Prefer", line) for line in prefer)]
     body = {"recipient": address(), "amount": 5}
-    success(acme.live.send(body, Prefer='handling="a, respond-async, b"'), 201)
-    batch_id = success(acme.live.send(body, Prefer='handling="a, b", respond-async'), 202)["batch_id"]
+    answer = acme.service.request("POST", "/v1/points/send", headers=headers, json=body)
+    success(answer, status)
+    batch_id = answer.json()["additional_data"]["batch_id"]
     until(lambda: acme.live.is_issued(batch_id))  # Else it falls among what the next test counts.
 
 

@@ -6,9 +6,9 @@ import socket
 import threading
 import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -18,11 +18,10 @@ from werkzeug.test import TestResponse
 
 from app.acceptance import IssueRequest
 from app.api import create_app
-from app.api.sending import send_path, threads, waiting
+from app.api.sending import waiting
 from app.ledger.drain import drain
 from app.messaging import hints, jobs, process_redis
 from app.messaging.jobs import QUEUE
-from app.postgres.connections import connections_in_use
 from app.postgres.database import transaction
 from app.settings import settings
 from tests.crash.proxy import Proxy
@@ -49,25 +48,13 @@ class Front:
 
 
 @pytest.fixture
-def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
+def front(own_send_path: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
     monkeypatch.setenv("POINTS_RATE_LIMIT", "off")
-    monkeypatch.setattr("app.api.views.send.send_path", send_path.SendPath())
-    is_over = threading.Event()
-
-    def until_over(work: Callable[[], None]) -> None:
-        while not is_over.is_set():
-            with suppress(Exception):
-                work()
-
-    monkeypatch.setattr(threads, "_repeat", until_over)
     # The service's own Celery app keeps the broker that it was first used with in this process.
     with ThreadPoolExecutor(40) as pool, Celery(set_as_current=False, amqp=jobs._Protocol) as app:
         app.add_defaults(jobs._configuration)
         monkeypatch.setattr(jobs, "celery", app)
         yield Front(pool)
-    is_over.set()
-    until(lambda: connections_in_use() == 0, "no thread of the front has a connection any more")
-    process_redis.redis().client_kill_filter(_type="pubsub")  # It listens no more, and its thread ends.
 
 
 @pytest.fixture
