@@ -126,7 +126,7 @@ MUTANTS = (
                 "        emails=list({address.text for address in addresses}),",
             )
         ],
-        tests=["tests/unit/test_schemas_recipients.py"],
+        tests=["tests/unit/test_send_body.py"],
     ),
     Mutant(
         name="a read does not ask for the organization",

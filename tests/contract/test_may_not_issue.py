@@ -1,5 +1,6 @@
 """An organization that is disabled or suspended issues nothing, and can still be read."""
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -21,6 +22,19 @@ def test_it_gets_403_on_both_keys_and_reads_stay_open(globex: Organization, verb
         shown = success(globex.live.get("/v1/organization"))
         assert (shown["is_disabled"], shown["is_suspended"]) == (verb == "disable", verb == "suspend")
     success(globex.live.send({"recipient": address(), "amount": 1}), 201)
+
+
+def test_disabled_wins_and_another_body_is_said_before_either(globex: Organization) -> None:
+    body, key = {"recipient": address(), "amount": 1}, address()
+    success(globex.live.send(body, Idempotency_Key=key), 201)
+    for verbs, code in ((("suspend",), "organization_suspended"), (("suspend", "disable"), "organization_disabled")):
+        with contextlib.ExitStack() as stopped:
+            for verb in verbs:
+                stopped.enter_context(globex.stopped(verb))
+            answer = globex.live.send(body)
+            refusal(answer, 403, "organization")
+            assert answer.json()["additional_data"] == {"code": code}
+            refusal(globex.live.send(body | {"amount": 2}, Idempotency_Key=key), 422, "idempotency_key")
 
 
 def test_a_batch_that_is_not_issued_before_the_suspension_is_refused_and_its_key_is_free_again(

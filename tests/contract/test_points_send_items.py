@@ -2,7 +2,6 @@
 
 import csv
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract.calls import Key, Organization, address, addresses, nothing_changes, organization
-from tests.contract.service import POINTS, Service
-from tests.deadline import until
+from tests.contract.service import Service
 
 
 @pytest.fixture
@@ -127,72 +125,3 @@ def test_the_first_line_that_the_balance_cannot_pay_ends_the_paying_and_the_rest
     for again in (path, Path(first["undebited"])):
         assert _send(again, acme.live)["replayed_batches"] == 1
     assert acme.live.balance == 96
-
-
-@pytest.mark.parametrize("is_lost", [False, True], ids=["result there", "result lost"])
-def test_a_changed_amount_in_a_list_that_was_sent_pays_nobody_again(
-    acme: Organization, path: Path, is_lost: bool
-) -> None:
-    emails, before = addresses(3), acme.live.balance
-    _write(path, ("email", "points"), *zip(emails, (5, 6, 7), strict=True))
-    _send(path, acme.live)
-    if is_lost:
-        path.with_name("people.result.csv").unlink()
-    _write(path, ("email", "points"), *zip(emails, (5, 60, 7), strict=True))
-    told = _refusal(path, acme.live)
-    assert (
-        "has sent this part in another form" if is_lost else "Line 3 of people.csv has 60 points, but had 6"
-    ) in told
-    assert acme.live.balance == before - 18
-    assert _send(path, acme.live, "--again", "June")["points"] == 72
-
-
-def test_a_list_of_several_batches_that_is_cut_off_is_carried_on_and_pays_each_line_once(
-    narrow: Service, path: Path
-) -> None:
-    caller = organization(narrow, 10**9).live
-    rows = [(email, amount, f"order-{amount}") for amount, email in enumerate(addresses(3_000), start=1)]
-    _write(path, ("email", "amount", "reference"), *rows)
-    with narrow.frozen("worker"):
-        process = subprocess.Popen(
-            [POINTS, *_arguments(path, caller)], env=narrow.environment, stdout=subprocess.DEVNULL
-        )
-        until(lambda: caller.listed("batches"), "the first batch is accepted", every_s=0.25)
-        process.kill()
-        process.wait(30)
-    for _ in range(2):
-        done = _send(path, caller)
-        assert (done["complete"], done["debited"], done["points"]) == (True, 3_000, sum(range(3_001)))
-        assert done["current_balance"] == caller.balance == 10**9 - sum(range(3_001))
-        told = [(row["email"], int(row["amount"]), row["reference"]) for row in _results(path)]
-        assert told == rows
-    assert done["replayed_batches"] == done["batches"] > 1
-    assert [one["amount"] for one in caller.listed("transactions", reference="order-2999")] == [2_999]
-
-
-@pytest.mark.parametrize(
-    ("heading", "more", "status", "words"),
-    [
-        ("email,name", (), 2, "give the points of each recipient with --amount"),
-        ("email,amount,points", (), 1, "“amount” (2) and “points” (3) of people.csv may hold the amounts"),
-        ("email,reference,reference", ("--amount", "5"), 1, "may hold the references: keep one of them"),
-        ("email,points", ("--url", "http://127.0.0.1:1"), 1, "cannot be reached"),
-        ("email,points", ("--label", "x" * 256), 1, "at most 255 characters"),
-    ],
-)
-def test_what_cannot_be_sent_is_a_sentence_on_standard_error_and_pays_nobody(
-    acme: Organization, path: Path, heading: str, more: Sequence[str], status: int, words: str
-) -> None:
-    cells = [address(), *("5" for _ in heading.split(",")[1:])]
-    path.write_text(f"{heading}\n{','.join(cells)}\n")
-    assert words in _refusal(path, acme.live, *more, status=status)
-
-
-def test_with_one_amount_for_all_the_column_of_amounts_is_not_used(acme: Organization, path: Path) -> None:
-    before = acme.live.balance
-    _write(path, ("email", "amount"), *((email, "1.000") for email in addresses(2)))
-    arguments = ["send", str(path), "--key", acme.live.text, "--url", acme.service.url, "--yes", "--amount", "10"]
-    done = acme.service.run(*arguments)
-    assert done.returncode == 0
-    assert "Not used      “amount” (2)" in done.stdout
-    assert acme.live.balance == before - 20

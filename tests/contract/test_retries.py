@@ -112,29 +112,6 @@ def test_a_retry_of_a_batch_that_still_runs_joins_it_and_one_of_a_202_gets_its_2
     assert acme.live.balance == before - 20
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [[b""], [b"a b"], [b"a" * 256], ["é".encode()], [b"a\tb"], [b"once", b"once"]],
-    ids=["empty", "a blank within", "256 characters", "no ASCII", "a tab", "twice"],
-)
-def test_a_key_is_one_header_of_1_to_255_visible_characters(acme: Organization, lines: list[bytes]) -> None:
-    headers = [(b"Authorization", f"Bearer {acme.live.text}".encode()), *((b"Idempotency-Key", line) for line in lines)]
-    with nothing_changes(acme.live):
-        answer = acme.service.request("POST", "/v1/points/send", headers=headers, json=_TWO)
-        refusal(answer, 400, "idempotency_key")
-
-
-@pytest.mark.parametrize("name", ["Idempotency_Key", "IDEMPOTENCY_KEY", "IdempotencyKey", "X-Idempotency-Key"])
-def test_a_key_under_a_name_that_is_nearly_right_is_told_the_right_one_and_pays_nothing(
-    acme: Organization, name: str
-) -> None:
-    with nothing_changes(acme.live):
-        for _ in range(2):
-            answer = acme.live.call("POST", "/v1/points/send", json=_TWO, headers={name: "k1"})
-            [sentence] = refusal(answer, 400, "idempotency_key")["idempotency_key"]
-            assert "Idempotency-Key" in sentence
-
-
 def test_a_key_of_255_visible_characters_is_taken_to_the_last(acme: Organization) -> None:
     key = (_key() + "".join(chr(code) for code in range(0x21, 0x7F)) + "~" * 129)[:255]
     first, again, other = (acme.live.send(_TWO, Idempotency_Key=one) for one in (key, key, key[:254]))

@@ -96,14 +96,6 @@ def test_an_idempotency_key_under_a_name_that_is_nearly_its_own_is_told_the_righ
     assert service.balance(key) == 10
 
 
-def test_a_header_with_an_underscore_is_no_other_header(service: Service) -> None:
-    key = service.organization().live
-    headers = {"X_Request_Id": "mine", "Authori_zation": "x", "Prefer_": "respond-async"}
-    answer = service.call("GET", "/v1/organization", key=key, headers=headers)
-    assert answer.status_code == 200
-    assert "mine" not in answer.headers["X-Request-Id"]
-
-
 @pytest.mark.parametrize("given", [b"", b"mine-%b", b"%b@example.com"])
 def test_what_is_no_request_is_found_in_the_log_by_the_id_that_its_answer_carries(
     service: Service, given: bytes

@@ -105,24 +105,6 @@ def test_each_call_has_a_name_of_its_own_and_says_what_it_is_for(described: dict
     assert {tuple(operation["tags"]) for operation in operations} == {(group,) for group in groups}
 
 
-def test_every_property_parameter_and_header_is_described(described: dict[str, Any]) -> None:
-    components = described["components"]
-    parts = {f"header {name}": header for name, header in components["headers"].items()}
-    for name, schema in components["schemas"].items():
-        parts |= {f"{name}.{field}": part for field, part in schema.get("properties", {}).items()}
-    for _, _, operation in _operations(described):
-        parts |= {f"{operation['operationId']} {part.get('name')}": part for part in operation["parameters"]}
-
-    def is_described(part: dict[str, Any]) -> bool:
-        """A part that only refers to another has its description from there."""
-        if "$ref" in part and "description" not in part:
-            _, _, kind, name = part["$ref"].split("/")
-            return is_described(components[kind][name])
-        return bool(part.get("description"))
-
-    assert [name for name, part in parts.items() if not is_described(part)] == []
-
-
 def test_every_answer_names_the_headers_that_all_have(described: dict[str, Any]) -> None:
     for response in _responses(described):
         assert {"X-Request-Id", "Cache-Control", "Vary", "Via"} <= set(response["headers"])
