@@ -40,4 +40,4 @@ RUN install --directory --owner=10001 --group=10001 /var/lib/flower
 # A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 EXPOSE 8000
-CMD ["sh", "-c", "exec gunicorn --config python:app.api.gateway --bind \"${WEB_ADDRESS:-0.0.0.0}:${PORT:-8000}\""]
+CMD ["sh", "-c", "exec gunicorn --config python:app.web.gunicorn --bind \"${WEB_ADDRESS:-0.0.0.0}:${PORT:-8000}\""]

@@ -1,6 +1,6 @@
 """The expected errors, each with its own sentence.
 
-Nothing here knows HTTP: `app/api/call/envelope.py` decides the status of each class.
+Nothing here knows HTTP: `app/api/answers/envelope.py` decides the status of each class.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,8 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from app import batches
-from app.acceptance import Acceptance, IssueRequest, Send, accept
+from app.batches import read as batches
+from app.batches.accept import Acceptance, IssueRequest, Send, accept
 from app.ledger.drain import drain
 from app.postgres.database import single_statement
 from app.values.keys import hash_key

@@ -7,10 +7,11 @@ from time import process_time
 from flask import Flask, Response
 
 from app import logs
-from app.api.call.record import _begin, _end, _end_with_line, current_record
 from app.ledger.issue import Outcome
 from app.ledger.report import counts_of
+from app.metrics.record import current_record
 from app.metrics.requests import count_request
+from app.web.recording import _begin, _end, _end_with_line
 
 _TIMES = 2_000
 _ROUNDS = 15

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from app import batches
-from app.api.call.schemas import parse_issue_request
+from app.api.requests.issue import parse_issue_request
+from app.batches import read as batches
 from app.local.ports import HOST
 from app.postgres.database import transaction
 from app.settings import settings

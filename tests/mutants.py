@@ -60,7 +60,7 @@ MUTANTS = (
     Mutant(
         name="the guard on the batch's state is removed",
         edits=[
-            ("app/ledger/queued.py", 'IS_DUE = f"""status = \'queued\' AND (retry_at', 'IS_DUE = f"""(retry_at'),
+            ("app/batches/queue.py", 'IS_DUE = f"""status = \'queued\' AND (retry_at', 'IS_DUE = f"""(retry_at'),
             (
                 "app/ledger/issue.sql",
                 (
@@ -121,7 +121,7 @@ MUTANTS = (
         name="positions are taken from a set",
         edits=[
             (
-                "app/api/call/schemas.py",
+                "app/api/requests/issue.py",
                 "        emails=[address.text for address in addresses],",
                 "        emails=list({address.text for address in addresses}),",
             )
@@ -132,7 +132,7 @@ MUTANTS = (
         name="a read does not ask for the organization",
         edits=[
             (
-                "app/batches.py",
+                "app/batches/read.py",
                 "AND b.organization_id = :organization_id AND b.sandbox = :sandbox",
                 "AND :organization_id > 0 AND b.sandbox = :sandbox",
             )
@@ -143,12 +143,12 @@ MUTANTS = (
         name="a replay runs again",
         edits=[
             (
-                "app/acceptance.py",
+                "app/batches/accept.py",
                 '"idempotency_key": idempotency_key,',
                 '"idempotency_key": None,',
             ),
             (
-                "app/acceptance.py",
+                "app/batches/accept.py",
                 "None if idempotency_key is None else request.meaning().hex()",
                 "None",
             ),
@@ -159,7 +159,7 @@ MUTANTS = (
         name="verify counts points in floating point",
         edits=[
             (
-                "app/ledger/verify.py",
+                "app/batches/verify.py",
                 "min(len(request.emails), balance // request.amount)",
                 "min(len(request.emails), int(balance / request.amount))",
             )

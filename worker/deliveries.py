@@ -13,13 +13,13 @@ from celery import bootsteps
 from celery.signals import worker_shutting_down
 
 from app import logs
-from app.events import cursors, delivery
-from app.events.attempts import Attempt
 from app.messaging import hints
 from app.messaging.jobs import DELIVER, DELIVERIES, celery, submit_delivery
 from app.messaging.worker_counters import WEBHOOK_ATTEMPTS, count
 from app.postgres.connections import require_writable_server
 from app.postgres.database import transaction
+from app.webhooks import cursors, delivery
+from app.webhooks.attempts import Attempt
 
 LOOK_EVERY_S = 1.0
 _DROP_EVERY_LOOKS = 60

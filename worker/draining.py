@@ -6,13 +6,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app import logs
-from app.events.cursors import due_of
 from app.events.sequencer import NUMBERED_MAX, number_events
-from app.events.waking import ask
 from app.ledger.drain import drain
 from app.messaging import hints
 from app.messaging.worker_counters import Counts
 from app.postgres.database import transaction
+from app.webhooks.cursors import due_of
+from app.webhooks.waking import ask
 
 _log = logs.logger()
 

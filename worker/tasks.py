@@ -5,12 +5,15 @@ import time
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
 
-from app import batches, logs, reversals, uploads
-from app.ledger import audit as ledger_audit
+from app import logs
+from app.audit import run as ledger_audit
+from app.batches import read as batches
 from app.messaging import last_runs
 from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, celery, submit
 from app.messaging.worker_counters import AUDITS, count
 from app.postgres.database import snapshot, transaction
+from app.reversals import read as reversals
+from app.uploads import uploads
 from worker.draining import drain_and_tell
 
 # The work is done in steps, each in its own transaction. What is left after the last step waits for the next run.

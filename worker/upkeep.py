@@ -19,9 +19,10 @@ from functools import partial
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
+from app.batches import schedule
+from app.batches.queue import organizations_waiting
 from app.events import sequencer
-from app.ledger import claim, fold, later, returns
-from app.ledger.queued import organizations_waiting
+from app.ledger import claim, fold, returns
 from app.messaging import hints, last_runs
 from app.messaging.jobs import submit
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
@@ -81,7 +82,7 @@ def release() -> None:
     released: list[int] = []
     for _ in range(_RELEASE_STEPS_MAX):
         with transaction() as connection:
-            step = later.release_due(connection, at_most=_RELEASE_STEP)
+            step = schedule.release_due(connection, at_most=_RELEASE_STEP)
         released += step
         if len(step) < _RELEASE_STEP:
             break

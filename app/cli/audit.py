@@ -7,10 +7,10 @@ from contextlib import suppress
 import click
 from redis.exceptions import RedisError
 
+from app.audit.run import BREACHES_SHOWN_MAX
+from app.audit.run import audit as audit_books
 from app.cli.answer import Answer
 from app.cli.operator_command import document, operator_command
-from app.ledger.audit import BREACHES_SHOWN_MAX
-from app.ledger.audit import audit as audit_books
 from app.messaging import last_runs
 from app.postgres.database import snapshot
 from app.values.numbers import counted

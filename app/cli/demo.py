@@ -5,11 +5,12 @@ from typing import Any
 
 import click
 
-from app import api_keys, members, organizations, users
+from app import api_keys, organizations, users
 from app.cli.members import link_to
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local.datadir import DataDir
+from app.members import members
 from app.postgres.database import transaction
 from app.settings import settings
 from app.values.numbers import points

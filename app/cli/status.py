@@ -13,10 +13,9 @@ from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.batches.queue import count_queued
 from app.cli.answer import Answer, data_dir_option, json_option
 from app.errors import Refused
-from app.events.lag import lag_by_status, lags
-from app.ledger.queued import count_queued
 from app.local import local_http, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.process_identity import process_identity
@@ -26,6 +25,7 @@ from app.messaging.redis_client import redis_client
 from app.postgres.connections import new_engine
 from app.settings import settings, without_password
 from app.values.numbers import points
+from app.webhooks.lag import lag_by_status, lags
 
 _TIMEOUT_S = 1.0
 # A worker answers this long after its process was made, also on a busy machine.

@@ -12,8 +12,8 @@ from app import users
 from app.cli.progress import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_some
-from app.lists import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet, from_spreadsheet
 from app.postgres.database import transaction
+from app.recipient_files import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet, from_spreadsheet
 from app.values.numbers import points
 
 CHUNK_ROWS = 20_000

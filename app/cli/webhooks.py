@@ -6,11 +6,11 @@ from app.cli.answer import Answer
 from app.cli.operator_command import operator_command
 from app.cli.tables import Columns
 from app.errors import Refused
-from app.events import webhook_secrets
-from app.events.lag import Lag, lags
-from app.events.webhook_secrets import SecretUnreadable
-from app.events.webhooks import all_secrets, store_secrets
 from app.postgres.database import snapshot, transaction
+from app.webhooks import secrets
+from app.webhooks.lag import Lag, lags
+from app.webhooks.secrets import SecretUnreadable
+from app.webhooks.webhooks import all_secrets, store_secrets
 
 _COLUMNS: Columns = {
     "ID": "id",
@@ -71,8 +71,8 @@ def reencrypt() -> Answer:
                 store_secrets(
                     connection,
                     webhook_id,
-                    secret=webhook_secrets.reencrypted(secret),
-                    previous=None if previous is None else webhook_secrets.reencrypted(previous),
+                    secret=secrets.reencrypted(secret),
+                    previous=None if previous is None else secrets.reencrypted(previous),
                 )
             except SecretUnreadable:
                 raise Refused(

@@ -1,7 +1,7 @@
 """Writing events: each in the transaction of the change that it reports, so that neither exists without the other.
 
 For batches, reversals and claims, the statement that moves the points writes the event too (`app/ledger`, and
-`app/acceptance.sql`). Everything else calls `write`.
+`app/batches/accept.sql`). Everything else calls `write`.
 """
 
 import re

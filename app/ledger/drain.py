@@ -8,8 +8,8 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
+from app.batches.queue import due_batches, due_reversals, has_due, postpone, postpone_reversal
 from app.ledger.issue import BATCHES_MAX, Outcome, issue
-from app.ledger.queued import due_batches, due_reversals, has_due, postpone, postpone_reversal
 from app.ledger.report import counts_of, report
 from app.ledger.reverse import Taken, reverse
 from app.messaging.worker_counters import DRAINS, POSTPONED_BATCHES, Counts, count

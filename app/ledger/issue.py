@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from app.batches.queue import IS_DUE
 from app.errors import OrganizationDisabled, OrganizationSuspended
-from app.ledger.queued import IS_DUE
 from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 

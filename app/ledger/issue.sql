@@ -3,7 +3,7 @@
 -- left. The statement debits exactly what it writes.
 --
 -- Constraints check that a batch has as many addresses as recipients, and that no balance is overdrawn. What a balance
--- pays is decided here for a send, and in app/ledger/verify.py for verify; a test compares the two.
+-- pays is decided here for a send, and in app/batches/verify.py for verify; a test compares the two.
 --
 -- No user's row is locked or written: `unfolded` notes that these credits are still to be added, and until then they
 -- are counted from the transactions (app/users.py). So two organizations that pay the same users never wait for each

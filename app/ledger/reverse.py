@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.batches.queue import oldest_due_reversal, postpone_reversal
 from app.errors import BalanceTooLarge, OrganizationDisabled
 from app.ledger.claim import exclude_claims
 from app.ledger.issue import own_and_lock
-from app.ledger.queued import oldest_due_reversal, postpone_reversal
 from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 

@@ -43,7 +43,7 @@ def web(port: int) -> Part:
             "-m",
             "gunicorn",
             "--config",
-            "python:app.api.gateway",
+            "python:app.web.gunicorn",
             "--bind",
             f"{HOST}:{port}",
         ],

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import GaugeMetricFamily
 from redis import Redis
 
-from app.events.lag import LagOfStatus, lag_by_status, lags
+from app.batches.queue import count_queued
+from app.batches.schedule import count_scheduled
 from app.events.sequencer import count_unnumbered
-from app.ledger.later import count_scheduled
-from app.ledger.queued import count_queued
 from app.messaging import last_runs
 from app.messaging.queue_state import messages_waiting
 from app.postgres.connections import new_engine, wait_at_most
 from app.settings import settings
+from app.webhooks.lag import LagOfStatus, lag_by_status, lags
 
 # Time limit of counting the queue, which is an index scan.
 _COUNT_TIMEOUT_S = 1.0

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.models.base import TEXT, Base, moment_column, points_column
 
-# A range of 16,384 batch ids. A batch draws one more id for each 16 recipients (`app.acceptance`), so a range holds
+# A range of 16,384 batch ids. A batch draws one more id for each 16 recipients (`app.batches.accept`), so a range holds
 # about 262,144 transactions.
 ID_RANGE = "((batch_id >> 14)::int)"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.batches import BatchRow
+from app.batches.read import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
 from app.pages.statements import BATCH, BESIDE_BATCH, order_and_limit, read_page

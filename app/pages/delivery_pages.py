@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from app.events.cursors import DELIVERIES_KEPT_DAYS
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import read_page
+from app.webhooks.cursors import DELIVERIES_KEPT_DAYS
 
 
 class DeliveryRow(NamedTuple):

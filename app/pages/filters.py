@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from app.batches import CREDITED, HELD, RETURNED, REVERSED, UNPAID
+from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
 from app.settings import INT64_MAX
 
 Row = TypeVar("Row")

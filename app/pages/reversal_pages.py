@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import read_page
-from app.reversals import COLUMNS, ReversalRow
+from app.reversals.read import COLUMNS, ReversalRow
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.batches import COLUMNS
+from app.batches.read import COLUMNS
 from app.models.member import sender_of
 from app.pages.filters import CursorPosition, Filters, Page, Row
 

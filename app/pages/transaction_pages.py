@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.batches import BatchRow, TransactionRow
+from app.batches.read import BatchRow, TransactionRow
 from app.pages import addresses, references
 from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
 from app.pages.statements import (

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from app import members
+from app.members import members
 from tests.browser.conftest import Look
 from tests.browser.page_checks import (
     cut_off_texts,

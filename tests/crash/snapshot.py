@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, text
 
-from app.ledger.audit import audit
+from app.audit.run import audit
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.undoing import Undo
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.api.gateway import *  # noqa: F403  # gunicorn reads its settings from this module instead of that one.
+from app.web.gunicorn import *  # noqa: F403  # gunicorn reads its settings from this module instead of that one.
 
 wsgi_app = "tests.e2e.broken_web:fail"
 

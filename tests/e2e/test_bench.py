@@ -37,7 +37,7 @@ def test_two_checkouts_are_compared_each_with_its_own_code_in_all_parts(tmp_path
     before = _checkout(tmp_path)
     modules = [
         "app/cli/up.py",
-        "app/api/gateway/worker.py",
+        "app/web/gunicorn_worker.py",
         "worker/tasks.py",
         "worker/beside.py",
         "worker/flower.py",

@@ -7,14 +7,15 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, text
 
-from app import api_keys, batches, organizations, reversal_acceptance, reversals, users
-from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.batches import BatchRow, TransactionRow
+from app import api_keys, organizations, users
+from app.audit.run import Breach, audit
+from app.batches import queue
+from app.batches import read as batches
+from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.read import BatchRow, TransactionRow
 from app.errors import MayNotIssue
 from app.ledger import fold as ledger_fold
 from app.ledger import issue as ledger_issue
-from app.ledger import queued
-from app.ledger.audit import Breach, audit
 from app.ledger.claim import register
 from app.ledger.drain import drain
 from app.ledger.refill import refill
@@ -22,7 +23,9 @@ from app.messaging import process_redis, worker_counters
 from app.models import Batch, Organization
 from app.postgres.connections import engine
 from app.postgres.database import single_statement, snapshot, transaction
-from app.reversal_acceptance import ReverseRequest
+from app.reversals import accept as reversal_acceptance
+from app.reversals import read as reversals
+from app.reversals.accept import ReverseRequest
 from app.values.keys import hash_key
 from tests.deadline import until
 
@@ -197,7 +200,7 @@ def counted(*fields: str) -> dict[str, float]:
 def has_due(organization_id: int) -> bool:
     """Tell whether a drain would look again: the look that follows its commit."""
     with single_statement() as connection:
-        return queued.has_due(connection, organization_id)
+        return queue.has_due(connection, organization_id)
 
 
 def fold() -> int:
@@ -259,8 +262,8 @@ def counts() -> tuple[int, int]:
     """Return how many batches are queued and how many transactions there are, whoever's."""
     with transaction() as connection:
         statement = "SELECT (SELECT count(*) FROM batches WHERE status = 'queued'), (SELECT count(*) FROM transactions)"
-        queued, transactions = connection.execute(text(statement)).one()
-        return queued, transactions
+        queue, transactions = connection.execute(text(statement)).one()
+        return queue, transactions
 
 
 # No test has more to drain than this many drains of ten rounds.

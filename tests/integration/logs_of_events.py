@@ -4,8 +4,9 @@ from typing import Any
 
 import orjson
 
-from app.events import pages, sequencer
-from app.events.bodies import render
+from app.events import read as pages
+from app.events import sequencer
+from app.events.payloads import render
 from app.postgres.database import transaction
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from app import api_keys, batches, organizations
+from app import api_keys, organizations
+from app.batches import read as batches
 from app.ledger import fold
 from app.postgres.database import single_statement, transaction
 from tests.conftest import Servers

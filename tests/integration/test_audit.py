@@ -4,8 +4,8 @@ import psycopg
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.ledger.audit import audit
-from app.ledger.audit_rules import RULES
+from app.audit.rules import RULES
+from app.audit.run import audit
 from app.postgres.connections import engine
 from tests.integration import books
 from tests.integration.breaks import BREAKS, write_the_books

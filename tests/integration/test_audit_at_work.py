@@ -6,8 +6,8 @@ from inspect import unwrap
 import pytest
 from sqlalchemy.exc import InternalError, OperationalError
 
+from app.audit.run import BREACHES_SHOWN_MAX, Audit, audit
 from app.cli.audit import audit as audit_command
-from app.ledger.audit import BREACHES_SHOWN_MAX, Audit, audit
 from app.ledger.refill import refill
 from app.postgres.connections import engine
 from app.postgres.database import snapshot, transaction
@@ -84,7 +84,7 @@ def test_what_is_held_in_the_sandbox_stays_so_and_is_no_breach() -> None:
 
 def _sleep_in_each_rule(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     slow = f"SELECT pg_sleep({seconds})::text AS subject, '' AS seen"
-    monkeypatch.setattr("app.ledger.audit.RULES", {"one": slow, "another": slow, "a third": slow})
+    monkeypatch.setattr("app.audit.run.RULES", {"one": slow, "another": slow, "a third": slow})
 
 
 def test_the_time_of_an_audit_is_that_of_all_its_rules_together(monkeypatch: pytest.MonkeyPatch) -> None:

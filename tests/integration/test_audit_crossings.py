@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from app.ledger.audit import _PARAMETERS, audit
+from app.audit.run import _PARAMETERS, audit
 from app.postgres.database import snapshot
 from tests.integration import books
 

@@ -4,9 +4,9 @@ from inspect import unwrap
 
 import pytest
 
+from app.audit.rules import RULES
+from app.audit.run import Audit, Breach, audit
 from app.cli.audit import audit as audit_command
-from app.ledger.audit import Audit, Breach, audit
-from app.ledger.audit_rules import RULES
 from app.messaging import last_runs, process_redis
 from app.postgres.database import snapshot
 from tests.integration import books
@@ -24,7 +24,7 @@ def test_a_rule_that_ends_with_an_error_is_a_breach_and_the_others_are_looked_at
 ) -> None:
     books.make_users("ann@example.com")
     books.execute("UPDATE users SET folded_balance = 1")
-    monkeypatch.setattr("app.ledger.audit.RULES", {"one": "SELECT 1/0", **RULES})
+    monkeypatch.setattr("app.audit.run.RULES", {"one": "SELECT 1/0", **RULES})
     found = _audit()
     assert [(breach.rule, breach.subject) for breach in found.breaches] == [
         ("one", "an error"),
@@ -42,6 +42,6 @@ def test_a_rule_that_ends_with_an_error_is_a_breach_and_the_others_are_looked_at
 
 
 def test_an_audit_that_can_read_nothing_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.ledger.audit._COUNTS", "SELECT 1/0")
-    monkeypatch.setattr("app.ledger.audit.RULES", {})
+    monkeypatch.setattr("app.audit.run._COUNTS", "SELECT 1/0")
+    monkeypatch.setattr("app.audit.run.RULES", {})
     assert _audit().breaches == [Breach(rule="every row can be counted", subject="an error", seen="DivisionByZero")]

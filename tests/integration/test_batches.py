@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app import batches
-from app.acceptance import Acceptance, IssueRequest, Send, accept
+from app.batches import read as batches
+from app.batches.accept import Acceptance, IssueRequest, Send, accept
 from app.errors import IdempotencyKeyReused, PointsError
 from app.postgres.database import transaction
 from tests.integration import books, races

@@ -9,11 +9,11 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from app import api_keys
-from app.api import create_app
-from app.api.console import paths
-from app.events import webhooks
-from app.members import ADMIN, ROLES, SENDER, VIEWER
+from app.console import blueprints
+from app.members.members import ADMIN, ROLES, SENDER, VIEWER
 from app.postgres.database import transaction
+from app.web.application import create_app
+from app.webhooks import webhooks
 from tests.conftest import forget_everything
 from tests.integration import books
 from tests.integration.visitors import Visitor, forgery_token, visitor
@@ -161,7 +161,7 @@ def test_a_member_sees_and_changes_nothing_of_another_organization(app: Flask) -
 def test_every_page_says_what_may_run_in_it(app: Flask) -> None:
     admin = visitor(app, books.make_organization(), ADMIN)
     answers = [admin.client.get(path) for _, path in _rules(app, "GET")]
-    answers += [admin.get("/console/sign-in"), admin.get("/console/nowhere"), admin.get("/console/parts/console.css")]
+    answers += [admin.get("/console/sign-in"), admin.get("/console/nowhere"), admin.get("/console/static/console.css")]
     for answer in answers:
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
@@ -178,7 +178,7 @@ def test_every_page_says_what_may_run_in_it(app: Flask) -> None:
     [
         ("GET", "/console/nowhere", 404),
         ("GET", "/console/live/nowhere", 404),
-        ("GET", "/console/parts/frame.html", 404),
+        ("GET", "/console/static/frame.html", 404),
         ("GET", "/console/live/members/999", 404),
         ("GET", "/console/live/members/99999999999999999999", 404),
         ("DELETE", "/console/live", 405),
@@ -234,7 +234,7 @@ def test_a_view_that_names_no_role_can_change_nothing(app: Flask, monkeypatch: p
     admin = visitor(app, books.make_organization(), ADMIN)
     monkeypatch.delitem(app.view_functions["console.make_key"].__dict__, "needs")
     assert _post(admin, "/keys", mode="live").status_code == 403
-    assert paths.ROOT == "/console"
+    assert blueprints.ROOT == "/console"
 
 
 def _post(one: Visitor, path: str, **form: str):  # type: ignore[no-untyped-def]

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from app import api_keys, members
-from app.api import create_app
+from app import api_keys
 from app.errors import InvalidKey, Refused
 from app.events.sequencer import number_events
-from app.members import ADMIN, VIEWER
+from app.members import members
+from app.members.members import ADMIN, VIEWER
 from app.postgres.database import transaction
 from app.values import numbers
 from app.values.keys import hash_key
+from app.web.application import create_app
 from tests.integration import books, races
 from tests.integration.visitors import PASSWORD, Visitor, forgery_token, make_member, sign_in, visitor
 

@@ -11,12 +11,12 @@ from flask import Flask
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
-from app import uploads
-from app.api import create_app
 from app.postgres import connections
 from app.postgres.connections import engine
 from app.postgres.database import transaction
 from app.settings import settings
+from app.uploads import uploads
+from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.faulty_list import FAULTY_LIST
 from tests.integration import books
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("database", "broker")
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
     """Make the pages; no worker runs, so nobody waits for a reversal."""
-    monkeypatch.setattr("app.api.console.views.take_back._WAIT_S", 0.0)
+    monkeypatch.setattr("app.console.views.take_back._WAIT_S", 0.0)
     return create_app()
 
 

@@ -8,12 +8,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app import member_sessions, members
-from app.api import create_app
-from app.api.console.turns import password_work
-from app.api.console.views.sign_in import WRONG
+from app.console.slow_work import password_work
+from app.console.views.sign_in import WRONG
+from app.members import members, sessions
 from app.postgres.database import transaction
 from app.values import numbers, passwords
+from app.web.application import create_app
 from tests.integration import books
 from tests.integration.visitors import PASSWORD, forgery_token, make_member, sign_in, visitor
 
@@ -169,7 +169,7 @@ def test_of_many_tries_at_once_ten_are_looked_at() -> None:
 
     def count_try(_: int) -> Any:
         with transaction() as connection:
-            return member_sessions.count_try(connection, "ann@example.com")
+            return sessions.count_try(connection, "ann@example.com")
 
     with ThreadPoolExecutor(16) as threads:
         outcomes = list(threads.map(count_try, range(32)))
@@ -198,7 +198,7 @@ def test_a_session_is_over_after_twelve_hours_and_then_deleted_by_the_next(app: 
     assert one.get().status_code == 302
     sign_in(app, one.email)
     with transaction() as connection:
-        assert len(member_sessions.find_all(connection, one.member_id)) == 1
+        assert len(sessions.find_all(connection, one.member_id)) == 1
         assert connection.exec_driver_sql("SELECT count(*) FROM member_sessions").scalar() == 1
 
 

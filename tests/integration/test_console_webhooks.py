@@ -6,10 +6,10 @@ import re
 import pytest
 from cryptography.fernet import Fernet
 
-from app.api import create_app
 from app.events.sequencer import number_events
-from app.members import ADMIN
+from app.members.members import ADMIN
 from app.postgres.database import transaction
+from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
 from tests.integration.visitors import Visitor, visitor

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from app import members
+from app.members import members
 from app.postgres.database import transaction
 from tests.integration import books
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from app.ledger.audit import audit
+from app.audit.run import audit
 from app.local.postgresql import PostgreSQL
 from app.postgres import connections
 from app.postgres.connections import disable_timeouts, new_engine

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app import batches
-from app.acceptance import IssueRequest
-from app.ledger.verify import affordable
+from app.batches import read as batches
+from app.batches.accept import IssueRequest
+from app.batches.verify import affordable
 from app.settings import INT64_MAX
 from tests.integration import books
 

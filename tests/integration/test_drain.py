@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app import batches
+from app.batches import read as batches
 from app.ledger import drain, issue
 from app.postgres.connections import LOCK_TIMEOUT_MS
 from app.postgres.database import transaction

@@ -10,9 +10,10 @@ from celery import Celery
 from sqlalchemy import text
 
 from app import users
-from app.acceptance import IssueRequest, Send, accept
-from app.events import pages, sequencer
-from app.events.bodies import Event
+from app.batches.accept import IssueRequest, Send, accept
+from app.events import read as pages
+from app.events import sequencer
+from app.events.payloads import Event
 from app.ledger.claim import register
 from app.ledger.drain import drain
 from app.ledger.refill import refill

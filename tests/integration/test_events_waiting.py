@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.api import create_app
+from app.web.application import create_app
 from tests.integration import books
 
 pytestmark = pytest.mark.usefixtures("database", "broker")

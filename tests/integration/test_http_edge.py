@@ -15,10 +15,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.test import TestResponse
 
 import migrations
-from app.api import create_app
 from app.api.openapi.failures import EXAMPLES
 from app.postgres.connections import engine
 from app.settings import settings
+from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.deadline import until
 from tests.integration import books
@@ -78,10 +78,10 @@ def test_what_is_known_to_be_accepted_is_202_though_postgresql_has_gone_since(
 ) -> None:
     """503 means that it may be sent again: without an idempotency key everybody would be paid twice."""
     with monkeypatch.context() as patch:
-        patch.setattr("app.batches.find_accepted", _broken(_away()))
+        patch.setattr("app.batches.read.find_accepted", _broken(_away()))
         assert data_of(_send(client, Idempotency_Key="k"), 202) == {"batch_id": 1, "status": "queued"}
     books.drain_all(1)
-    monkeypatch.setattr("app.batches.find_accepted", _broken(_away()))
+    monkeypatch.setattr("app.batches.read.find_accepted", _broken(_away()))
     assert errors_of(_send(client, Idempotency_Key="k"), 503)  # A replay is not known to be anything yet.
 
 
@@ -112,7 +112,7 @@ def test_an_error_below_the_edge_is_answered_and_logged_without_its_values(
     monkeypatch: pytest.MonkeyPatch,
     events: list[MutableMapping[str, Any]],
 ) -> None:
-    monkeypatch.setattr("app.api.call.auth.find_caller", _broken(error))
+    monkeypatch.setattr("app.api.auth.find_caller", _broken(error))
     [example] = EXAMPLES["fault"]["errors"]["service"]
     named = re.search(r"request id (\w+) when", example)
     assert named is not None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app import batches
-from app.acceptance import IssueRequest, Send, accept
+from app.batches import read as batches
+from app.batches.accept import IssueRequest, Send, accept
 from app.errors import IdempotencyKeyReused
 from app.postgres.database import transaction
 from tests.integration import books

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from app import batches, users
-from app.acceptance import Acceptance, IssueRequest, Send, accept
-from app.ledger.audit import audit
+from app import users
+from app.audit.run import audit
+from app.batches import read as batches
+from app.batches.accept import Acceptance, IssueRequest, Send, accept
 from app.ledger.claim import claim_crossed, register
 from app.postgres.connections import engine
 from app.postgres.database import snapshot, transaction

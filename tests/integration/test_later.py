@@ -9,10 +9,10 @@ from types import ModuleType
 import pytest
 from sqlalchemy import text
 
-from app import batches
+from app.batches import read as batches
+from app.batches import schedule
+from app.batches.queue import count_queued
 from app.errors import BatchConflict, NotFound
-from app.ledger import later
-from app.ledger.queued import count_queued
 from app.messaging import process_redis
 from app.postgres.database import single_statement, transaction
 from tests.deadline import until
@@ -40,14 +40,14 @@ def _come(interval: str = "1 s", *ids: int) -> None:
 
 def _release(*, at_most: int = 100) -> list[int]:
     with transaction() as connection:
-        return later.release_due(connection, at_most=at_most)
+        return schedule.release_due(connection, at_most=at_most)
 
 
 def _cancel(organization_id: int, batch_id: int, *, sandbox: bool = False) -> bool:
     """Cancel a batch; tell whether that was possible."""
     try:
         with transaction() as connection:
-            later.cancel(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+            schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
     except BatchConflict:
         return False
     return True
@@ -90,7 +90,7 @@ def test_a_release_leaves_alone_what_is_being_cancelled_and_does_not_wait_for_it
     cancelled, other = _schedule(organization_id), _schedule(organization_id)
     _come()
     with transaction() as connection:
-        later.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
+        schedule.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
         assert _release() == [organization_id]
         assert _status(organization_id, other) == "queued"
     assert _release() == []
@@ -127,7 +127,7 @@ def test_a_drain_waits_for_a_cancellation_and_then_issues_the_others() -> None:
     batch_id, other = (books.queue_batch(organization_id, [ANN], 10) for _ in range(2))
     with races.started() as start:
         with transaction() as connection:
-            later.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)
+            schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)
             drained = start(lambda: books.drain_all(organization_id))
             races.until_waiting()
         assert drained.result(races.PATIENCE_S) == [other]
@@ -206,7 +206,7 @@ def test_of_a_hundred_thousand_scheduled_batches_a_drain_and_a_release_read_none
     assert rows < 50
     assert blocks < 200
     with transaction() as connection:
-        counted = later.count_scheduled(connection)
+        counted = schedule.count_scheduled(connection)
     assert (counted.batches, counted.oldest_overdue_s) == (100_000, 0)
 
 
@@ -234,10 +234,10 @@ def test_what_is_scheduled_is_counted_for_one_organization_and_mode_and_for_thos
     late = _schedule(other)
     _come("90 s", late)
     with single_statement() as connection:
-        live, sandbox = (later.scheduled_of(connection, one, sandbox=mode) for mode in (False, True))
+        live, sandbox = (schedule.scheduled_of(connection, one, sandbox=mode) for mode in (False, True))
         assert (live.batches, live.amount) == (3, 2**63 - 1)
         assert (sandbox.batches, sandbox.amount) == (1, 7)
-        counted = later.count_scheduled(connection)
+        counted = schedule.count_scheduled(connection)
         assert counted.batches == 6
         assert 90 <= counted.oldest_overdue_s < 120
         assert count_queued(connection).batches == 0

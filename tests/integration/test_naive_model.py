@@ -10,8 +10,9 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from app import organizations
-from app.batches import TransactionRow
-from app.ledger import issue, later
+from app.batches import schedule
+from app.batches.read import TransactionRow
+from app.ledger import issue
 from app.ledger.refill import refill
 from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
@@ -195,7 +196,7 @@ class Both:
     def _release(self) -> None:
         books.execute("UPDATE batches SET send_at = now() WHERE status = 'scheduled'")
         with transaction() as connection:
-            later.release_due(connection, at_most=1_000)
+            schedule.release_due(connection, at_most=1_000)
         for batch_id, send in self.scheduled:
             self.queued[send.organization_id].append((batch_id, send))
         self.scheduled.clear()
@@ -210,7 +211,7 @@ class Both:
             return
         batch_id, send = batch = waiting[step.which % len(waiting)]
         with transaction() as connection:
-            later.cancel(connection, batch_id, organization_id=step.organization_id, sandbox=send.sandbox)
+            schedule.cancel(connection, batch_id, organization_id=step.organization_id, sandbox=send.sandbox)
         if batch in scheduled:
             self.scheduled.remove(batch)
         else:

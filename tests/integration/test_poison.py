@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
+from app.batches.queue import organizations_waiting
 from app.ledger import issue
 from app.ledger.drain import _left_alone_until, drain
-from app.ledger.queued import organizations_waiting
 from app.messaging import worker_counters
 from app.postgres.database import transaction
 from app.settings import INT64_MAX

@@ -8,12 +8,12 @@ import pytest
 from fakeredis import FakeRedis, FakeServer
 from flask.testing import FlaskClient
 
-from app.api import create_app
-from app.api.call.limits import retry_after_s
+from app.api.limits import retry_after_s
 from app.api.openapi.calls import REFUSALS
 from app.api.openapi.failures import EXAMPLES
 from app.settings import settings
 from app.values.keys import hash_key
+from app.web.application import create_app
 from tests.integration import books
 from tests.unit.answers import data_of, envelope_of, errors_of
 
@@ -29,7 +29,7 @@ def key(database: None) -> str:
 def redis(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     """Let the limits of a test be counted in one imagined Redis, whichever process counts."""
     server = FakeServer()
-    monkeypatch.setattr("app.api.call.limits.redis_client", lambda *_, **__: FakeRedis(server=server))
+    monkeypatch.setattr("app.api.limits.redis_client", lambda *_, **__: FakeRedis(server=server))
     return server
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app import organizations
-from app.acceptance import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, IssueRequest, Send, accept
 from app.postgres.database import transaction
 from tests.integration import books
 

@@ -16,14 +16,14 @@ import pytest
 from celery import Celery
 from werkzeug.test import TestResponse
 
-from app.acceptance import IssueRequest
-from app.api import create_app
 from app.api.sending import waiting
+from app.batches.accept import IssueRequest
 from app.ledger.drain import drain
 from app.messaging import hints, jobs, process_redis
 from app.messaging.jobs import QUEUE
 from app.postgres.database import transaction
 from app.settings import settings
+from app.web.application import create_app
 from tests.crash.proxy import Proxy
 from tests.deadline import until
 from tests.integration import books, races

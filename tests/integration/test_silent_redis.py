@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from redis.exceptions import RedisError
 
-from app.api import create_app
 from app.messaging import hints, last_runs, process_redis
 from app.messaging.worker_counters import POINTS, POSTPONED_BATCHES, SWEEPS, count
+from app.web.application import create_app
 from tests.crash.proxy import Proxy
 from tests.integration import books
 

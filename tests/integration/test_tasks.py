@@ -162,7 +162,7 @@ def test_an_audit_that_does_not_end_in_its_time_is_given_up_and_notes_nothing(
 ) -> None:
     monkeypatch.setattr(tasks, "_AUDIT_TIME_LIMIT_S", 0.05)
     slow = {"slow": "SELECT pg_sleep(60)::text AS subject, '' AS seen"}
-    monkeypatch.setattr("app.ledger.audit.RULES", slow)
+    monkeypatch.setattr("app.audit.run.RULES", slow)
     tasks.audit()
     assert last_runs.last_audit(process_redis.redis()) is None
     assert [event["event"] for event in events] == ["audit_not_finished"]

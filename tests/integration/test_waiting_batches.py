@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from app import batches
-from app.ledger.queued import Queued, count_queued, due_batches, organizations_waiting, postpone
+from app.batches import read as batches
+from app.batches.queue import Queued, count_queued, due_batches, organizations_waiting, postpone
 from app.postgres.database import transaction
 from tests.integration import books
 

@@ -11,13 +11,15 @@ from sqlalchemy import text
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from app.errors import InvalidRequest, WebhookDisabled, WebhookLimit, WebhookNotStuck
-from app.events import attempts, cursors, delivery, log, posting, webhook_actions, webhooks
-from app.events.lag import lag_by_status, lags
+from app.events import log
 from app.events.sequencer import number_events
-from app.events.webhook_secrets import encrypted, new_secret, reencrypted
-from app.events.webhooks import WebhookRow
 from app.postgres.database import transaction
 from app.settings import settings
+from app.webhooks import actions as webhook_actions
+from app.webhooks import attempts, cursors, delivery, posting, webhooks
+from app.webhooks.lag import lag_by_status, lags
+from app.webhooks.secrets import encrypted, new_secret, reencrypted
+from app.webhooks.webhooks import WebhookRow
 from tests.deadline import until
 from tests.integration import books
 from tests.receiver import Receiver, close_in_the_middle, flood, hang, status
@@ -257,8 +259,8 @@ def test_only_the_types_that_are_asked_for_arrive_and_the_rest_is_passed(
 def test_of_many_that_are_not_asked_for_the_few_are_found(
     organization_id: int, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.events.upcoming._LOOKED_AT_MAX", 5)
-    monkeypatch.setattr("app.events.upcoming._PAGE", 2)
+    monkeypatch.setattr("app.webhooks.upcoming._LOOKED_AT_MAX", 5)
+    monkeypatch.setattr("app.webhooks.upcoming._PAGE", 2)
     webhook = _make(organization_id, receiver.url, "key.revoked")
     _write(organization_id, *["key.created"] * 17, *["key.revoked"] * 3, *["key.created"] * 6, "key.revoked")
     _deliver(webhook)

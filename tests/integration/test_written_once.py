@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app import members
-from app.ledger import later
+from app.batches import schedule
 from app.ledger.extend import extend
+from app.members import members
 from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
 from tests.integration import books
@@ -95,7 +95,7 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     with transaction() as connection:
         member_id, _ = members.create(connection, organization_id, "m@example.com", "M", "N", role="viewer", by=None)
         members.remove(connection, members.lock(connection, member_id), by=None)
-        later.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
+        schedule.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
     held = books.make_organization(25)
     assert books.issue_now(held, ["y@example.com", "x@example.com"], 5, hold_days=1) == 6
     with transaction() as connection:

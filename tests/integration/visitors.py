@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app import member_sessions, members
+from app.members import members, sessions
 from app.postgres.database import transaction
 from app.values.passwords import hash_password
 
@@ -65,7 +65,7 @@ def visitor(app: Flask, organization_id: int, role: str, email: str | None = Non
     member_id = make_member(organization_id, email, role)
     client = app.test_client()
     with transaction() as connection:
-        token = member_sessions.begin(connection, member_id, _HASH)
+        token = sessions.begin(connection, member_id, _HASH)
     with client.session_transaction(path="/console/live") as cookie:
         cookie["token"] = token
     return Visitor(member_id=member_id, organization_id=organization_id, email=email, client=client)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import migrations
-from app.batches import find
+from app.batches.read import find
 from app.postgres.database import transaction
 from tests.deadline import comes_true
 from tests.integration import books

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.acceptance import IssueRequest
-from app.api.call.schemas import parse_issue_request
+from app.api.requests.issue import parse_issue_request
+from app.batches.accept import IssueRequest
 from app.errors import Faults, InvalidRequest
 from app.settings import settings
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 from flask.testing import FlaskClient
 
-from app.api import create_app
 from app.api_keys import Caller
 from app.organizations import OrganizationInMode
+from app.web.application import create_app
 
 CALLER = Caller(
     api_key_id=1,

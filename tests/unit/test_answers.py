@@ -9,8 +9,9 @@ import pytest
 from flask import Response
 
 from app import errors
-from app.api.call import bodies, envelope
-from app.batches import ISSUED, QUEUED, REFUSED, BatchRow, StateCounts, TransactionRow
+from app.api.answers import batches as bodies
+from app.api.answers import envelope
+from app.batches.read import ISSUED, QUEUED, REFUSED, BatchRow, StateCounts, TransactionRow
 from app.values.timestamps import timestamp
 
 MOMENT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)

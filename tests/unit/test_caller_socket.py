@@ -31,7 +31,7 @@ class Connected:
 @pytest.fixture
 def caller_socket(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Return the module, made less patient; its package reads the settings when it is imported."""
-    module = import_module("app.api.gateway.caller_socket")
+    module = import_module("app.web.caller_socket")
     monkeypatch.setattr(module, "_STALLED_S", 1.0)
     return module
 

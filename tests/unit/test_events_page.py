@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from app.events.posting import signed_headers
-from app.events.webhook_secrets import new_secret
+from app.webhooks.posting import signed_headers
+from app.webhooks.secrets import new_secret
 
 _PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 _BODY = '{"type":"ping","data":{"label":"Frühling"}}'.encode()

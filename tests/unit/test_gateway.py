@@ -14,23 +14,23 @@ from app.postgres import connections
 @pytest.fixture
 def gateway() -> Iterator[ModuleType]:
     """Return the module read anew, because it checks the settings as soon as it is read."""
-    sys.modules.pop("app.api.gateway", None)
-    yield importlib.import_module("app.api.gateway")
-    sys.modules.pop("app.api.gateway", None)
+    sys.modules.pop("app.web.gunicorn", None)
+    yield importlib.import_module("app.web.gunicorn")
+    sys.modules.pop("app.web.gunicorn", None)
 
 
 def test_a_wrong_setting_stops_the_start_with_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTS_WAIT_S", "soon")
-    monkeypatch.delitem(sys.modules, "app.api.gateway", raising=False)
+    monkeypatch.delitem(sys.modules, "app.web.gunicorn", raising=False)
     with pytest.raises(SystemExit, match=r"^points: The setting POINTS_WAIT_S is wrong: "):
-        importlib.import_module("app.api.gateway")
+        importlib.import_module("app.web.gunicorn")
 
 
 @pytest.mark.parametrize("wait_s", ["0", "25", "600"])
 def test_the_gateway_is_more_patient_than_any_wait(wait_s: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTS_WAIT_S", wait_s)
-    monkeypatch.delitem(sys.modules, "app.api.gateway", raising=False)
-    gateway = importlib.import_module("app.api.gateway")
+    monkeypatch.delitem(sys.modules, "app.web.gunicorn", raising=False)
+    gateway = importlib.import_module("app.web.gunicorn")
     assert float(wait_s) < gateway.graceful_timeout < gateway.timeout
 
 
@@ -40,8 +40,8 @@ def test_a_kept_connection_outlives_the_60_s_that_proxies_keep_theirs(
 ) -> None:
     if asked is not None:
         monkeypatch.setenv("POINTS_KEEP_ALIVE_S", asked)
-    monkeypatch.delitem(sys.modules, "app.api.gateway", raising=False)
-    assert importlib.import_module("app.api.gateway").keepalive == kept_s
+    monkeypatch.delitem(sys.modules, "app.web.gunicorn", raising=False)
+    assert importlib.import_module("app.web.gunicorn").keepalive == kept_s
 
 
 def test_a_web_process_takes_no_server_that_only_reads_and_waits_for_none_longer_than_callers_would(

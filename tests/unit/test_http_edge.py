@@ -5,10 +5,10 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from app.metrics.record import current_record
 from flask.testing import FlaskClient
 from prometheus_client import REGISTRY
 
-from app.api.call.record import current_record
 from app.api.openapi.calls import REFUSALS
 from app.api.openapi.failures import EXAMPLES
 from tests.unit.answers import AUTHORIZED, data_of, envelope_of, errors_of
@@ -56,7 +56,7 @@ def test_how_long_a_request_took_is_counted_and_logged_in_seconds(
         return REGISTRY.get_sample_value("points_request_seconds_sum", labels) or 0.0
 
     before, moments = counted(), iter((10.0, 10.25))
-    monkeypatch.setattr("app.api.call.record.perf_counter", lambda: next(moments))
+    monkeypatch.setattr("app.web.recording.perf_counter", lambda: next(moments))
     errors_of(client.get("/v1/organization"), 401)
     assert [event["seconds"] for event in events if event["event"] == "request"] == [0.25]
     assert counted() - before == pytest.approx(0.25)

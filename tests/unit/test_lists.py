@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.errors import InvalidAddress, Refused
-from app.lists import ListFile, address_in
+from app.recipient_files import ListFile, address_in
 
 ANN, BOB, CY, DAN = "ann@example.com", "bob@example.com", "cy@example.com", "dan@example.com"
 

@@ -9,10 +9,10 @@ from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
-from app.api import create_app
 from app.api.openapi.description import document
 from app.api.openapi.envelopes import ENVELOPES
 from app.settings import settings
+from app.web.application import create_app
 
 
 @pytest.fixture

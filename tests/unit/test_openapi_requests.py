@@ -17,10 +17,10 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from app.api.call.schemas import FIELDS, FIELDS_OF_SEND, parse_issue_request, parse_reschedule
 from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
 from app.api.openapi.examples import BODIES, REVERSE_BODIES, WEBHOOK_BODIES
+from app.api.requests.issue import FIELDS, FIELDS_OF_SEND, parse_issue_request, parse_reschedule
 from app.errors import Faults, InvalidRequest
 from app.settings import Settings, settings
 

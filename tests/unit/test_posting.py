@@ -18,13 +18,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from standardwebhooks import Webhook
 
-from app.events import posting
-from app.events.attempts import Attempt
-from app.events.checked_network import Bounds
-from app.events.posting import ANSWER_BYTES_MAX, Poster, signed_headers
-from app.events.receivers import parse, resolve
-from app.events.webhook_secrets import new_secret
 from app.settings import settings
+from app.webhooks import posting
+from app.webhooks.attempts import Attempt
+from app.webhooks.network import Bounds
+from app.webhooks.posting import ANSWER_BYTES_MAX, Poster, signed_headers
+from app.webhooks.receivers import parse, resolve
+from app.webhooks.secrets import new_secret
 from tests.ports import free_port
 from tests.receiver import Receiver, close_in_the_middle, drip, flood, hang, status
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug.datastructures import MultiDict
 
-from app.api.call.queries import PageRequest, parse_page_request
+from app.api.requests.queries import PageRequest, parse_page_request
 from app.errors import InvalidRequest
 from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.events.receivers import ReceiverRefused, parse, resolve
 from app.settings import settings
 from app.values.public_addresses import is_public
+from app.webhooks.receivers import ReceiverRefused, parse, resolve
 
 NOT_PUBLIC = [
     # IPv4: this network, private, behind NAT, loopback, link-local, metadata of clouds, protocols, documentation …

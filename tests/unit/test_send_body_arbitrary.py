@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app.api.call.schemas import parse_issue_request
+from app.api.requests.issue import parse_issue_request
 from app.errors import InvalidRequest
 from app.settings import Settings, settings
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app.lists import trimmed
+from app.recipient_files import trimmed
 from tests.unit.paying_front import PayingFront, paying_front
 
 _TAGS = st.text("abcxyz0189", min_size=1, max_size=5)

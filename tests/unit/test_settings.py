@@ -3,9 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from app.api import create_app
 from app.errors import SettingsError
 from app.settings import misspelt_settings, settings, without_password
+from app.web.application import create_app
 
 
 def refusal() -> str:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.acceptance import IssueRequest
+from app.batches.accept import IssueRequest
+from app.batches.verify import affordable, verify
 from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
-from app.ledger.verify import affordable, verify
 from app.organizations import OrganizationInMode, may_not_issue
 from tests.unit.conftest import CALLER
 

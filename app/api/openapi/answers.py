@@ -1,6 +1,6 @@
 """The data of answers and the additional data, as models that only describe them.
 
-`app/api/call/envelope.py` renders the answers, ten times as fast as models would.
+`app/api/answers/envelope.py` renders the answers, ten times as fast as models would.
 A model's docstring is for callers: it becomes the description of a schema.
 """
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from app.api.call.envelope import INTERFACE_VERSION
+from app.api.answers.envelope import INTERFACE_VERSION
 from app.api.openapi import calls, envelopes, examples, failures, headers, requests
 from app.settings import Settings
 

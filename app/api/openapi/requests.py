@@ -1,6 +1,6 @@
 """The description of requests: headers and queries as parameters, bodies as models with the limits of the settings.
 
-`app/api/call/schemas.py` reports every fault of a body at once. Models cannot do that, so it checks without them.
+`app/api/requests/issue.py` reports every fault of a body at once. Models cannot do that, so it checks without them.
 `tests/unit/test_openapi_requests.py` proves that the service takes what is described here.
 """
 
@@ -8,26 +8,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 
-from app.api.call.events_query import TYPES_LENGTH_MAX, WAIT_MAX_S
-from app.api.call.fields import (
+from app.api.openapi.answers import says
+from app.api.requests.events_query import TYPES_LENGTH_MAX, WAIT_MAX_S
+from app.api.requests.fields import (
     LABEL_LENGTH_MAX,
     METADATA_KEY_LENGTH_MAX,
     METADATA_KEYS_MAX,
     METADATA_VALUE_LENGTH_MAX,
 )
-from app.api.call.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.api.call.queries import PARAMETERS as PARAMETERS_OF_LISTS
-from app.api.call.reverse_body import REASON_LENGTH_MAX
-from app.api.call.webhook_body import DESCRIPTION_LENGTH_MAX, TYPES_MAX
-from app.api.openapi.answers import says
-from app.batches import STATES, STATUSES
-from app.events.receivers import URL_LENGTH_MAX
-from app.events.type_patterns import PATTERNS
+from app.api.requests.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
+from app.api.requests.queries import PARAMETERS as PARAMETERS_OF_LISTS
+from app.api.requests.reverse import REASON_LENGTH_MAX
+from app.api.requests.webhook import DESCRIPTION_LENGTH_MAX, TYPES_MAX
+from app.batches.read import STATES, STATUSES
+from app.events.types import PATTERNS
 from app.pages.filters import LOOKED_AT_MAX
-from app.reversals import STATUSES as REVERSAL_STATUSES
+from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX, Settings
 from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.webhooks.receivers import URL_LENGTH_MAX
 
 _TEXT = {"type": "string"}
 _MOMENT = {"type": "string", "format": "date-time", "pattern": FORMS["created_from"]}

@@ -6,13 +6,13 @@ from typing import NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import api_keys, logs
-from app.acceptance import Acceptance, Send
 from app.api.sending.accepting import Accepting
 from app.api.sending.drains import Drains, Job
 from app.api.sending.threads import Threads
 from app.api.sending.wait_slots import WAITING_SENDS_MAX, WAITING_SENDS_OF_AN_ORGANIZATION_MAX, WaitSlots
 from app.api.sending.waiting import READ_ALONE, Rows, Waiting
-from app.batches import QUEUED
+from app.batches.accept import Acceptance, Send
+from app.batches.read import QUEUED
 from app.postgres.database import transaction
 
 _log = logs.logger()

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from redis.exceptions import RedisError
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import batches, logs
-from app.batches import BatchRow, TransactionRow
+from app import logs
+from app.batches import read as batches
+from app.batches.read import BatchRow, TransactionRow
 from app.messaging import hints
 from app.postgres.database import single_statement
 

@@ -5,11 +5,12 @@ from typing import Any
 from flask import Blueprint, Response, request
 from sqlalchemy import Connection
 
-from app import batches
-from app.api.call import bodies, envelope
-from app.api.call.auth import caller
-from app.api.call.queries import next_cursor, parse_page_request, refuse_parameters
+from app.api.answers import batches as bodies
+from app.api.answers import envelope
+from app.api.auth import caller
+from app.api.requests.queries import next_cursor, parse_page_request, refuse_parameters
 from app.api_keys import Caller
+from app.batches import read as batches
 from app.errors import NotFound
 from app.pages import batch_pages
 from app.postgres.database import transaction

@@ -2,13 +2,13 @@
 
 from flask import Blueprint, Response
 
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.body import refuse_too_large
-from app.api.call.queries import refuse_parameters
-from app.api.call.record import current_record
+from app.api.answers import envelope
+from app.api.auth import caller
+from app.api.requests.body import refuse_too_large
+from app.api.requests.queries import refuse_parameters
 from app.api.views.batches import read_batch
-from app.ledger import later
+from app.batches import schedule
+from app.metrics.record import current_record
 from app.postgres.database import transaction
 
 blueprint = Blueprint("cancel", __name__)
@@ -26,7 +26,7 @@ def cancel(batch_id: int) -> Response:
     who = caller()
     refuse_parameters()
     with transaction() as connection:
-        later.cancel(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        schedule.cancel(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
         body = read_batch(connection, batch_id, who)
     current_record().batch_id = batch_id
     return envelope.success(body)

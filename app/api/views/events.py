@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import orjson
 from flask import Blueprint, Response, request
 
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.events_query import EventsRequest, parse_events_request
+from app.api.answers import envelope
+from app.api.auth import caller
+from app.api.requests.events_query import EventsRequest, parse_events_request
 from app.api.sending.wait_slots import WaitSlots
 from app.api_keys import Caller
 from app.errors import InvalidRequest
-from app.events import pages
-from app.events.bodies import Event, render
+from app.events import read as pages
+from app.events.payloads import Event, render
 from app.messaging import waiting_calls
 from app.postgres.database import single_statement, transaction
 

@@ -6,7 +6,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.api.call import envelope
+from app.api.answers import envelope
 from app.messaging.process_redis import redis
 from app.postgres.database import transaction
 

@@ -2,10 +2,10 @@
 
 from flask import Blueprint, Response
 
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.queries import refuse_parameters
-from app.ledger import later
+from app.api.answers import envelope
+from app.api.auth import caller
+from app.api.requests.queries import refuse_parameters
+from app.batches import schedule
 from app.postgres.database import single_statement
 
 blueprint = Blueprint("organization", __name__)
@@ -16,6 +16,6 @@ def show_organization() -> Response:
     who = caller()
     refuse_parameters()
     with single_statement() as connection:
-        scheduled = later.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
+        scheduled = schedule.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
     body = envelope.organization_body(who.organization)
     return envelope.success(body, scheduled=envelope.scheduled_body(scheduled))

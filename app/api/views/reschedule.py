@@ -2,14 +2,14 @@
 
 from flask import Blueprint, Response
 
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.body import json_bytes
-from app.api.call.queries import refuse_parameters
-from app.api.call.record import current_record
-from app.api.call.schemas import parse_reschedule
+from app.api.answers import envelope
+from app.api.auth import caller
+from app.api.requests.body import json_bytes
+from app.api.requests.issue import parse_reschedule
+from app.api.requests.queries import refuse_parameters
 from app.api.views.batches import read_batch
-from app.ledger import later
+from app.batches import schedule
+from app.metrics.record import current_record
 from app.postgres.database import transaction
 
 blueprint = Blueprint("reschedule", __name__)
@@ -28,7 +28,7 @@ def reschedule(batch_id: int) -> Response:
     refuse_parameters()
     send_at = parse_reschedule(json_bytes())
     with transaction() as connection:
-        later.reschedule(connection, batch_id, send_at, organization_id=who.organization.id, sandbox=who.sandbox)
+        schedule.reschedule(connection, batch_id, send_at, organization_id=who.organization.id, sandbox=who.sandbox)
         body = read_batch(connection, batch_id, who)
     current_record().batch_id = batch_id
     return envelope.success(body)

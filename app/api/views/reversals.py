@@ -2,13 +2,14 @@
 
 from flask import Blueprint, Response, request
 
-from app import reversals
-from app.api.call import envelope, reversal_bodies
-from app.api.call.auth import caller
-from app.api.call.queries import next_cursor, parse_page_request, refuse_parameters
+from app.api.answers import envelope
+from app.api.answers import reversals as reversal_bodies
+from app.api.auth import caller
+from app.api.requests.queries import next_cursor, parse_page_request, refuse_parameters
 from app.errors import NotFound
 from app.pages import reversal_pages
 from app.postgres.database import transaction
+from app.reversals import read as reversals
 from app.settings import INT64_MAX
 
 blueprint = Blueprint("reversals", __name__)

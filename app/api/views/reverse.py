@@ -3,21 +3,24 @@
 from flask import Blueprint, Response
 from sqlalchemy.exc import SQLAlchemyError
 
-from app import logs, reversal_acceptance, reversals
-from app.api.call import envelope, reversal_bodies
-from app.api.call.auth import caller
-from app.api.call.body import json_bytes
-from app.api.call.queries import refuse_parameters
-from app.api.call.record import current_record
-from app.api.call.reverse_body import parse_reverse_request
-from app.api.call.send_headers import idempotency_key, wants_no_wait
+from app import logs
+from app.api.answers import envelope
+from app.api.answers import reversals as reversal_bodies
+from app.api.auth import caller
+from app.api.requests.body import json_bytes
+from app.api.requests.queries import refuse_parameters
+from app.api.requests.reverse import parse_reverse_request
+from app.api.requests.send_headers import idempotency_key, wants_no_wait
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
 from app.errors import BalanceTooLarge, OrganizationDisabled, ReversalLost
-from app.ledger.recoverable import recoverable
+from app.metrics.record import current_record
 from app.postgres.database import is_away, single_statement, transaction
-from app.reversal_acceptance import AcceptedReversal, ReverseRequest
-from app.reversals import EntryRow, ReversalRow
+from app.reversals import accept as reversal_acceptance
+from app.reversals import read as reversals
+from app.reversals.accept import AcceptedReversal, ReverseRequest
+from app.reversals.preview import recoverable
+from app.reversals.read import EntryRow, ReversalRow
 from app.settings import settings
 
 blueprint = Blueprint("reverse", __name__)

@@ -3,10 +3,10 @@
 from flask import Blueprint, Response
 
 from app import organizations
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.body import refuse_too_large
-from app.api.call.queries import refuse_parameters
+from app.api.answers import envelope
+from app.api.auth import caller
+from app.api.requests.body import refuse_too_large
+from app.api.requests.queries import refuse_parameters
 from app.errors import DevelopmentKeyRequired
 from app.ledger.refill import reset_sandbox
 from app.postgres.database import transaction

@@ -4,18 +4,20 @@ from flask import Blueprint, Response, request
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
-from app import batches, logs
-from app.acceptance import Acceptance, Send
-from app.api.call import bodies, envelope
-from app.api.call.auth import caller, hash_of_key
-from app.api.call.body import json_bytes
-from app.api.call.queries import refuse_parameters
-from app.api.call.record import current_record
-from app.api.call.schemas import FIELDS_OF_SEND, parse_issue_request
-from app.api.call.send_headers import idempotency_key, wants_no_wait
+from app import logs
+from app.api.answers import batches as bodies
+from app.api.answers import envelope
+from app.api.auth import caller, hash_of_key
+from app.api.requests.body import json_bytes
+from app.api.requests.issue import FIELDS_OF_SEND, parse_issue_request
+from app.api.requests.queries import refuse_parameters
+from app.api.requests.send_headers import idempotency_key, wants_no_wait
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
+from app.batches import read as batches
+from app.batches.accept import Acceptance, Send
 from app.errors import BatchCancelled, BatchLost, OrganizationDisabled, OrganizationSuspended, PointsError
+from app.metrics.record import current_record
 from app.postgres.database import is_away, transaction
 from app.settings import settings
 

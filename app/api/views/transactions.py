@@ -2,9 +2,9 @@
 
 from flask import Blueprint, Response, request
 
-from app.api.call import bodies, envelope
-from app.api.call.auth import caller
-from app.api.call.queries import next_cursor, parse_page_request, refuse_parameters
+from app.api.answers import batches, envelope
+from app.api.auth import caller
+from app.api.requests.queries import next_cursor, parse_page_request, refuse_parameters
 from app.errors import NotFound
 from app.pages import transaction_pages
 from app.postgres.database import transaction
@@ -20,7 +20,7 @@ def list_transactions() -> Response:
     asked = parse_page_request("transactions", request.args, who)
     with transaction() as connection:
         page = transaction_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-    shown = bodies.listed_transaction_bodies(page.rows)
+    shown = batches.listed_transaction_bodies(page.rows)
     return envelope.success({"transactions": shown, "next_cursor": next_cursor("transactions", asked, page)})
 
 
@@ -37,4 +37,4 @@ def show_transaction(transaction_id: int) -> Response:
             )
     if row is None:
         raise NotFound("transaction", transaction_id)
-    return envelope.success(bodies.listed_transaction_bodies([row])[0])
+    return envelope.success(batches.listed_transaction_bodies([row])[0])

@@ -2,12 +2,12 @@
 
 from flask import Blueprint, Response
 
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.body import json_bytes
-from app.api.call.queries import refuse_parameters
-from app.api.call.schemas import parse_issue_request
-from app.ledger import verify as ledger
+from app.api.answers import envelope
+from app.api.auth import caller
+from app.api.requests.body import json_bytes
+from app.api.requests.issue import parse_issue_request
+from app.api.requests.queries import refuse_parameters
+from app.batches import verify as ledger
 from app.settings import settings
 
 blueprint = Blueprint("verify", __name__)

@@ -5,18 +5,19 @@ from collections.abc import Callable
 from flask import Blueprint, Response
 from sqlalchemy import Connection
 
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.body import json_bytes, refuse_too_large
-from app.api.call.queries import refuse_parameters
-from app.api.call.webhook_bodies import webhook_body
-from app.api.call.webhook_body import parse_replay
+from app.api.answers import envelope
+from app.api.answers.webhooks import webhook_body
+from app.api.auth import caller
+from app.api.requests.body import json_bytes, refuse_too_large
+from app.api.requests.queries import refuse_parameters
+from app.api.requests.webhook import parse_replay
 from app.api_keys import Caller
-from app.events import webhook_actions, webhooks
-from app.events.waking import wake
-from app.events.webhook_secrets import encrypted, new_secret
-from app.events.webhooks import WebhookRow
 from app.postgres.database import transaction
+from app.webhooks import actions as webhook_actions
+from app.webhooks import webhooks
+from app.webhooks.secrets import encrypted, new_secret
+from app.webhooks.waking import wake
+from app.webhooks.webhooks import WebhookRow
 
 blueprint = Blueprint("webhook_actions", __name__)
 

@@ -2,13 +2,13 @@
 
 from flask import Blueprint, Response, request
 
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.queries import next_cursor, parse_page_request
-from app.api.call.webhook_bodies import delivery_body
-from app.events import webhooks
+from app.api.answers import envelope
+from app.api.answers.webhooks import delivery_body
+from app.api.auth import caller
+from app.api.requests.queries import next_cursor, parse_page_request
 from app.pages import delivery_pages
 from app.postgres.database import transaction
+from app.webhooks import webhooks
 
 blueprint = Blueprint("webhook_deliveries", __name__)
 

@@ -2,16 +2,16 @@
 
 from flask import Blueprint, Response
 
-from app.api.call import envelope
-from app.api.call.auth import caller
-from app.api.call.body import json_bytes, refuse_too_large
-from app.api.call.queries import refuse_parameters
-from app.api.call.webhook_bodies import webhook_body
-from app.api.call.webhook_body import parse_webhook
-from app.events import webhooks
-from app.events.waking import wake
-from app.events.webhook_secrets import encrypted, new_secret
+from app.api.answers import envelope
+from app.api.answers.webhooks import webhook_body
+from app.api.auth import caller
+from app.api.requests.body import json_bytes, refuse_too_large
+from app.api.requests.queries import refuse_parameters
+from app.api.requests.webhook import parse_webhook
 from app.postgres.database import transaction
+from app.webhooks import webhooks
+from app.webhooks.secrets import encrypted, new_secret
+from app.webhooks.waking import wake
 
 blueprint = Blueprint("webhooks", __name__)
 

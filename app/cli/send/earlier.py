@@ -8,8 +8,8 @@ from itertools import chain
 from app.cli.send.result_rows import address_of, reference_of, text_of, word
 from app.cli.send.run import Run
 from app.errors import Refused
-from app.lists.columns import Item
-from app.lists.recipients import digest
+from app.recipient_files.columns import Item
+from app.recipient_files.recipients import digest
 from app.values.addresses import parse
 from app.values.numbers import points
 

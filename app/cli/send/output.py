@@ -9,8 +9,8 @@ from app.cli.answer import Answer
 from app.cli.send.run import Choices, Run
 from app.cli.sentence import write_error
 from app.cli.tables import console, print_pairs
-from app.lists.columns import unused_columns
-from app.lists.recipients import Recipients
+from app.recipient_files.columns import unused_columns
+from app.recipient_files.recipients import Recipients
 from app.values.numbers import counted, points
 
 _BAD_LINES_SHOWN_MAX = 20

@@ -19,9 +19,9 @@ from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.run import Choices, Run
 from app.cli.send.service import Service
 from app.errors import Refused
-from app.lists import ColumnUnclear, ListFile
-from app.lists.columns import OWN, Columns, columns_of
-from app.lists.recipients import Part, Recipients
+from app.recipient_files import ColumnUnclear, ListFile
+from app.recipient_files.columns import OWN, Columns, columns_of
+from app.recipient_files.recipients import Part, Recipients
 from app.settings import INT64_MAX
 from points_client import Verified
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from app.lists import for_spreadsheet
-from app.lists.columns import CONTROL, Item, bare_reference, safe_reference
-from app.lists.recipients import BadLine
+from app.recipient_files import for_spreadsheet
+from app.recipient_files.columns import CONTROL, Item, bare_reference, safe_reference
+from app.recipient_files.recipients import BadLine
 from app.values.timestamps import timestamp
 from points_client import Sent
 

@@ -17,8 +17,8 @@ from app.cli.send import result_parts
 from app.cli.send.result_parts import CURRENT, EARLIER, checked_parts, next_check, sync, sync_folder
 from app.cli.send.result_rows import TOO_LOW, Request, address_of, identity_of
 from app.errors import Refused
-from app.lists.columns import UNPAID_BATCH
-from app.lists.recipients import BadLine
+from app.recipient_files.columns import UNPAID_BATCH
+from app.recipient_files.recipients import BadLine
 from points_client import Sent
 
 _SENDING = ".sending-"

@@ -10,9 +10,9 @@ from typing import Any
 from app.cli.send.result_rows import Request
 from app.cli.send.results import ResultFile
 from app.cli.send.service import Service
-from app.lists import ListFile
-from app.lists.columns import Columns, Item
-from app.lists.recipients import Part, Recipients
+from app.recipient_files import ListFile
+from app.recipient_files.columns import Columns, Item
+from app.recipient_files.recipients import Part, Recipients
 from app.values.keys import DEVELOPMENT_PREFIX
 from points_client import Organization, Sent
 

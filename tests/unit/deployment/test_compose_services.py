@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.api.sending.wait_slots import THREADS
-from app.events.posting import ATTEMPT_TIMEOUT_S
 from app.messaging.jobs import TASK_TIME_LIMIT_S
+from app.webhooks.posting import ATTEMPT_TIMEOUT_S
 from tests.unit.deployment.files import OF_OURS, ROOT, RUNNING, SECRETS, compose, seconds, service
 from tests.unit.deployment.lines import words_of_line
 
@@ -164,7 +164,7 @@ def test_what_must_last_lies_in_named_volumes() -> None:
 
 
 def test_web_is_given_the_time_to_let_waiting_calls_finish() -> None:
-    gateway = import_module("app.api.gateway")  # It reads the settings when it is imported.
+    gateway = import_module("app.web.gunicorn")  # It reads the settings when it is imported.
     assert seconds(service("web")["stop_grace_period"]) > gateway.graceful_timeout
 
 

@@ -1,0 +1,1 @@
+"""Building answers: the envelope and the payloads, by pure functions."""

@@ -1,0 +1,147 @@
+"""The bodies of batches and their transactions, built by pure functions; `envelope` wraps them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import orjson
+
+from app.batches.read import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID, BatchRow, StateCounts, TransactionRow
+from app.values.timestamps import timestamp
+
+
+def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
+    """Send result: the transactions, the sum of the debited ones, and the balance right after the batch.
+
+    With `as_issued`, flags, recipients and points taken back are those of the moment of issue, without later claims and
+    reversals: a retry gets the answer that the first call got.
+    """
+    assert batch.status == ISSUED, "only an issued batch has a send result"
+    return {
+        "transactions": _transaction_bodies(batch, transactions, as_issued=as_issued),
+        "amount": batch.debited_amount,
+        "current_balance": batch.current_balance,
+    }
+
+
+def batch_body(
+    batch: BatchRow, transactions: Sequence[TransactionRow], *, metadata: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """A batch as it is now; the keys of the send result are null until it is issued."""
+    bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
+    whole = sum(row.points_left == 0 for row in transactions)
+    credited = sum(row.credited and row.points_left != 0 for row in transactions)
+    states = StateCounts(credited=credited, reversed=whole)
+    return listed_batch_body(batch, states=states, metadata=metadata, transactions=bodies)
+
+
+def listed_batch_body(
+    batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
+) -> dict[str, Any]:
+    """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
+    return {
+        "batch_id": batch.id,
+        "status": batch.status,
+        "final": batch.is_final,
+        "refusal": batch.refusal,
+        "label": batch.label,
+        "metadata": metadata,
+        "idempotency_key": batch.idempotency_key,
+        "api_key_id": batch.api_key_id,
+        "sender": batch.sender,
+        "counts": _counts(batch, states),
+        "created_at": timestamp(batch.created_at),
+        "send_at": None if batch.send_at is None else timestamp(batch.send_at),
+        "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
+        **more,
+        "amount": batch.debited_amount,
+        "current_balance": batch.current_balance,
+    }
+
+
+def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:
+    if batch.debited_count is None:
+        return None
+    return {
+        "recipients": batch.recipient_count,
+        "debited": batch.debited_count,
+        "credited": states.credited,
+        "held": batch.debited_count - states.credited - states.reversed,
+        "unpaid": batch.recipient_count - batch.debited_count,
+        "reversed": states.reversed,
+    }
+
+
+def listed_transaction_bodies(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
+    """Transactions as they are now, from rows of a batch and a transaction; rows of one batch are adjacent."""
+    bodies = []
+    for _, group in groupby(rows, key=lambda row: row[0].id):
+        of_batch = list(group)
+        transactions = [transaction for _, transaction in of_batch]
+        bodies += _transaction_bodies(of_batch[0][0], transactions, as_issued=False)
+    return bodies
+
+
+def _transaction_bodies(
+    batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool
+) -> list[dict[str, Any]]:
+    assert batch.issued_at is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
+    before, after = _organization_around_its_balance(batch)
+    created_at = timestamp(batch.issued_at)
+    bodies = []
+    for row in transactions:
+        held_then = as_issued and row.claimed
+        credited = row.credited and not held_then
+        amount = batch.amount if row.amount is None else row.amount
+        state = _state(row, credited=credited, as_issued=as_issued)
+        bodies.append(
+            {
+                "id": row.id,
+                "organization": orjson.Fragment(before + b"%d" % row.balance + after),
+                "recipient": None
+                if row.user_id is None or held_then
+                else {"id": row.user_id, "first_name": row.first_name, "last_name": row.last_name},
+                "email": row.email,
+                "amount": amount,
+                "debited": row.debited,
+                "credited": credited,
+                "allocated": credited,  # The contract's table of flags: the two are always equal.
+                "sender": batch.sender,
+                "label": batch.label if row.label is None else row.label,
+                "reference": row.reference,
+                "reversed": 0 if row.points_left is None or as_issued else (amount or 0) - row.points_left,
+                "held_until": _held_until(batch, row, as_issued=as_issued) if state == HELD else None,
+                "state": state,
+                "sandbox": batch.sandbox,
+                "created_at": created_at,
+            }
+        )
+    return bodies
+
+
+def _state(row: TransactionRow, *, credited: bool, as_issued: bool) -> str:
+    if row.points_left == 0 and not as_issued:
+        return RETURNED if row.returned else REVERSED
+    if credited:
+        return CREDITED
+    return HELD if row.debited else UNPAID
+
+
+def _held_until(batch: BatchRow, row: TransactionRow, *, as_issued: bool) -> str | None:
+    moment = batch.held_until if as_issued or row.held_until is None else row.held_until
+    return None if moment is None else timestamp(moment)
+
+
+def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
+    """Render the organization once for the whole batch, as the parts before and after the balance.
+
+    An organization that issues is neither disabled nor suspended: the drain checked that under the lock.
+    """
+    before = {
+        "id": batch.organization_id,
+        "name": batch.organization_name,
+        "is_disabled": False,
+        "is_suspended": False,
+    }
+    after = {"last_refill": batch.last_refill, "created_at": timestamp(batch.organization_created_at)}
+    return orjson.dumps(before)[:-1] + b',"balance":', b"," + orjson.dumps(after)[1:]

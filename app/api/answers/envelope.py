@@ -1,0 +1,148 @@
+"""The envelope around every answer, the status and code of each error, and the smaller bodies."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from flask import Response
+
+from app.batches.schedule import Scheduled
+from app.batches.verify import Verdict
+from app.errors import (
+    BalanceTooLarge,
+    BatchConflict,
+    BatchLost,
+    CannotExtend,
+    DevelopmentKeyRequired,
+    Faults,
+    FormTooOld,
+    IdempotencyKeyReused,
+    InvalidKey,
+    InvalidRequest,
+    MayNotIssue,
+    NotFound,
+    OutOfReach,
+    PointsError,
+    Refused,
+    ReversalLost,
+    ScheduledLimit,
+    SecretsKeyMissing,
+    WebhookConflict,
+    WebhookLimit,
+)
+from app.organizations import OrganizationInMode
+from app.reversals.preview import Recoverable
+from app.values.timestamps import timestamp
+
+INTERFACE_VERSION = "1.0"
+
+# On every answer.
+HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization", "Via": "1.1 points"}
+
+_STATUS_OF: dict[type[PointsError], int] = {
+    InvalidRequest: 400,
+    FormTooOld: 400,
+    InvalidKey: 401,
+    DevelopmentKeyRequired: 403,
+    MayNotIssue: 403,
+    ScheduledLimit: 403,
+    WebhookLimit: 403,
+    NotFound: 404,
+    BatchConflict: 409,
+    WebhookConflict: 409,
+    BalanceTooLarge: 409,
+    CannotExtend: 409,
+    Refused: 409,
+    IdempotencyKeyReused: 422,
+    OutOfReach: 503,
+    SecretsKeyMissing: 503,
+    BatchLost: 503,
+    ReversalLost: 503,
+}
+# The codes of errors that have no class in `app.errors`.
+CODES = {
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "body_too_large",
+    415: "unsupported_media_type",
+    429: "rate_limited",
+    500: "internal_error",
+    503: "not_ready",
+}
+# On an expected error with status 503.
+_RETRY_AFTER_S = 2
+
+
+def success(data: Mapping[str, Any], *, status: int = 200, **additional: object) -> Response:
+    """Wrap the payload of a success; `additional` joins the version in `additional_data`."""
+    document = {
+        "success": True,
+        "data": data,
+        "errors": None,
+        "additional_data": {"version": INTERFACE_VERSION, **additional},
+    }
+    return Response(orjson.dumps(document), status=status, content_type="application/json")
+
+
+def failure_document(status: int, faults: Faults, code: str | None = None) -> bytes:
+    """Render the envelope of an error. The code is left out on a 400; if none is given, the status decides it."""
+    additional = None if status == 400 else {"code": code or CODES.get(status, CODES[500])}
+    return orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": additional})
+
+
+def failure(status: int, faults: Faults, code: str | None = None) -> Response:
+    """Wrap the sentences of an error: field name to a non-empty array. `code` is a word for programs.
+
+    A 400 is sent chunked, because the interface document gives it a `Transfer-Encoding`. An iterator as the body has no
+    length, so the server sends it in chunks.
+    """
+    body = failure_document(status, faults, code)
+    return Response(iter([body]) if status == 400 else body, status=status, content_type="application/json")
+
+
+def failure_of(error: PointsError) -> Response:
+    """Wrap an expected error, with the status of its class."""
+    status = next(status for kind, status in _STATUS_OF.items() if isinstance(error, kind))
+    response = failure(status, error.faults, error.code)
+    if status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if status == 503:
+        response.headers["Retry-After"] = str(_RETRY_AFTER_S)
+    return response
+
+
+def verdict_body(verdict: Verdict | Recoverable) -> dict[str, Any]:
+    """Verify result of a send or a reversal: `{"validated": bool, "error": string or null}`."""
+    return {
+        "validated": verdict.refusal is None,
+        "error": None if verdict.refusal is None else verdict.refusal.sentence,
+    }
+
+
+def verdict_additions(verdict: Verdict) -> dict[str, Any]:
+    """The additional data of verify, for programs: the code of the refusal, and the figures."""
+    return {
+        "code": None if verdict.refusal is None else verdict.refusal.code,
+        "required": verdict.required,
+        "available": verdict.available,
+        "affordable_recipients": verdict.affordable_recipients,
+    }
+
+
+def organization_body(organization: OrganizationInMode) -> dict[str, Any]:
+    """Organization, with the balance of the key's mode."""
+    return {
+        "id": organization.id,
+        "name": organization.name,
+        "is_disabled": organization.is_disabled,
+        "is_suspended": organization.is_suspended,
+        "balance": organization.balance,
+        "last_refill": organization.last_refill,
+        "created_at": timestamp(organization.created_at),
+    }
+
+
+def scheduled_body(scheduled: Scheduled) -> dict[str, Any]:
+    """The scheduled batches of an organization, for `additional_data.scheduled`."""
+    next_at = None if scheduled.next_at is None else timestamp(scheduled.next_at)
+    return {"batches": scheduled.batches, "amount": scheduled.amount, "next_at": next_at}

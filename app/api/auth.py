@@ -1,0 +1,45 @@
+"""The caller: the key in `Authorization`, its organization and its mode."""
+
+import re
+
+from flask import request
+
+from app.api_keys import Caller, find_caller
+from app.errors import InvalidKey
+from app.metrics.record import current_record
+from app.postgres.database import single_statement
+from app.values.keys import hash_key, is_well_formed
+
+# One scheme word, one run of blanks, one key; RFC 9110 writes scheme names in any case.
+_BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
+
+
+def well_formed_key_of_request() -> str | None:
+    """Return the request's key if its checksum is right, else None. The database is not asked."""
+    match = _BEARER.match(request.environ.get("HTTP_AUTHORIZATION", ""))
+    return match[1] if match is not None and is_well_formed(match[1]) else None
+
+
+def hash_of_key() -> bytes:
+    """Return the hash of the request's key.
+
+    Raises:
+        InvalidKey: the key is missing or malformed. The database is not asked.
+    """
+    key = well_formed_key_of_request()
+    if key is None:
+        raise InvalidKey
+    return hash_key(key)
+
+
+def caller() -> Caller:
+    """Find the caller of the request, with one statement.
+
+    Raises:
+        InvalidKey: the key is missing, malformed, unknown or revoked; the sentence is the same for all.
+    """
+    key_hash = hash_of_key()
+    with single_statement() as connection:
+        found = find_caller(connection, key_hash)
+    current_record().organization_id = found.organization.id
+    return found

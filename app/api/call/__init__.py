@@ -1,1 +1,0 @@
-"""One HTTP call: its caller, its body and query, its answer, its limits, its log line."""

@@ -1,0 +1,59 @@
+"""The rate limit: per key, counted in Redis, checked before the body is read. Without Redis there is no limit."""
+
+import logging
+import time
+from typing import Any
+
+from flask import Flask, request
+from flask_limiter import ApplicationLimit, Limiter
+
+from app.api.auth import well_formed_key_of_request
+from app.messaging.redis_client import redis_client
+from app.settings import settings
+from app.values.keys import hash_key
+
+# While Redis is away, each process counts up to this limit, which no caller reaches. The library then retries Redis at
+# growing intervals, so that a Redis that does not answer does not slow down every call.
+_UNREACHED_LIMIT = "1000000/second"
+_TIMEOUT_S = 1
+
+
+def limit_rate(app: Flask) -> Limiter:
+    """Apply `POINTS_RATE_LIMIT` to every `/v1` call that carries a well-formed key."""
+    # For each call over the limit the library would log the key's hash. The request's own log line says 429.
+    logging.getLogger("flask-limiter").setLevel(logging.WARNING)
+    # Any: the library's types allow only text here.
+    pool: Any = redis_client(settings().redis_url, timeout_s=_TIMEOUT_S).connection_pool
+    return Limiter(
+        _counter_name,
+        app=app,
+        enabled=settings().rate_limit != "off",
+        application_limits=[ApplicationLimit(settings().rate_limit, exempt_when=_is_exempt)]
+        if settings().rate_limit != "off"
+        else [],
+        storage_uri="redis://",
+        storage_options={"connection_pool": pool},
+        in_memory_fallback=[_UNREACHED_LIMIT],
+        swallow_errors=True,
+        key_prefix="points",
+    )
+
+
+def retry_after_s(limiter: Limiter) -> int:
+    """Return the whole seconds until the limit admits the next request."""
+    hit = limiter.current_limit
+    if hit is None:
+        return 1
+    # Redis rounds to seconds, so `reset_at` may be two seconds late: never wait longer than a whole window.
+    return max(1, min(hit.reset_at - int(time.time()), hit.limit.get_expiry()))
+
+
+def _is_exempt() -> bool:
+    """Exempt calls without a well-formed key: answering them 401 is cheap, and there is no key to count by."""
+    return not request.path.startswith("/v1/") or well_formed_key_of_request() is None
+
+
+def _counter_name() -> str:
+    """Count by the hash of the key, so that Redis never sees a key."""
+    key = well_formed_key_of_request()
+    return "no key" if key is None else hash_key(key).hex()  # The library rejects an empty name.

@@ -1,0 +1,93 @@
+"""The audit: proves from one snapshot that the books balance, and names each breach (contract, part 4)."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+from sqlalchemy.exc import DBAPIError
+
+from app.audit.rules import RULES
+from app.postgres.connections import disable_timeouts, wait_at_most
+from app.postgres.database import is_away
+
+BREACHES_SHOWN_MAX = 100
+
+# A registration that crosses an issue leaves points held until a search finds it. After this long it is a breach.
+_CROSSING_GRACE_S = 120
+
+# The rule that is broken when the tables cannot be read.
+_COUNTED = "every row can be counted"
+
+_PARAMETERS = {"breaches_shown_max": BREACHES_SHOWN_MAX, "crossing_grace_s": _CROSSING_GRACE_S}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Breach:
+    """One place where the books do not balance: the rule's name, the row it is about, and what was seen."""
+
+    rule: str
+    subject: str
+    seen: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Audit:
+    """What an audit looked at and found; `breaches` holds at most `BREACHES_SHOWN_MAX` per rule."""
+
+    organizations: int
+    users: int
+    batches: int
+    transactions: int
+    breaches: list[Breach]
+
+
+def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit:
+    """Check every rule of the books. Give it `app.postgres.database.snapshot()`, so that all rules see one moment.
+
+    It takes no lock that a send, a refill or a registration waits for.
+
+    A rule that ends with an error counts as broken, since nobody knows what it would have named.
+
+    Raises:
+        DBAPIError: it took longer than `time_limit_s`, or PostgreSQL went away.
+    """
+    deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
+    counts: dict[str, int] = {"organizations": 0, "users": 0, "batches": 0, "transactions": 0}
+    breaches = []
+    for rule, sql in ({_COUNTED: _COUNTS} | RULES).items():
+        try:
+            rows = _ask(connection, sql, deadline)
+        except DBAPIError as error:
+            if is_away(error):
+                raise
+            breaches.append(Breach(rule=rule, subject="an error", seen=type(error.orig).__name__))
+            continue
+        if rule == _COUNTED:
+            counts = dict(rows[0]._mapping)  # noqa: SLF001
+        else:
+            breaches += [Breach(rule=rule, subject=row.subject, seen=row.seen) for row in rows]
+    return Audit(**counts, breaches=breaches)
+
+
+def _ask(connection: Connection, sql: str, deadline: float | None) -> Sequence[Row[Any]]:
+    """Run one statement under a savepoint, so that its error does not end the snapshot."""
+    _limit_statement(connection, deadline)
+    with connection.begin_nested():
+        return connection.execute(text(f"{sql} LIMIT :breaches_shown_max"), _PARAMETERS).all()
+
+
+def _limit_statement(connection: Connection, deadline: float | None) -> None:
+    """Give the next statement the time that is left. A request's limit is too short: an audit reads every row."""
+    if deadline is None:
+        disable_timeouts(connection)
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+    else:
+        wait_at_most(connection, max(0.001, deadline - time.monotonic()))
+
+
+_COUNTS = """
+    SELECT (SELECT count(*) FROM organizations) AS organizations, (SELECT count(*) FROM users) AS users,
+           (SELECT count(*) FROM batches) AS batches, (SELECT count(*) FROM transactions) AS transactions
+"""

@@ -1,0 +1,1 @@
+"""Batches: accepting a send, the queue, schedules, verify, and reading batches back."""

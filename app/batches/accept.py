@@ -1,0 +1,216 @@
+"""Acceptance: one statement that checks the API keys and writes the batches of one or many sends."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import Connection, text
+
+from app.batches.read import BatchRow
+from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused, ScheduledLimit
+from app.organizations import may_not_issue
+from app.postgres.database import fetch_all
+from app.values.send_at import EARLIEST, LATEST, bounds_fault
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IssueRequest:
+    """A valid request to issue points.
+
+    `emails` are the addresses as sent (trimmed), in order; `email_keys` are their normalised forms in the same order.
+    Each recipient gets `amount` points. Where that is None, `running_totals` holds for each recipient the sum of the
+    points up to and including that one. `labels` (where they differ from the batch's `label`) and `references` are None
+    when no item has one. `send_at` is when to issue it, in UTC; None: at once. `hold_days` is how long its points may
+    be held; None: as long as the organization's `held_days` says at the issue.
+    """
+
+    emails: Sequence[str]
+    email_keys: Sequence[str]
+    amount: int | None
+    running_totals: Sequence[int] | None = None
+    atomic: bool
+    label: str | None
+    labels: Sequence[str | None] | None = None
+    references: Sequence[str | None] | None = None
+    metadata: Mapping[str, str] | None = None
+    send_at: datetime | None = None
+    hold_days: int | None = None
+
+    @property
+    def required(self) -> int:
+        """The points for all recipients together."""
+        if self.running_totals is not None:
+            return self.running_totals[-1]
+        assert self.amount is not None, "a request has an amount or running totals"
+        return self.amount * len(self.emails)
+
+    def meaning(self) -> bytes:
+        """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently.
+
+        What counts is the label that each recipient gets, and not whether its item or the batch gives it.
+        """
+        label, labels = self.label, self.labels
+        if labels is not None:
+            labels = [label if one is None else one for one in labels]
+            label, labels = (labels[0], None) if len(set(labels)) == 1 else (None, labels)
+        digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
+        digest.update(b"-" if label is None else b"+" + label.encode())
+        for key in self.email_keys:
+            digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
+        own = (self.running_totals, labels, self.references, sorted((self.metadata or {}).items()))
+        if any(own):  # Without them, the digest must equal those stored by versions without items and metadata.
+            digest.update(b"\0\0" + orjson.dumps(own))
+        if self.send_at is not None:
+            digest.update(b"\0\0at" + orjson.dumps(self.send_at))
+        if self.hold_days is not None:
+            digest.update(b"\0\0hold%d" % self.hold_days)
+        return digest.digest()
+
+
+# An idempotency key: 1 to 255 visible ASCII characters. The expression is valid in JSON Schema too.
+IDEMPOTENCY_KEY = re.compile(r"^[!-~]{1,255}$")
+
+
+# The most scheduled batches of an organization in one mode.
+SCHEDULED_MAX = 1_000
+
+
+class Send(NamedTuple):
+    """One send as the front has read it: the hash of its API key, the request, and its idempotency key."""
+
+    key_hash: bytes
+    request: IssueRequest
+    idempotency_key: str | None
+
+
+class SendingMember(NamedTuple):
+    """The member who sends from the console, and the mode."""
+
+    member_id: int
+    sandbox: bool
+
+
+class Acceptance(NamedTuple):
+    """The batch of an accepted send: a new one, or (`existed`) the one that its idempotency key names.
+
+    `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
+    """
+
+    api_key_id: int | None
+    key_use_is_old: bool
+    organization_id: int
+    batch_id: int
+    status: str
+    existed: bool
+    created_at: datetime
+
+    def is_of(self, batch: BatchRow) -> bool:
+        """Tell whether `batch` is the accepted one, and not a later one with the same id."""
+        accepted = (self.batch_id, self.organization_id, self.created_at)
+        return accepted == (batch.id, batch.organization_id, batch.created_at)
+
+
+_SQL = files("app.batches").joinpath("accept.sql").read_bytes()
+_ACCEPT = _SQL.replace(
+    b"{callers}",
+    b"""SELECT *, CAST(NULL AS bigint) AS member_id FROM api_keys
+        WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL""",
+)
+# The role is checked again: it may have been taken away since the page was shown.
+_ACCEPT_OF_MEMBER = _SQL.replace(
+    b"{callers}",
+    b"""SELECT CAST(NULL AS bigint) AS id, id AS member_id, CAST(%(sandbox)s AS boolean) AS sandbox, organization_id,
+               clock_timestamp() AS last_used_at
+        FROM members WHERE id = %(member_id)s AND removed_at IS NULL AND role IN ('sender', 'admin')""",
+)
+
+
+def accept(
+    connection: Connection, sends: Sequence[Send], member: SendingMember | None = None
+) -> list[Acceptance | PointsError | None]:
+    """Write a batch for each permitted send; return the outcomes in the order of the sends.
+
+    Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
+    concerns one send: `InvalidKey`, `IdempotencyKeyReused`, `InvalidRequest` (its `send_at` is out of bounds by
+    PostgreSQL's clock), `MayNotIssue`, `ScheduledLimit`. If a batch already exists for the idempotency key, it is
+    returned instead of the last three. None means that another send took the same idempotency key at the same moment:
+    its batch exists now, so ask again.
+
+    With `member`, all sends are this member's: their `key_hash` is not used, and `Refused` is returned instead of
+    `InvalidKey`.
+
+    Raises:
+        DBAPIError: nothing was accepted; if `app.postgres.database.is_away`, the outcome is unknown.
+    """
+    stranger = InvalidKey() if member is None else Refused("You may not send points: ask an admin for the role sender.")
+    outcomes: list[Acceptance | PointsError | None] = [stranger] * len(sends)
+    parameters = {"sends": _json(sends), "scheduled_max": SCHEDULED_MAX, "earliest": EARLIEST, "latest": LATEST}
+    statement = _ACCEPT
+    if member is not None:
+        statement, parameters = _ACCEPT_OF_MEMBER, parameters | member._asdict()
+    for place, is_disabled, is_suspended, is_same, now, has_room, *accepted in fetch_all(
+        connection, statement, parameters
+    ):
+        acceptance = Acceptance(*accepted)
+        refusal: PointsError | None
+        if acceptance.existed:
+            refusal = None if is_same else IdempotencyKeyReused()
+        else:
+            refusal = _moment_fault(sends[place].request, now)
+            refusal = refusal or may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)
+            refusal = refusal or (None if has_room else ScheduledLimit(SCHEDULED_MAX))
+        if refusal is not None:
+            refusal.organization_id = acceptance.organization_id
+        outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
+    return outcomes
+
+
+def _moment_fault(request: IssueRequest, now: datetime) -> PointsError | None:
+    sentence = None if request.send_at is None else bounds_fault(request.send_at, now=now)
+    return None if sentence is None else InvalidRequest({"send_at": [sentence]})
+
+
+def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
+    """Let nobody else schedule for the organizations of these sends, in either mode, until the transaction ends.
+
+    Otherwise two fronts could count at the same moment, without each other's new batches, and exceed the limit.
+    """
+    key_hashes = [send.key_hash for send in sends if send.request.send_at]
+    connection.execute(_LOCK_SCHEDULES, {"ours": 0x5053 << 48, "key_hashes": key_hashes})
+
+
+# The kind of lock in the upper 16 bits, as in a drain's lock. The locks are taken in the order of the organizations, so
+# that two callers cannot deadlock.
+_LOCK_SCHEDULES = text("""
+    SELECT pg_advisory_xact_lock(:ours | organization_id)
+    FROM (SELECT DISTINCT organization_id FROM api_keys WHERE hash = ANY(:key_hashes) ORDER BY organization_id) o
+""")
+
+
+def _json(sends: Sequence[Send]) -> str:
+    return orjson.dumps([_columns(place, *send) for place, send in enumerate(sends)]).decode()
+
+
+def _columns(place: int, key_hash: bytes, request: IssueRequest, idempotency_key: str | None) -> dict[str, Any]:
+    return {
+        "place": place,
+        "key_hash": key_hash.hex(),
+        "amount": request.amount,
+        "running_totals": request.running_totals,
+        "atomic": request.atomic,
+        "label": request.label,
+        "emails": request.emails,
+        "email_keys": None if request.email_keys == request.emails else request.email_keys,
+        "labels": request.labels,
+        "item_references": request.references,
+        "send_at": request.send_at,
+        "hold_days": request.hold_days,
+        "metadata": None if request.metadata is None else orjson.dumps(request.metadata).decode(),
+        "idempotency_key": idempotency_key,
+        "idempotency_hash": None if idempotency_key is None else request.meaning().hex(),
+    }

@@ -1,0 +1,84 @@
+-- Find the callers of one or many sends, and write their batches: one statement. app/batches/accept.py inserts the part
+-- that finds the callers, by key or by member.
+--
+-- `fresh` draws ids and moments in the order of the sends, so both rise together, and lists are newest first by either.
+-- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ID_RANGE` in
+-- app/models/transaction.py). A send that gets no new batch draws none.
+--
+-- `written` inserts in the order of the idempotency keys, so that two groups with the same keys cannot deadlock.
+--
+-- PostgreSQL may plan this while the tables are small, and keeps the plan. So each row is looked up by itself
+-- (LIMIT 1), which rules out a join that reads a whole table. `known` sorts as the index of idempotency keys does.
+--
+-- `scheduled` decides whether one more batch may be scheduled. It counts the scheduled batches in the only index with
+-- the requested order, and not beyond the limit. Other sends pay nothing for it.
+--
+-- A key's last use is noted separately, once a minute (app/api_keys.py).
+WITH asked AS MATERIALIZED (
+    SELECT s.*, k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
+           clock_timestamp() AS now,
+           k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
+    FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
+        place int, key_hash text, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
+        email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz, hold_days int,
+        idempotency_key text COLLATE "C", idempotency_hash text)
+    CROSS JOIN LATERAL ({callers} LIMIT 1) k
+    CROSS JOIN LATERAL (SELECT * FROM organizations WHERE organizations.id = k.organization_id LIMIT 1) o
+), known AS MATERIALIZED (
+    SELECT a.place, b.id, b.status, b.idempotency_hash = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
+    FROM asked a
+    CROSS JOIN LATERAL (
+        SELECT * FROM batches
+        WHERE (organization_id, sandbox, idempotency_key) >= (a.organization_id, a.sandbox, a.idempotency_key)
+          AND idempotency_key IS NOT NULL
+        ORDER BY organization_id, sandbox, idempotency_key LIMIT 1
+    ) b
+    WHERE (b.organization_id, b.sandbox, b.idempotency_key) = (a.organization_id, a.sandbox, a.idempotency_key)
+      AND a.idempotency_key IS NOT NULL
+), scheduled AS MATERIALIZED (
+    SELECT a.place, w.count + row_number() OVER (PARTITION BY a.organization_id, a.sandbox ORDER BY a.place)
+                    <= %(scheduled_max)s::int AS has_room
+    FROM asked a
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS count FROM (
+            SELECT FROM batches
+            WHERE (organization_id, sandbox, send_at) >= (a.organization_id, a.sandbox, '-infinity')
+              AND (organization_id, sandbox, send_at) <= (a.organization_id, a.sandbox, 'infinity')
+              AND status = 'scheduled'
+            ORDER BY organization_id, sandbox, send_at LIMIT %(scheduled_max)s::int
+        ) waiting
+    ) w
+    WHERE a.send_at BETWEEN a.now + %(earliest)s::interval AND a.now + %(latest)s::interval
+      AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
+), fresh AS MATERIALIZED (
+    SELECT a.*, clock_timestamp() AS created_at,
+           (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, cardinality(a.emails) / 16)) AS id
+    FROM (SELECT * FROM asked ORDER BY place) a
+    WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
+      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.place = a.place AND s.has_room))
+), written AS (
+    INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
+                         recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
+                         idempotency_key, idempotency_hash, created_at, send_at, status)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
+           cardinality(emails), emails, email_keys, labels, item_references, metadata::json, hold_days,
+           idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
+           CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END
+    FROM fresh
+    ORDER BY organization_id, sandbox, idempotency_key, place
+    ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+    RETURNING id, organization_id, sandbox, send_at
+), events AS (
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
+    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM written WHERE send_at IS NOT NULL ORDER BY id
+)
+SELECT a.place, a.is_disabled, a.is_suspended, k.is_same, a.now, coalesce(s.has_room, true) AS has_room,
+       a.api_key_id, a.key_use_is_old, a.organization_id, coalesce(k.id, w.id) AS batch_id,
+       coalesce(k.status, CASE WHEN a.send_at IS NULL THEN 'queued' ELSE 'scheduled' END) AS status,
+       k.id IS NOT NULL AS existed, coalesce(k.created_at, f.created_at)
+FROM asked a
+LEFT JOIN known k ON k.place = a.place
+LEFT JOIN scheduled s ON s.place = a.place
+LEFT JOIN fresh f ON f.place = a.place
+LEFT JOIN written w ON w.id = f.id

@@ -1,0 +1,170 @@
+"""Later: scheduled batches are released when they are due, moved to another moment, or cancelled before the issue.
+
+A scheduled batch is not in the queue, so no drain finds it. Once it is due, a release queues it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, text
+
+from app.batches.read import CANCELLED, QUEUED, REFUSED, SCHEDULED
+from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotFound
+from app.settings import INT64_MAX
+from app.values.send_at import bounds_fault
+
+
+def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> None:
+    """Cancel a batch that is scheduled or queued. Cancelling it again changes nothing.
+
+    Raises:
+        NotFound: the organization has no such batch in this mode.
+        BatchConflict: it is issued or refused.
+    """
+    status, _ = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+    if status in (SCHEDULED, QUEUED):
+        connection.execute(_CANCEL, {"id": batch_id})
+    elif status == REFUSED:
+        raise BatchConflict("The batch was refused: nobody was debited, so there is nothing to cancel or reverse.")
+    elif status != CANCELLED:
+        raise BatchConflict(
+            "The batch is issued and can no longer be cancelled. Its points can be taken back: reverse it"
+            " (POST /v1/points/reverse)."
+        )
+
+
+_CANCEL = text("""
+    WITH cancelled AS (
+        UPDATE batches SET status = 'cancelled', cancelled_at = clock_timestamp() WHERE id = :id
+        RETURNING organization_id, sandbox, id
+    )
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id)
+    SELECT organization_id, sandbox, 'batch.cancelled', id FROM cancelled
+""")
+
+
+def reschedule(
+    connection: Connection, batch_id: int, send_at: datetime, *, organization_id: int, sandbox: bool
+) -> None:
+    """Move a scheduled batch to another moment.
+
+    Raises:
+        NotFound: the organization has no such batch in this mode.
+        BatchCancelled, BatchNotScheduled: it is no longer scheduled.
+        InvalidRequest: the moment is out of bounds, by PostgreSQL's clock.
+    """
+    status, now = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+    if status == CANCELLED:
+        raise BatchCancelled
+    if status != SCHEDULED:
+        raise BatchNotScheduled(f"The batch is no longer scheduled: {_WHAT_TO_DO.get(status, _REVERSE)}")
+    if (sentence := bounds_fault(send_at, now=now)) is not None:
+        raise InvalidRequest({"send_at": [sentence]})
+    connection.execute(_RESCHEDULE, {"id": batch_id, "send_at": send_at})
+
+
+# The event names the new moment, as the event of the acceptance named the first one.
+_RESCHEDULE = text("""
+    WITH moved AS (
+        UPDATE batches SET send_at = :send_at WHERE id = :id RETURNING organization_id, sandbox, id, send_at
+    )
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
+    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM moved
+""")
+_REVERSE = "it is issued. Its points can be taken back: reverse it (POST /v1/points/reverse)."
+_WHAT_TO_DO = {
+    QUEUED: "it is due and waits to be issued. Until then it can be cancelled.",
+    REFUSED: "it was refused, and nobody was debited. Send it again.",
+}
+
+
+def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> tuple[str, datetime]:
+    """Lock a batch and its organization; return the batch's status, and the time by PostgreSQL's clock.
+
+    A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both. The row is
+    locked by a separate statement, so that the next statement sees what that drain has committed. NO KEY, because a
+    plain FOR UPDATE would hold up each INSERT whose foreign key points at this row. A release locks only the batch.
+
+    Raises:
+        NotFound: the organization has no such batch in this mode.
+    """
+    if batch_id > INT64_MAX:
+        raise NotFound("batch", batch_id)
+    parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
+    connection.execute(_LOCK_ORGANIZATION, parameters)
+    row = connection.execute(_LOCK_BATCH, parameters).one_or_none()
+    if row is None:
+        raise NotFound("batch", batch_id)
+    return row.status, row.now
+
+
+_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
+_LOCK_BATCH = text("""
+    SELECT status, clock_timestamp() AS now FROM batches
+    WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
+""")
+
+
+def release_due(connection: Connection, *, at_most: int) -> list[int]:
+    """Queue the scheduled batches that are due, the longest due first; return the organization of each.
+
+    Batches that another release or a cancellation has locked are skipped.
+    """
+    return list(connection.execute(_RELEASE_DUE, {"at_most": at_most}).scalars())
+
+
+# The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
+# status is checked twice: a row that was found may have been cancelled before it was locked.
+_RELEASE_DUE = text("""
+    UPDATE batches SET status = 'queued'
+    WHERE id = ANY(ARRAY(SELECT id FROM batches
+                         WHERE status = 'scheduled' AND send_at <= (SELECT clock_timestamp())
+                         ORDER BY send_at, id LIMIT :at_most FOR NO KEY UPDATE SKIP LOCKED))
+      AND status = 'scheduled'
+    RETURNING organization_id
+""")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scheduled:
+    """What is scheduled: how many batches, for how many points if all are paid, and when the next is due."""
+
+    batches: int
+    amount: int
+    next_at: datetime | None
+
+
+def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool) -> Scheduled:
+    """Return what an organization has scheduled in one mode."""
+    parameters = {"organization_id": organization_id, "sandbox": sandbox}
+    return Scheduled(**connection.execute(_SCHEDULED_OF, parameters).one()._mapping)  # noqa: SLF001
+
+
+# The sum is cut at 64 bits: no balance is larger, so that readers of JSON need no larger numbers.
+_SCHEDULED_OF = text("""
+    SELECT count(*) AS batches, min(send_at) AS next_at,
+           CAST(least(coalesce(sum(coalesce(amount::numeric * recipient_count, running_totals[recipient_count])), 0),
+                      9223372036854775807) AS bigint) AS amount
+    FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
+""")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AllScheduled:
+    """How many batches all organizations have scheduled, and for how many seconds the oldest has been overdue."""
+
+    batches: int
+    oldest_overdue_s: float
+
+
+def count_scheduled(connection: Connection) -> AllScheduled:
+    """Count the scheduled batches of all organizations, for monitoring."""
+    return AllScheduled(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
+
+
+_COUNT = text("""
+    SELECT count(*) AS batches,
+           CAST(greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(send_at)), 0)) AS float)
+               AS oldest_overdue_s
+    FROM batches WHERE status = 'scheduled'
+""")

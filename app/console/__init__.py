@@ -1,0 +1,66 @@
+"""`/console`: pages for the members of an organization, in the same web process, usable without JavaScript.
+
+A page calls the same functions as the views of the API. `blueprints.py` has the checks before every page.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask, Response, request
+from jinja2 import StrictUndefined
+
+from app.console import blueprints, error_pages, template_context
+from app.console.cookie import ConsoleCookie
+from app.console.views import (
+    account,
+    activity,
+    batches,
+    cancel,
+    keys,
+    link,
+    members,
+    outcome,
+    overview,
+    send,
+    send_cost,
+    sign_in,
+    sign_out,
+    static,
+    take_back,
+    transactions,
+    webhook_actions,
+    webhooks,
+)
+
+# Each view registers its pages on one of the two blueprints of `paths`.
+_VIEWS = (
+    *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
+    *(send, send_cost, outcome, batches, cancel, take_back, transactions),
+)
+
+Handler = Callable[[Any], Response]
+
+
+def add_console(app: Flask) -> None:
+    """Register the console with the application."""
+    assert _VIEWS, "the views are imported for their routes"
+    app.session_interface = ConsoleCookie()
+    app.config.update(ConsoleCookie.SETTINGS)
+    app.jinja_options = {"undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    template_context.add_to(app)
+    app.register_blueprint(blueprints.door)
+    app.register_blueprint(blueprints.pages)
+
+
+def as_page(handler: Handler) -> Handler:
+    """Return a handler that answers errors of the console with a page, with the status of `handler`'s answer."""
+
+    def answer(error: Exception) -> Response:
+        response = handler(error)
+        return error_pages.page_of(error, response.status_code) if is_console(request.path) else response
+
+    return answer
+
+
+def is_console(path: str) -> bool:
+    return path == blueprints.ROOT or path.startswith(f"{blueprints.ROOT}/")

@@ -1,0 +1,61 @@
+"""The console's one cookie: signed with a secret that all processes share, and sent to the console only.
+
+It holds the session's token, the forms' protection against forgery, and messages for the next page. PostgreSQL has the
+session of the token.
+"""
+
+from typing import Any
+
+from flask import Flask, Request, request
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import OutOfReach
+from app.members import service_secrets
+from app.postgres.database import transaction
+
+
+class ConsoleCookie(SecureCookieSessionInterface):
+    """Flask's cookie, for the console only: calls of the API do not read or set it."""
+
+    SETTINGS: dict[str, Any] = {  # noqa: RUF012  # Flask's own names and values, never changed.
+        "SESSION_COOKIE_NAME": "points_console",
+        "SESSION_COOKIE_PATH": "/console",
+        "SESSION_COOKIE_HTTPONLY": True,
+        "SESSION_COOKIE_SAMESITE": "Lax",
+        # A form stays valid as long as a session; the library's default is an hour.
+        "WTF_CSRF_TIME_LIMIT": 12 * 3_600,
+        "WTF_CSRF_CHECK_DEFAULT": False,
+    }
+
+    def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
+        if not request.path.startswith("/console"):
+            return None
+        if app.secret_key is None:
+            try:
+                with transaction() as connection:
+                    app.secret_key = service_secrets.find_or_make(connection, "console cookie")
+            except SQLAlchemyError:
+                return None  # `require_secret` answers then.
+        return super().open_session(app, request)
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        return is_https()
+
+
+def is_https() -> bool:
+    """Tell whether the browser uses https; a proxy that ends TLS says so in a header.
+
+    A caller who fakes the header only gets a cookie that is sent over https only, so any caller is believed.
+    """
+    return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
+
+
+def require_secret(app: Flask) -> None:
+    """Check that the cookie's secret is known.
+
+    Raises:
+        OutOfReach: PostgreSQL, which stores the secret, is away.
+    """
+    if app.secret_key is None:
+        raise OutOfReach

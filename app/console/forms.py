@@ -1,0 +1,59 @@
+"""The short forms. Each is protected against forgery, and blanks around its texts are removed."""
+
+from flask_wtf import FlaskForm
+from wtforms import Field, PasswordField, SelectField, StringField, ValidationError
+from wtforms.validators import DataRequired, InputRequired
+
+from app.errors import InvalidAddress
+from app.members.members import ADMIN, SENDER, VIEWER
+from app.values.addresses import parse
+
+ROLE_WORDS = {
+    VIEWER: "viewer: can only look",
+    SENDER: "sender: can also send, cancel and take back",
+    ADMIN: "admin: can also manage members, keys and webhooks",
+}
+
+
+def stripped(text: str | None) -> str | None:
+    return text.strip() if text else text
+
+
+def say_beside(field: Field, sentence: str) -> None:
+    """Show a sentence beside a field."""
+    field.errors = [*field.errors, sentence]
+
+
+class SignInForm(FlaskForm):
+    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Enter your e-mail address.")])
+    password = PasswordField("Password", validators=[InputRequired("Enter your password.")])
+
+
+class ChoosePasswordForm(FlaskForm):
+    password = PasswordField("New password", validators=[InputRequired("Choose a password.")])
+    again = PasswordField("The same again", validators=[InputRequired("Enter the password a second time.")])
+
+
+class ChangePasswordForm(ChoosePasswordForm):
+    current = PasswordField("Current password", validators=[InputRequired("Enter your current password.")])
+
+
+class MemberForm(FlaskForm):
+    email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Enter an e-mail address.")])
+    first_name = StringField("First name", filters=[stripped], validators=[DataRequired("Enter a first name.")])
+    last_name = StringField("Last name", filters=[stripped])
+    role = SelectField("Role", choices=ROLE_WORDS)
+
+    def validate_email(self, field: Field) -> None:
+        try:
+            parse(field.data)
+        except InvalidAddress as error:
+            raise ValidationError(f"It {error.sentence}") from None
+
+
+class WebhookForm(FlaskForm):
+    """A new webhook. The API's rules check it, so that all faults are shown at once."""
+
+    url = StringField("URL", filters=[stripped])
+    types = StringField("Types of events", filters=[stripped])
+    description = StringField("Name", filters=[stripped])

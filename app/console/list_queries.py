@@ -1,0 +1,36 @@
+"""The query of a list's form, read by the rules of the API's lists."""
+
+from collections.abc import Mapping
+
+from flask import request
+from werkzeug.datastructures import MultiDict
+
+from app.api.requests.queries import PageRequest, parse_page_request
+from app.api_keys import Caller
+from app.errors import InvalidRequest
+
+_ROWS = "50"
+_DAY_BEGINS, _DAY_ENDS = "T00:00:00Z", "T23:59:59.999999Z"
+
+
+def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> tuple[PageRequest, dict[str, str]]:
+    """Return the requested page, and the faults by field. With faults it is the first page without filters.
+
+    A form also sends its empty fields, which are ignored. A day means the whole day in UTC.
+    """
+    given = {name: text.strip() for name, text in request.args.items() if text.strip()}
+    for name, moment in (("created_from", _DAY_BEGINS), ("created_to", _DAY_ENDS)):
+        if len(given.get(name, "")) == len("2026-01-31"):
+            given[name] += moment
+    always = {"limit": _ROWS, **(fixed or {})}
+    try:
+        return parse_page_request(kind, MultiDict(given | always), who), {}
+    except InvalidRequest as error:
+        faults = {name: _of_a_field(name, sentences[0]) for name, sentences in error.faults.items()}
+        return parse_page_request(kind, MultiDict(always), who), faults
+
+
+def _of_a_field(name: str, sentence: str) -> str:
+    """Return a fault's sentence for a person, who sees a field and not a parameter."""
+    about = f"The {name} parameter "
+    return f"It {sentence.removeprefix(about)}" if sentence.startswith(about) else sentence

@@ -1,0 +1,119 @@
+"""The outcome of a list or a batch as CSV: a line for each recipient, and for each bad line of a list."""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from typing import Any
+
+from flask import Response
+
+from app.api.answers import batches as bodies
+from app.batches import read as batches
+from app.batches.read import ISSUED, BatchRow
+from app.postgres.database import transaction
+from app.recipient_files import for_spreadsheet
+from app.recipient_files.columns import safe_reference
+from app.uploads import parts as upload_parts
+from app.uploads import uploads
+from app.uploads.uploads import UploadRow
+
+_HEADING = (
+    "line",
+    "email",
+    "reference",
+    "label",
+    "amount",
+    "state",
+    "reversed",
+    "transaction_id",
+    "batch_id",
+    "reason",
+)
+_Row = tuple[Any, ...]
+_REASONS = {
+    batches.UNPAID: "the balance was too low",
+    batches.HELD: "waits for an account with this address",
+    batches.QUEUED: "not issued yet",
+    batches.SCHEDULED: "not issued yet",
+    batches.CANCELLED: "the batch was cancelled",
+    batches.REFUSED: "the organization may not issue",
+}
+
+
+def of_batch(batch: BatchRow) -> Response:
+    """Answer with the outcome of one batch; `line` is the recipient's place in it, from 1."""
+
+    def rows() -> Iterator[_Row]:
+        with transaction() as connection:
+            transactions = batches.transactions_of(connection, batch.id)
+        yield from _issued(batch, range(1, len(transactions) + 1), transactions)
+
+    return _download(rows(), f"batch-{batch.id}.csv")
+
+
+def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
+    """Answer with the outcome of each line of a list, in the order of the list."""
+
+    def rows() -> Iterator[_Row]:
+        with transaction() as connection:
+            bad = iter(uploads.bad_lines_of(connection, upload.id))
+        next_bad = next(bad, None)
+        for row in _of_parts(upload, batch_rows):
+            while next_bad is not None and next_bad["line"] < row[0]:
+                yield _bad(next_bad)
+                next_bad = next(bad, None)
+            yield row
+        while next_bad is not None:
+            yield _bad(next_bad)
+            next_bad = next(bad, None)
+
+    return _download(rows(), f"{upload.name.removesuffix('.csv')}.result.csv")
+
+
+def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:
+    for number, batch in enumerate(batch_rows, 1):
+        with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
+            part = upload_parts.find(connection, upload.id, number)
+            transactions = batches.transactions_of(connection, batch.id) if batch.status == ISSUED else []
+        if batch.status == ISSUED:
+            yield from _issued(batch, part.lines, transactions)
+            continue
+        for line, item in zip(part.lines, part.items, strict=True):
+            amount, label = item.amount or upload.amount, item.label or upload.label
+            yield (
+                *(line, for_spreadsheet(item.email), safe_reference(item.reference or "")),
+                *(for_spreadsheet(label or ""), amount, batch.status, 0, "", batch.id, _REASONS[batch.status]),
+            )
+
+
+def _issued(batch: BatchRow, lines: Iterable[int], transactions: Sequence[batches.TransactionRow]) -> Iterator[_Row]:
+    shown = bodies.listed_transaction_bodies((batch, row) for row in transactions)
+    for line, body in zip(lines, shown, strict=True):
+        yield (
+            *(line, for_spreadsheet(body["email"]), safe_reference(body["reference"] or "")),
+            *(for_spreadsheet(body["label"] or ""), body["amount"], body["state"], body["reversed"], body["id"]),
+            *(batch.id, _REASONS.get(body["state"], "")),
+        )
+
+
+def _bad(line: dict[str, Any]) -> _Row:
+    email, reason = for_spreadsheet(line["email"]), line["reason"]
+    return (line["line"], email, "", "", "", "left out", "", "", "", reason)
+
+
+def _download(rows: Iterator[_Row], name: str) -> Response:
+    def text() -> Iterator[str]:
+        written = StringIO()
+        writer = csv.writer(written)
+        writer.writerow(_HEADING)
+        for number, row in enumerate(rows, 1):
+            writer.writerow(row)
+            if number % 1_000 == 0:
+                yield written.getvalue()
+                written.seek(0)
+                written.truncate()
+        yield written.getvalue()
+
+    response = Response(text(), content_type="text/csv; charset=utf-8")
+    response.headers.set("Content-Disposition", "attachment", filename=name)
+    return response

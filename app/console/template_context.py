@@ -1,0 +1,72 @@
+"""The filters and names that templates use: formats of numbers and times, the signed-in member, the navigation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask, g, request
+from flask_wtf.csrf import generate_csrf
+
+from app.members import members
+from app.values import numbers
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One line of the navigation: the page, and the lowest role that sees it."""
+
+    endpoint: str
+    words: str
+    role: str = members.VIEWER
+
+
+# First the pages of one mode, then those of the whole organization.
+NAVIGATION = (
+    (
+        Entry(endpoint="console.overview", words="Overview"),
+        Entry(endpoint="console.send", words="Send", role=members.SENDER),
+        Entry(endpoint="console.list_batches", words="Batches"),
+        Entry(endpoint="console.list_transactions", words="Transactions"),
+        Entry(endpoint="console.held", words="Held"),
+    ),
+    (
+        Entry(endpoint="console.keys", words="Keys", role=members.ADMIN),
+        Entry(endpoint="console.webhooks", words="Webhooks", role=members.ADMIN),
+        Entry(endpoint="console.members", words="Members", role=members.ADMIN),
+        Entry(endpoint="console.activity", words="Activity"),
+        Entry(endpoint="console.account", words="Your account"),
+    ),
+)
+
+
+# The line of the navigation that is marked on pages without their own line.
+_UNDER = {
+    **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue", "outcome"), "send"),
+    **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back", "show_reversal"), "list_batches"),
+    **dict.fromkeys(("make_key",), "keys"),
+    **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
+    **dict.fromkeys(("add_member", "member", "make_link"), "members"),
+    **dict.fromkeys(("change_password",), "account"),
+}
+
+
+def add_to(app: Flask) -> None:
+    """Give all templates their filters and names."""
+    for written in (numbers.points, numbers.moment, numbers.counted):
+        app.add_template_filter(written)
+    app.context_processor(_names)
+
+
+def _names() -> dict[str, Any]:
+    member: members.Member | None = g.get("member")
+    page = (request.endpoint or "").removeprefix("console.")
+    shown = [] if member is None else [[one for one in group if member.may(one.role)] for group in NAVIGATION]
+    return {
+        "member": member,
+        "organization_name": g.get("organization_name"),
+        "mode": g.get("mode", "live"),
+        "csrf_token": generate_csrf,
+        "navigation": shown,
+        "here": f"console.{_UNDER[page]}" if page in _UNDER else request.endpoint,
+        # The same page in the other mode. Pages of one batch or member, and answers to a form, have none.
+        "page_in_mode": request.endpoint if request.method == "GET" and not request.view_args else "console.overview",
+    }

@@ -1,0 +1,64 @@
+"""*Your account*: the password and the sessions of the signed-in member."""
+
+from flask import flash, g, redirect, render_template, session, url_for
+from werkzeug.wrappers import Response
+
+from app.console.blueprints import current_member, needs, pages, row_id
+from app.console.forms import ChangePasswordForm, say_beside
+from app.console.slow_work import password_work
+from app.console.views.link import chosen_password
+from app.members import members, sessions
+from app.members.members import VIEWER
+from app.postgres.database import transaction
+from app.values import passwords
+from app.values.addresses import parse
+
+
+@pages.get("/account")
+def account() -> str:
+    return _page(ChangePasswordForm(formdata=None))
+
+
+@pages.post("/account/password")
+@needs(VIEWER)
+def change_password() -> Response | tuple[str, int]:
+    form = ChangePasswordForm()
+    password = chosen_password(form)
+    if password is None:
+        return _page(form), 400
+    token = _changed(form.current.data, password)
+    if token is None:
+        say_beside(form.current, "This is not your password, or the account is locked: ten wrong passwords lock it.")
+        return _page(form), 400
+    session["token"] = token
+    flash("The password is changed, and every other session has ended.")
+    return redirect(url_for("console.account"), 303)
+
+
+@pages.post("/account/sessions/<int:session_id>/end")
+@needs(VIEWER)
+def end_session(session_id: int) -> Response:
+    with transaction() as connection:
+        sessions.end(connection, row_id("session", session_id), member_id=current_member().id)
+    flash("The session has ended.")
+    return redirect(url_for("console.account"), 303)
+
+
+def _changed(current: str, password: str) -> str | None:
+    """Change the password and return the token of a new session; None if the current password is wrong."""
+    with transaction() as connection:
+        found = sessions.count_try(connection, parse(current_member().email).key)
+    with password_work.turn():
+        if found is None or not passwords.is_right(current, found[1]):
+            return None
+        password_hash = passwords.hash_password(password)
+    with transaction() as connection:
+        member = members.lock(connection, current_member().id)
+        members.choose_password(connection, member, password_hash)
+        return sessions.begin(connection, member.id, password_hash)
+
+
+def _page(form: ChangePasswordForm) -> str:
+    with transaction() as connection:
+        found = sessions.find_all(connection, current_member().id)
+    return render_template("console/account.html", form=form, sessions=found, own=g.session_id)

@@ -1,0 +1,90 @@
+"""*Batches*: the list, one batch with its transactions, and its outcome as a file."""
+
+from flask import Response, render_template, request
+from sqlalchemy import Connection
+
+from app.api.answers import batches as bodies
+from app.api.requests.queries import next_cursor
+from app.api_keys import Caller
+from app.batches import read as batches
+from app.batches.read import ISSUED, STATUSES, BatchRow, StateCounts
+from app.console import outcomes
+from app.console.blueprints import pages
+from app.console.caller import calling_member
+from app.console.list_queries import asked_of
+from app.errors import NotFound
+from app.pages import batch_pages
+from app.pages.filters import Page
+from app.postgres.database import transaction
+from app.settings import INT64_MAX
+
+_TRANSACTIONS_SHOWN = 100
+
+
+@pages.get("/batches")
+def list_batches() -> str:
+    with transaction() as connection:
+        who = calling_member(connection)
+    asked, faults = asked_of("batches", who)
+    page: Page[BatchRow] = Page([], None)
+    if not faults:
+        with transaction() as connection:
+            page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
+    return render_template(
+        "console/batches.html",
+        batches=page.rows,
+        faults=faults,
+        next_cursor=next_cursor("batches", asked, page),
+        statuses=STATUSES,
+        asked=request.args,
+    )
+
+
+@pages.get("/batches/<int:batch_id>")
+def show_batch(batch_id: int) -> str:
+    first = _first_place()
+    with transaction() as connection:
+        who = calling_member(connection)
+        batch = find_batch(connection, who, batch_id)
+        rows = batches.transactions_between(connection, batch.id, first, at_most=_TRANSACTIONS_SHOWN)
+        states = batches.count_states(connection, [batch.id]).get(batch.id, StateCounts())
+        metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
+    return render_template(
+        "console/batch.html",
+        batch=batch,
+        body=bodies.listed_batch_body(batch, states=states, metadata=metadata),
+        transactions=bodies.listed_transaction_bodies((batch, row) for row in rows),
+        first=first,
+        shown=_TRANSACTIONS_SHOWN,
+        organization=who.organization,
+    )
+
+
+@pages.get("/batches/<int:batch_id>/outcome.csv")
+def batch_file(batch_id: int) -> Response:
+    with transaction() as connection:
+        batch = find_batch(connection, calling_member(connection), batch_id)
+    if batch.status != ISSUED:
+        raise NotFound("outcome yet of batch", batch_id)
+    return outcomes.of_batch(batch)
+
+
+def find_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
+    """Return a batch of the member's organization, in the mode of the page.
+
+    Raises:
+        NotFound: there is no such batch.
+    """
+    batch = None
+    if batch_id <= INT64_MAX:
+        batch = batches.find(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
+    if batch is None:
+        raise NotFound("batch", batch_id)
+    return batch
+
+
+def _first_place() -> int:
+    """Return the place of the first transaction to show, from 0."""
+    text = request.args.get("from", "")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else 1
+    return max(number, 1) - 1

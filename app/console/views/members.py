@@ -1,0 +1,111 @@
+"""*Members*: add them with a link, change roles, make new links, end sessions, remove members."""
+
+from flask import flash, redirect, render_template, request, url_for
+from sqlalchemy import Connection
+from werkzeug.wrappers import Response
+
+from app.console.blueprints import current_member, needs, pages, row_id
+from app.console.cookie import is_https
+from app.console.forms import ROLE_WORDS, MemberForm, say_beside
+from app.errors import Refused
+from app.members import members as rows
+from app.members.members import ADMIN, Member
+from app.postgres.database import transaction
+
+
+@pages.get("/members")
+@needs(ADMIN)
+def members() -> str:
+    return _page(MemberForm(formdata=None))
+
+
+@pages.post("/members")
+@needs(ADMIN)
+def add_member() -> str | tuple[str, int]:
+    form, who = MemberForm(), current_member()
+    if not form.validate():
+        return _page(form), 400
+    names = form.email.data, form.first_name.data, form.last_name.data or ""
+    try:
+        with transaction() as connection:
+            member_id, token = rows.create(connection, who.organization_id, *names, role=form.role.data, by=who.id)
+            made = rows.lock(connection, member_id)
+    except Refused as error:
+        say_beside(form.email if "e-mail" in error.sentence else form.first_name, error.sentence)
+        return _page(form), 400
+    return _link_page(made, token)
+
+
+@pages.get("/members/<int:member_id>")
+@needs(ADMIN)
+def member(member_id: int) -> str:
+    with transaction() as connection:
+        found = rows.find_listed(connection, member_id, organization_id=current_member().organization_id)
+    return render_template("console/member.html", of=found, roles=ROLE_WORDS)
+
+
+@pages.post("/members/<int:member_id>/link")
+@needs(ADMIN)
+def make_link(member_id: int) -> str:
+    """Make a link and show it in this answer only."""
+    with transaction() as connection:
+        found = _own(connection, member_id)
+        token = rows.make_link(connection, found, by=current_member().id)
+    return _link_page(found, token)
+
+
+@pages.post("/members/<int:member_id>/role")
+@needs(ADMIN)
+def change_role(member_id: int) -> Response:
+    role = request.form.get("role")
+    if role not in rows.ROLES:
+        raise Refused("A role is viewer, sender or admin.")
+    try:
+        with transaction() as connection:
+            found = _own(connection, member_id)
+            rows.change_role(connection, found, role, by=current_member().id)
+    except Refused as error:
+        return _said(error.sentence, "bad")
+    return _said(f"The role of {found.name} is now {role}.")
+
+
+@pages.post("/members/<int:member_id>/end-sessions")
+@needs(ADMIN)
+def end_sessions(member_id: int) -> Response:
+    with transaction() as connection:
+        found = _own(connection, member_id)
+        ended = rows.end_sessions(connection, found, by=current_member().id)
+    return _said(f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in.")
+
+
+@pages.post("/members/<int:member_id>/remove")
+@needs(ADMIN)
+def remove_member(member_id: int) -> Response:
+    try:
+        with transaction() as connection:
+            found = _own(connection, member_id)
+            rows.remove(connection, found, by=current_member().id)
+    except Refused as error:
+        return _said(error.sentence, "bad")
+    return _said(f"{found.name} is no longer a member.")
+
+
+def _own(connection: Connection, member_id: int) -> Member:
+    return rows.lock(connection, row_id("member", member_id), organization_id=current_member().organization_id)
+
+
+def _said(sentence: str, mood: str = "good") -> Response:
+    flash(sentence, mood)
+    return redirect(url_for("console.members"), 303)
+
+
+def _page(form: MemberForm) -> str:
+    with transaction() as connection:
+        found = rows.find_all(connection, current_member().organization_id)
+    return render_template("console/members.html", members=found, form=form)
+
+
+def _link_page(member: Member, token: str) -> str:
+    path = url_for("console_door.link", token=token)
+    url = f"{'https' if is_https() else 'http'}://{request.host}{path}"
+    return render_template("console/link_made.html", of=member, url=url)

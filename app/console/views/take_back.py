@@ -1,0 +1,96 @@
+"""Taking a batch back: the points that would come back, the reason, and the result."""
+
+import secrets
+
+import orjson
+from flask import redirect, render_template, url_for
+from werkzeug.wrappers import Response as AnyResponse
+
+from app.api.requests.reverse import parse_reverse_request
+from app.api.sending.send_path import send_path
+from app.console.blueprints import needs, pages
+from app.console.caller import calling_member, record_action
+from app.console.forms import say_beside
+from app.console.send_forms import TakeBackForm
+from app.console.views.batches import find_batch
+from app.errors import InvalidRequest, NotFound, PointsError
+from app.members import actions
+from app.members.members import SENDER
+from app.metrics.record import current_record
+from app.postgres.database import transaction
+from app.reversals import accept as reversal_acceptance
+from app.reversals import read as reversals
+from app.reversals.accept import ReverseRequest
+from app.reversals.preview import recoverable
+from app.settings import INT64_MAX, settings
+
+# How long the page waits for the reversal; then it shows it as queued.
+_WAIT_S = 3.0
+
+
+@pages.get("/batches/<int:batch_id>/take-back")
+@needs(SENDER)
+def ask_to_take_back(batch_id: int) -> str:
+    form = TakeBackForm(formdata=None, form_id=secrets.token_urlsafe(18))
+    return _asking(batch_id, form)
+
+
+@pages.post("/batches/<int:batch_id>/take-back")
+@needs(SENDER)
+def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
+    """Queue the reversal, wait briefly, and redirect to it. The same form sent again leads to the same reversal."""
+    form = TakeBackForm()
+    if not form.validate():
+        return _asking(batch_id, form), 400
+    try:
+        request = _request(batch_id, form.reason.data)
+        with transaction() as connection:
+            who = calling_member(connection)
+            accepted = reversal_acceptance.accept(connection, who, request, f"console-{form.form_id.data}")
+            if not accepted.existed:
+                record_action(connection, actions.REVERSED, batch_id, sandbox=who.sandbox, detail=request.reason)
+    except NotFound:
+        raise
+    except InvalidRequest as error:
+        for sentence in error.faults.get("reason", [error.sentence]):
+            say_beside(form.reason, sentence)
+        return _asking(batch_id, form), 400
+    except PointsError as error:
+        say_beside(form.reason, error.sentence)
+        return _asking(batch_id, form), 409
+    if accepted.status == reversals.QUEUED:
+        send_path.wait_for_reversal(
+            who.organization.id, accepted.reversal_id, wait_s=_WAIT_S, request_id=current_record().trace_id
+        )
+    return redirect(url_for("console.show_reversal", reversal_id=accepted.reversal_id), 303)
+
+
+@pages.get("/reversals/<int:reversal_id>")
+def show_reversal(reversal_id: int) -> str:
+    with transaction() as connection:
+        who = calling_member(connection)
+        found = None
+        if reversal_id <= INT64_MAX:
+            found = reversals.find(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        if found is None:
+            raise NotFound("reversal", reversal_id)
+        entries = reversals.entries_of(connection, found.id) if found.status == reversals.DONE else []
+    return render_template(
+        "console/reversal.html",
+        reversal=found,
+        taken=sum(entry.code is None for entry in entries),
+        left_alone=sum(entry.code is not None for entry in entries),
+    )
+
+
+def _request(batch_id: int, reason: str) -> ReverseRequest:
+    return parse_reverse_request(orjson.dumps({"batch": batch_id, "reason": reason}), settings(), lambda _: ())
+
+
+def _asking(batch_id: int, form: TakeBackForm) -> str:
+    with transaction() as connection:
+        who = calling_member(connection)
+        batch = find_batch(connection, who, batch_id)
+        request = ReverseRequest(batch_id=batch.id, transaction_ids=None, amount=None, atomic=False, reason="-")
+        found = recoverable(connection, request, who.organization, batch_status=batch.status)
+    return render_template("console/take_back.html", batch=batch, found=found, form=form)

@@ -1,0 +1,95 @@
+"""The actions on a webhook: ping, disable, enable, skip, replay, rotate, delete."""
+
+from collections.abc import Callable
+from functools import partial
+
+from flask import flash, redirect, request, url_for
+from sqlalchemy import Connection
+from werkzeug.wrappers import Response
+
+from app.console.blueprints import current_member, is_sandbox, needs, pages
+from app.console.caller import record_action
+from app.console.views.webhooks import secret_page, to_webhook
+from app.errors import InvalidRequest, PointsError, WebhookConflict
+from app.members import actions as member_actions
+from app.members.members import ADMIN
+from app.postgres.database import transaction
+from app.settings import INT64_MAX
+from app.webhooks import actions
+from app.webhooks import webhooks as rows
+from app.webhooks.secrets import encrypted, new_secret
+from app.webhooks.waking import wake
+from app.webhooks.webhooks import WebhookRow
+
+_Action = Callable[[Connection, WebhookRow], object]
+
+# Each action with its words for Activity and the page.
+_SIMPLE: dict[str, tuple[_Action, str]] = {
+    "ping": (actions.ping, "pinged"),
+    "disable": (actions.disable, "disabled"),
+    "enable": (actions.enable, "enabled"),
+    "skip": (actions.skip, "skipped the event that it was stuck at"),
+}
+
+
+@pages.post("/webhooks/<int:webhook_id>/<any(ping, disable, enable, skip):action>")
+@needs(ADMIN)
+def act_on_webhook(webhook_id: int, action: str) -> Response:
+    function, done = _SIMPLE[action]
+    return _try(webhook_id, function, done)
+
+
+@pages.post("/webhooks/<int:webhook_id>/replay")
+@needs(ADMIN)
+def replay_webhook(webhook_id: int) -> Response:
+    typed = request.form.get("from_sequence", "").strip()
+    if not typed.isascii() or not typed.isdigit() or not 1 <= int(typed[:20]) <= INT64_MAX:
+        flash("The sequence to start from must be a whole number of at least 1.", "bad")
+        return to_webhook(webhook_id)
+    sequence = int(typed)
+    return _try(webhook_id, partial(_replay, from_sequence=sequence), f"replayed from event {sequence}")
+
+
+@pages.post("/webhooks/<int:webhook_id>/rotate")
+@needs(ADMIN)
+def rotate_webhook(webhook_id: int) -> str:
+    secret = new_secret()
+    stored = encrypted(secret)
+    _act(webhook_id, lambda connection, found: rows.rotate(connection, found.id, secret=stored), "rotated its secret")
+    return secret_page(webhook_id, secret)
+
+
+@pages.post("/webhooks/<int:webhook_id>/delete")
+@needs(ADMIN)
+def delete_webhook(webhook_id: int) -> Response:
+    _act(webhook_id, lambda connection, found: rows.delete(connection, found.id), "deleted")
+    flash(f"Webhook {webhook_id} is deleted.")
+    return redirect(url_for("console.webhooks"), 303)
+
+
+def _replay(connection: Connection, found: WebhookRow, *, from_sequence: int) -> WebhookRow:
+    return actions.replay(connection, found, from_sequence)
+
+
+def _try(webhook_id: int, action: _Action, done: str) -> Response:
+    """Do the action, and show on the webhook's page that it is done, or why it is not possible."""
+    try:
+        _act(webhook_id, action, done)
+        flash(f"Done: {done}.")
+    except (WebhookConflict, InvalidRequest) as error:
+        for sentence in _sentences(error):
+            flash(sentence, "bad")
+    return to_webhook(webhook_id)
+
+
+def _sentences(error: PointsError) -> list[str]:
+    return [sentence for sentences in error.faults.values() for sentence in sentences]
+
+
+def _act(webhook_id: int, action: _Action, done: str) -> None:
+    organization_id = current_member().organization_id
+    with transaction() as connection:
+        found = rows.find(connection, webhook_id, organization_id=organization_id, sandbox=is_sandbox())
+        action(connection, found)
+        record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=found.sandbox, detail=done)
+    wake(organization_id)

@@ -1,0 +1,88 @@
+"""*Webhooks* of a mode: make one and show its secret once, list them, and show the deliveries of each."""
+
+import re
+
+import orjson
+from flask import flash, redirect, render_template, url_for
+from werkzeug.wrappers import Response
+
+from app.api.requests.webhook import parse_webhook
+from app.console.blueprints import current_member, is_sandbox, needs, pages
+from app.console.caller import record_action
+from app.console.forms import WebhookForm, say_beside
+from app.errors import InvalidRequest, PointsError
+from app.events.read import state_of
+from app.events.types import PATTERNS
+from app.members import actions
+from app.members.members import ADMIN
+from app.pages import delivery_pages
+from app.pages.filters import Filters
+from app.postgres.database import transaction
+from app.webhooks import webhooks as rows
+from app.webhooks.secrets import encrypted, new_secret
+
+_DELIVERIES_SHOWN = 50
+
+
+@pages.get("/webhooks")
+@needs(ADMIN)
+def webhooks() -> str:
+    return _page(WebhookForm(formdata=None, types="*"))
+
+
+@pages.post("/webhooks")
+@needs(ADMIN)
+def make_webhook() -> str | tuple[str, int]:
+    """Make a webhook and show its secret in this answer only."""
+    form, who, secret = WebhookForm(), current_member(), new_secret()
+    types = re.split(r"[\s,]+", form.types.data or "*")
+    body = {"url": form.url.data, "types": types, "description": form.description.data}
+    try:
+        stored = encrypted(secret)
+        columns = parse_webhook(orjson.dumps(body), is_new=True)
+        with transaction() as connection:
+            webhook = rows.create(
+                connection, organization_id=who.organization_id, sandbox=is_sandbox(), secret=stored, **columns
+            )
+            record_action(connection, actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
+    except PointsError as error:
+        _say(form, error)
+        return _page(form), 400
+    return secret_page(webhook.id, secret)
+
+
+@pages.get("/webhooks/<int:webhook_id>")
+@needs(ADMIN)
+def webhook(webhook_id: int) -> str:
+    scope = Filters(organization_id=current_member().organization_id, sandbox=is_sandbox(), webhook_id=webhook_id)
+    with transaction() as connection:
+        found = rows.find(connection, webhook_id, organization_id=scope.organization_id, sandbox=scope.sandbox)
+        log = state_of(connection, scope.organization_id, sandbox=scope.sandbox)
+    with transaction() as connection:
+        tried = delivery_pages.page(connection, scope, start=None, limit=_DELIVERIES_SHOWN)
+    return render_template("console/webhook.html", of=found, last_sequence=log.last_sequence, deliveries=tried.rows)
+
+
+def secret_page(webhook_id: int, secret: str) -> str:
+    return render_template("console/webhook_secret.html", webhook_id=webhook_id, secret=secret)
+
+
+def _page(form: WebhookForm) -> str:
+    with transaction() as connection:
+        found = rows.find_all(connection, organization_id=current_member().organization_id, sandbox=is_sandbox())
+    return render_template("console/webhooks.html", webhooks=found, form=form, patterns=PATTERNS)
+
+
+def _say(form: WebhookForm, error: PointsError) -> None:
+    """Show each fault beside its field, and a fault without a field at the top of the page."""
+    for name, sentences in error.faults.items():
+        field = name.partition(".")[0]
+        for sentence in sentences:
+            if isinstance(error, InvalidRequest) and field in form:
+                say_beside(form[field], sentence)
+            else:
+                flash(sentence, "bad")
+
+
+def to_webhook(webhook_id: int) -> Response:
+    return redirect(url_for("console.webhook", webhook_id=webhook_id), 303)

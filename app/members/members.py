@@ -1,0 +1,287 @@
+"""Members: the people of an organization who may use the console, their roles and their links."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
+
+from app.errors import NotFound, Refused
+from app.members import actions
+from app.organizations import find as find_organization
+from app.values import names
+from app.values.addresses import parse
+from app.values.tokens import hash_token, new_token
+
+# Each role includes the ones before it.
+ROLES = VIEWER, SENDER, ADMIN = "viewer", "sender", "admin"
+
+LINK_HOURS = 24
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Member:
+    """A person of an organization."""
+
+    id: int
+    organization_id: int
+    email: str
+    first_name: str
+    last_name: str
+    role: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.first_name} {self.last_name}".strip()
+
+    def may(self, role: str) -> bool:
+        """Tell whether the member has this role or a higher one."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedMember(Member):
+    """A member as a list shows it."""
+
+    has_password: bool
+    is_locked: bool
+    created_at: datetime
+
+
+def create(
+    connection: Connection,
+    organization_id: int,
+    email: str,
+    first_name: str,
+    last_name: str,
+    *,
+    role: str,
+    by: int | None,
+) -> tuple[int, str]:
+    """Make a member; return the id, and the token of the link for choosing a password. Only its hash is stored.
+
+    `by` is the member who does it, None for an operator of the service.
+
+    Raises:
+        InvalidAddress: `email` is not an e-mail address.
+        NotFound: there is no such organization.
+        Refused: a name is not acceptable, or a member has this address already.
+    """
+    assert role in ROLES, "the caller has checked the role"
+    address = parse(email)
+    first_name = names.checked("The first name", first_name)
+    last_name = names.checked("The last name", last_name, may_be_blank=True)
+    find_organization(connection, organization_id, sandbox=False)
+    token, link_hash = new_token()
+    values = {
+        "organization_id": organization_id,
+        "email": address.text,
+        "email_key": address.key,
+        "first_name": first_name,
+        "last_name": last_name,
+        "role": role,
+        "link_hash": link_hash,
+        "link_hours": LINK_HOURS,
+    }
+    try:
+        with connection.begin_nested():
+            member_id = connection.execute(_CREATE, values).scalar_one()
+    except IntegrityError:
+        raise Refused("A member has this e-mail address already.") from None
+    actions.record(
+        connection,
+        actions.MEMBER_ADDED,
+        organization_id=organization_id,
+        member_id=by,
+        subject_id=member_id,
+        detail=role,
+    )
+    return member_id, token
+
+
+_CREATE = text("""
+    INSERT INTO members (organization_id, email, email_key, first_name, last_name, role, link_hash, link_expires_at)
+    VALUES (:organization_id, :email, :email_key, :first_name, :last_name, :role, :link_hash,
+            clock_timestamp() + make_interval(hours => :link_hours))
+    RETURNING id
+""")
+
+
+def find_all(connection: Connection, organization_id: int | None) -> list[ListedMember]:
+    """Return the members of one organization (None: of all), oldest first, without removed ones."""
+    rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
+    return [ListedMember(**row._mapping) for row in rows]  # noqa: SLF001
+
+
+_FIND_ALL = text("""
+    SELECT id, organization_id, email, first_name, last_name, role, password_hash IS NOT NULL AS has_password,
+           coalesce(locked_until > clock_timestamp(), false) AS is_locked, created_at
+    FROM members
+    WHERE organization_id = coalesce(CAST(:organization_id AS bigint), organization_id) AND removed_at IS NULL
+    ORDER BY id
+""")
+
+
+def find_id(connection: Connection, email: str) -> int:
+    """Return the id of the member with an e-mail address.
+
+    Raises:
+        InvalidAddress: the text is no e-mail address.
+        NotFound: there is no such member, or the member was removed.
+    """
+    found: int | None = connection.execute(_FIND_ID, {"email_key": parse(email).key}).scalar()
+    if found is None:
+        raise NotFound("member", email)
+    return found
+
+
+_FIND_ID = text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL")
+
+
+def find_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:
+    """Return a member of an organization.
+
+    Raises:
+        NotFound: the organization has no such member.
+    """
+    found = [member for member in find_all(connection, organization_id) if member.id == member_id]
+    if not found:
+        raise NotFound("member", member_id)
+    return found[0]
+
+
+def lock(connection: Connection, member_id: int, *, organization_id: int | None = None) -> Member:
+    """Return a member, and lock the row until the transaction ends, so that changes of one member are made in turn.
+
+    Raises:
+        NotFound: there is no such member (in the given organization), or the member was removed.
+    """
+    row = connection.execute(_LOCK, {"id": member_id, "organization_id": organization_id}).one_or_none()
+    if row is None:
+        raise NotFound("member", member_id)
+    return Member(**row._mapping)  # noqa: SLF001
+
+
+# NO KEY: a plain FOR UPDATE would block inserts that refer to the member, of actions and sessions.
+_LOCK = text("""
+    SELECT id, organization_id, email, first_name, last_name, role FROM members
+    WHERE id = :id AND removed_at IS NULL
+      AND organization_id = coalesce(CAST(:organization_id AS bigint), organization_id) FOR NO KEY UPDATE
+""")
+
+
+def make_link(connection: Connection, member: Member, *, by: int | None) -> str:
+    """Return the token of a new link for a locked member. An earlier link ends; the password stays valid."""
+    token, link_hash = new_token()
+    connection.execute(_MAKE_LINK, {"id": member.id, "link_hash": link_hash, "link_hours": LINK_HOURS})
+    _record(connection, actions.LINK_MADE, member, by=by)
+    return token
+
+
+_MAKE_LINK = text("""
+    UPDATE members SET link_hash = :link_hash,
+                       link_expires_at = clock_timestamp() + make_interval(hours => :link_hours)
+    WHERE id = :id
+""")
+
+
+def find_by_link(connection: Connection, token: str) -> Member | None:
+    """Return the member that a link belongs to, and lock the row. None: the link is not or no longer valid."""
+    row = connection.execute(_FIND_BY_LINK, {"link_hash": hash_token(token)}).one_or_none()
+    return None if row is None else Member(**row._mapping)  # noqa: SLF001
+
+
+_FIND_BY_LINK = text("""
+    SELECT id, organization_id, email, first_name, last_name, role FROM members
+    WHERE link_hash = :link_hash AND link_expires_at > clock_timestamp() AND removed_at IS NULL FOR NO KEY UPDATE
+""")
+
+
+def choose_password(connection: Connection, member: Member, password_hash: str) -> None:
+    """Give a locked member a password. This uses up the link, unlocks the account, and ends all sessions."""
+    connection.execute(_CHOOSE_PASSWORD, {"id": member.id, "password_hash": password_hash})
+    connection.execute(_END_SESSIONS, {"id": member.id, "except": None})
+    _record(connection, actions.PASSWORD_CHOSEN, member, by=member.id)
+
+
+_CHOOSE_PASSWORD = text("""
+    UPDATE members SET password_hash = :password_hash, link_hash = NULL, link_expires_at = NULL,
+                       wrong_passwords = 0, wrong_since = NULL, locked_until = NULL
+    WHERE id = :id
+""")
+
+
+def change_role(connection: Connection, member: Member, role: str, *, by: int | None) -> None:
+    """Give a locked member another role. It takes effect with the member's next request.
+
+    Raises:
+        Refused: the organization would have no admin left.
+    """
+    assert role in ROLES, "the caller has checked the role"
+    if role == member.role:
+        return
+    if role != ADMIN:
+        _keep_an_admin(connection, member)
+    connection.execute(_CHANGE_ROLE, {"id": member.id, "role": role})
+    _record(connection, actions.ROLE_CHANGED, member, by=by, detail=f"{member.role} to {role}")
+
+
+_CHANGE_ROLE = text("UPDATE members SET role = :role WHERE id = :id")
+
+
+def remove(connection: Connection, member: Member, *, by: int | None) -> None:
+    """Remove a locked member, with the password, the link and the sessions. The recorded actions stay.
+
+    Raises:
+        Refused: a member removes the last admin. An operator (`by` None) may.
+    """
+    if by is not None:
+        _keep_an_admin(connection, member)
+    connection.execute(_REMOVE, {"id": member.id})
+    connection.execute(_END_SESSIONS, {"id": member.id, "except": None})
+    _record(connection, actions.MEMBER_REMOVED, member, by=by)
+
+
+_REMOVE = text("""
+    UPDATE members SET removed_at = clock_timestamp(), password_hash = NULL, link_hash = NULL, link_expires_at = NULL
+    WHERE id = :id
+""")
+
+
+def end_sessions(connection: Connection, member: Member, *, by: int | None, keep: int | None = None) -> int:
+    """End the sessions of a member, except the one to `keep`; return how many were ended."""
+    ended = connection.execute(_END_SESSIONS, {"id": member.id, "except": keep}).rowcount
+    if ended:
+        _record(connection, actions.SESSIONS_ENDED, member, by=by)
+    return ended
+
+
+_END_SESSIONS = text("""
+    UPDATE member_sessions SET revoked_at = clock_timestamp()
+    WHERE member_id = :id AND revoked_at IS NULL AND expires_at > clock_timestamp()
+      AND id IS DISTINCT FROM CAST(:except AS bigint)
+""")
+
+
+def _keep_an_admin(connection: Connection, member: Member) -> None:
+    """Refuse if the member is the only admin. Locking the admins' rows keeps two of them from leaving at once."""
+    admins = connection.execute(_LOCK_ADMINS, {"organization_id": member.organization_id}).scalars().all()
+    if set(admins) == {member.id}:
+        raise Refused("This is the only admin: make another member an admin first.")
+
+
+_LOCK_ADMINS = text("""
+    SELECT id FROM members WHERE organization_id = :organization_id AND role = 'admin' AND removed_at IS NULL
+    ORDER BY id FOR NO KEY UPDATE
+""")
+
+
+def _record(connection: Connection, action: str, member: Member, *, by: int | None, detail: str | None = None) -> None:
+    actions.record(
+        connection,
+        action,
+        organization_id=member.organization_id,
+        member_id=by,
+        subject_id=member.id,
+        detail=detail,
+    )

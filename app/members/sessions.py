@@ -1,0 +1,142 @@
+"""Signing in: ten wrong passwords lock the account; a session ends after 12 hours, or earlier if it is ended."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, text
+
+from app.errors import NotFound
+from app.members import actions
+from app.members.members import Member
+from app.values.tokens import hash_token, new_token
+
+SESSION_HOURS = 12
+
+# This many wrong passwords within `LOCK_MINUTES` lock the account for `LOCK_MINUTES`.
+WRONG_PASSWORDS_MAX = 10
+LOCK_MINUTES = 15
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SignedIn:
+    """A valid session: its member, and the name of the member's organization."""
+
+    session_id: int
+    member: Member
+    organization_name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedSession:
+    """A valid session as the account page lists it."""
+
+    id: int
+    created_at: datetime
+    expires_at: datetime
+
+
+def count_try(connection: Connection, email_key: str) -> tuple[int, str] | None:
+    """Count an attempt to sign in as a wrong one, and return the member's id and password hash.
+
+    Commit this before checking the password, so that simultaneous attempts are all counted. `begin` resets the count.
+    None: there is no such member, it has no password, or the account is locked.
+    """
+    parameters = {"email_key": email_key, "max": WRONG_PASSWORDS_MAX, "minutes": LOCK_MINUTES}
+    row = connection.execute(_COUNT_TRY, parameters).one_or_none()
+    return None if row is None else (row.id, row.password_hash)
+
+
+# If the row changes meanwhile, PostgreSQL reads it again before the update, so each attempt is counted.
+_COUNT_TRY = text(
+    """
+    UPDATE members SET
+        wrong_passwords = CASE WHEN is_new THEN 1 ELSE wrong_passwords + 1 END,
+        wrong_since = CASE WHEN is_new THEN now ELSE wrong_since END,
+        locked_until = CASE WHEN NOT is_new AND wrong_passwords + 1 >= :max THEN now + lock END
+    FROM (SELECT clock_timestamp() AS now, make_interval(mins => :minutes) AS lock) clock
+    WHERE email_key = :email_key AND removed_at IS NULL AND password_hash IS NOT NULL
+      AND (locked_until IS NULL OR locked_until <= now)
+    RETURNING id, password_hash
+""".replace("is_new", "(wrong_since IS NULL OR wrong_since <= now - lock OR locked_until IS NOT NULL)")
+)
+
+
+def begin(connection: Connection, member_id: int, password_hash: str) -> str | None:
+    """Begin a session for a member whose password was right; return its token. Only its hash is stored.
+
+    None: the password was changed, or the member removed, since the check.
+    """
+    token, token_hash = new_token()
+    organization_id = connection.execute(_FORGET_TRIES, {"id": member_id, "password_hash": password_hash}).scalar()
+    if organization_id is None:
+        return None
+    connection.execute(_BEGIN, {"member_id": member_id, "hash": token_hash, "hours": SESSION_HOURS})
+    connection.execute(_FORGET_ENDED)
+    actions.record(
+        connection, actions.SIGNED_IN, organization_id=organization_id, member_id=member_id, subject_id=member_id
+    )
+    return token
+
+
+_FORGET_TRIES = text("""
+    UPDATE members SET wrong_passwords = 0, wrong_since = NULL, locked_until = NULL
+    WHERE id = :id AND password_hash = :password_hash RETURNING organization_id
+""")
+_BEGIN = text("""
+    INSERT INTO member_sessions (member_id, hash, expires_at)
+    VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours))
+""")
+# Each new session deletes a few expired ones, so no scheduled task is needed for that.
+_FORGET_ENDED = text("""
+    DELETE FROM member_sessions
+    WHERE id = ANY(ARRAY(SELECT id FROM member_sessions WHERE expires_at < (SELECT clock_timestamp())
+                         ORDER BY expires_at LIMIT 20 FOR UPDATE SKIP LOCKED))
+""")
+
+
+def find(connection: Connection, token: str) -> SignedIn | None:
+    """Return the session of a token; None: it is unknown, expired or ended."""
+    row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
+    if row is None:
+        return None
+    session_id, organization_name, *member = row
+    return SignedIn(
+        session_id=session_id,
+        organization_name=organization_name,
+        member=Member(**dict(zip(Member.__slots__, member, strict=True))),
+    )
+
+
+_FIND = text("""
+    SELECT s.id, o.name, m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
+    FROM member_sessions s JOIN members m ON m.id = s.member_id JOIN organizations o ON o.id = m.organization_id
+    WHERE s.hash = :hash AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp() AND m.removed_at IS NULL
+""")
+
+
+def find_all(connection: Connection, member_id: int) -> list[ListedSession]:
+    """Return the valid sessions of a member, newest first."""
+    rows = connection.execute(_FIND_ALL, {"member_id": member_id})
+    return [ListedSession(**row._mapping) for row in rows]  # noqa: SLF001
+
+
+_FIND_ALL = text("""
+    SELECT id, created_at, expires_at FROM member_sessions
+    WHERE member_id = :member_id AND revoked_at IS NULL AND expires_at > clock_timestamp() ORDER BY id DESC
+""")
+
+
+def end(connection: Connection, session_id: int, *, member_id: int) -> None:
+    """End a session of this member; an ended one stays as it is.
+
+    Raises:
+        NotFound: the member has no session with this id.
+    """
+    if not connection.execute(_END, {"id": session_id, "member_id": member_id}).rowcount:
+        raise NotFound("session", session_id)
+
+
+_END = text("""
+    UPDATE member_sessions SET revoked_at = coalesce(revoked_at, clock_timestamp())
+    WHERE id = :id AND member_id = :member_id
+""")

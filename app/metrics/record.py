@@ -1,0 +1,37 @@
+"""The record of a request: its id, its organization and batch, and how long it waits."""
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(kw_only=True, slots=True)
+class Record:
+    """One request. The views fill in organization, batch and wait; times are from `perf_counter`.
+
+    `wait` says why a send is answered 202: `scheduled`, `not_wished`, `ran_out`, `no_place` (too many wait already), or
+    `not_read` (PostgreSQL went away after the batch was accepted).
+
+    `trace_id` is the request's id for logs and tasks. These must hold no e-mail address, so an id with an @ is replaced
+    by the beginning of its SHA-256.
+    """
+
+    request_id: str
+    trace_id: str
+    started_at: float
+    organization_id: int | None = None
+    batch_id: int | None = None
+    waiting_since: float | None = None
+    wait: str | None = None
+
+
+_current: ContextVar[Record] = ContextVar("record")
+
+
+def current_record() -> Record:
+    """Return the record of the current request."""
+    return _current.get()
+
+
+def set_record(record: Record) -> None:
+    """Make a record that of the current request."""
+    _current.set(record)

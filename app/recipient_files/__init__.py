@@ -1,0 +1,22 @@
+"""Reading lists of recipients: bytes in, rows out, each with its line and, if it cannot be used, the reason.
+
+`text` finds the encoding and `rows` reads the rows. `delimiter_and_heading` finds the delimiter and the heading.
+`list_file` finds the column of the addresses and the rows that do not fit. `cells` recognizes addresses and headings.
+`columns` makes an item from each row, and `recipients` makes the parts and bad lines of a whole list.
+"""
+
+from app.recipient_files.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet, trimmed
+from app.recipient_files.list_file import ColumnUnclear, ListFile
+from app.recipient_files.rows import Row, Unreadable
+
+__all__ = [
+    "EMAIL",
+    "ColumnUnclear",
+    "ListFile",
+    "Row",
+    "Unreadable",
+    "address_in",
+    "for_spreadsheet",
+    "from_spreadsheet",
+    "trimmed",
+]

@@ -1,0 +1,87 @@
+"""Checking a whole list before anything is sent: who would be paid, which lines are left out, and why."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from app.errors import Refused
+from app.recipient_files.columns import OWN, columns_of, unused_columns
+from app.recipient_files.list_file import ListFile
+from app.recipient_files.recipients import BadLine, Part, Recipients
+from app.settings import INT64_MAX
+
+
+class AmountsMissing(Refused):
+    """Neither the list nor the person says how many points each recipient gets."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} has no column “amount” or “points”: give the points for each recipient.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What a list holds. `columns` maps each use (address, amount, reference, label) to the title of its column.
+
+    `points` is the sum for all recipients. `digest` is equal for lists that name the same recipients in the same order,
+    with the same references and labels. `campaign` is the id that `points send` would give to this list.
+    """
+
+    columns: dict[str, str]
+    unused: Sequence[str]
+    parts: Sequence[Part]
+    recipients: int
+    points: int
+    bad: Sequence[BadLine]
+    first: Sequence[str]
+    last: Sequence[str]
+    digest: str
+    campaign: str
+
+
+def check(
+    raw: BinaryIO, name: str, *, column: int | None, amount: int | None, label: str | None, amount_max: int, size: int
+) -> Checked:
+    """Read a whole list.
+
+    Args:
+        column: the column of the addresses (from 0), if a person has chosen it.
+        amount: the points for each recipient; None: each line has its own.
+        amount_max: the most points of one line.
+        size: recipients in a part.
+
+    Raises:
+        ColumnUnclear: the column of the addresses is ambiguous.
+        AmountsMissing: the list has no column of amounts, and there is no amount for all.
+        Refused: the list cannot be read, or has nobody to pay.
+    """
+    file = ListFile(raw, name, column=None if column is None else str(column + 1), others=OWN)
+    columns = columns_of(file, with_amount=amount is not None)
+    if column is not None and columns.address != column:
+        raise Refused(f"{name} has a heading that is a number: give its columns other headings.")
+    if amount is None and columns.amount is None:
+        raise AmountsMissing(name)
+    with closing(Recipients()) as recipients:
+        parts = list(recipients.read(file, columns, amount_max, size, lambda _: None))
+        if not recipients.count:
+            raise Refused(_nobody(file, columns.address, recipients.bad))
+        points = recipients.own_points if amount is None else amount * recipients.count
+        if points > INT64_MAX:
+            raise Refused(f"{name} needs more points in all than a balance can hold: send it in several lists.")
+        return Checked(
+            columns={use: file.title(place) for use, place in {"address": columns.address, **columns.own}.items()},
+            unused=unused_columns(file, columns),
+            parts=parts,
+            recipients=recipients.count,
+            points=points,
+            bad=recipients.bad,
+            first=recipients.first,
+            last=list(recipients.last),
+            digest=recipients.campaign(amount=None, label=None, again=None),
+            campaign=recipients.campaign(amount=amount, label=label, again=None),
+        )
+
+
+def _nobody(file: ListFile, column: int, bad: Sequence[BadLine]) -> str:
+    first = f" Line {bad[0].line}: {bad[0].reason}" if bad else ""
+    return f"{file.name} holds no e-mail address to send to in {file.title(column)}.{first}"

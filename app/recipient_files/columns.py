@@ -1,0 +1,152 @@
+"""The columns of a list that are used, and the item of each row: an address, with an amount, reference and label."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from app.errors import PointsError, Refused
+from app.recipient_files.cells import address_in, from_spreadsheet, trimmed
+from app.recipient_files.list_file import ListFile
+from app.recipient_files.rows import Row
+from app.values.addresses import Address
+from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.shown import shown
+
+AMOUNT = ("amount", "points")
+# The headings of all columns with a line's own values.
+OWN = (*AMOUNT, "reference", "label")
+# The column in a list of unpaid recipients that `points send` has written. It makes the list another campaign.
+UNPAID_BATCH = "unpaid_batch_id"
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_WHOLE_NUMBER = re.compile("[1-9][0-9]{0,18}")
+# A text that a spreadsheet would take for a formula, also with apostrophes in front.
+_LIKE_A_FORMULA = re.compile(r"'*[=+@-]")
+_LABEL_LENGTH_MAX = 255
+
+
+class BadCell(PointsError):
+    """A line has a cell that cannot be used; the sentence is the reason why the line is left out."""
+
+
+class Item(NamedTuple):
+    """A recipient with its own values; None where the list has none for it."""
+
+    email: str
+    amount: int | None = None
+    reference: str | None = None
+    label: str | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The item as it is in a request's body."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+    @property
+    def is_plain(self) -> bool:
+        return self[1:] == (None, None, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The places (from 0) of the columns that are used; None where the list has no such column."""
+
+    address: int
+    amount: int | None = None
+    reference: int | None = None
+    label: int | None = None
+    unpaid_batch: int | None = None
+
+    @property
+    def own(self) -> dict[str, int]:
+        """The columns with each line's own values, by name."""
+        found = {"amount": self.amount, "reference": self.reference, "label": self.label}
+        return {name: place for name, place in found.items() if place is not None}
+
+    def read(self, row: Row, *, amount_max: int, is_unicode: bool) -> tuple[Address, Item]:
+        """Return the address and the item of a row; `amount_max` is the most points of one line.
+
+        Raises:
+            InvalidAddress: there is not exactly one address.
+            BadCell: the row does not fit the heading, or another cell cannot be used.
+        """
+        if row.fault is not None:
+            raise BadCell(row.fault)
+        address = address_in(row.cells[self.address], is_unicode=is_unicode)
+        amount = None if self.amount is None else _amount_in(row.cells[self.amount], amount_max)
+        reference = "" if self.reference is None else trimmed(row.cells[self.reference])
+        label = "" if self.label is None else trimmed(row.cells[self.label])
+        if self.unpaid_batch is not None:  # `points send` has written this list from a result file.
+            reference, label = bare_reference(reference), from_spreadsheet(label)
+        return address, Item(address.text, amount, _reference_in(reference, is_unicode=is_unicode), _label_in(label))
+
+
+def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
+    """Find the columns that are used; `with_amount`: an amount for all is given, so the list's amounts are not used.
+
+    Raises:
+        ColumnUnclear: the column of the addresses is ambiguous or missing.
+        Refused: another column is there twice.
+    """
+    address = file.address_column()
+
+    def only(names: Collection[str], what: str) -> int | None:
+        found = [place for place in file.places(names) if place != address]
+        if len(found) > 1:
+            way_out = ", or give one amount for all" if names is AMOUNT else ""
+            raise Refused(f"{file.listed(found)} of {file.name} may hold the {what}: keep one of them{way_out}.")
+        return found[0] if found else None
+
+    return Columns(
+        address=address,
+        amount=None if with_amount else only(AMOUNT, "amounts"),
+        reference=only(["reference"], "references"),
+        label=only(["label"], "labels"),
+        unpaid_batch=next(iter(file.places([UNPAID_BATCH])), None),
+    )
+
+
+def unused_columns(file: ListFile, columns: Columns) -> list[str]:
+    """Name the unused columns that a person may expect to be used."""
+    used = (*columns.own.values(), columns.address)
+    titles = [file.title(place) for place in file.places(OWN) if place not in used]
+    return titles + [f"the addresses in {file.title(place)}" for place in file.others(columns.address)]
+
+
+def safe_reference(reference: str) -> str:
+    """Return a reference with an apostrophe in front if a spreadsheet would take it for a formula."""
+    return f"'{reference}" if _LIKE_A_FORMULA.match(reference) else reference
+
+
+def bare_reference(cell: str) -> str:
+    """Return the reference from which `safe_reference` has made this cell."""
+    return cell[1:] if cell.startswith("'") and _LIKE_A_FORMULA.match(cell) else cell
+
+
+def _amount_in(cell: str, amount_max: int) -> int:
+    text = trimmed(cell)
+    if not text:
+        raise BadCell("has no amount.")
+    if not _WHOLE_NUMBER.fullmatch(text) or int(text) > amount_max:
+        raise BadCell(
+            f"has the amount {shown(text)}: it must be a whole number from 1 to {amount_max}, in digits alone."
+        )
+    return int(text)
+
+
+def _reference_in(text: str, *, is_unicode: bool) -> str | None:
+    if len(text) > REFERENCE_LENGTH_MAX:
+        raise BadCell(f"has a reference of {len(text)} characters: there may be at most {REFERENCE_LENGTH_MAX}.")
+    if text and not REFERENCE.fullmatch(text):
+        raise BadCell(f"has the reference {shown(text)}: it must not hold blanks or characters that are not visible.")
+    if not (is_unicode or text.isascii()):
+        raise BadCell("has a reference that may be read wrongly: save the list as CSV in UTF-8.")
+    return text or None
+
+
+def _label_in(text: str) -> str | None:
+    if len(text) > _LABEL_LENGTH_MAX:
+        raise BadCell(f"has a label of {len(text)} characters: there may be at most {_LABEL_LENGTH_MAX}.")
+    if CONTROL.search(text):
+        raise BadCell("has a label of several lines, or with a tab or another control character.")
+    return text or None

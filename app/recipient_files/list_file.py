@@ -1,0 +1,191 @@
+"""A readable list: which column holds the addresses to pay, and which rows fit the heading."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import BinaryIO
+
+from app.errors import Refused
+from app.recipient_files.cells import EMAIL, heading_name, is_blank, is_like_an_address
+from app.recipient_files.delimiter_and_heading import beginning
+from app.recipient_files.rows import Row, rows
+from app.recipient_files.text import open_text
+
+
+class ColumnUnclear(Refused):
+    """The column of the addresses is ambiguous or missing; `choices` are the candidates: places (from 0) and titles."""
+
+    def __init__(self, sentence: str, choices: Mapping[int, str]) -> None:
+        super().__init__(sentence)
+        self.choices = choices
+
+
+class ListFile:
+    """A readable list: its columns and its rows.
+
+    `is_unicode` tells whether it is in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous.
+    """
+
+    def __init__(self, raw: BinaryIO, name: str, *, column: str | None = None, others: Collection[str] = ()) -> None:
+        """Read the first rows.
+
+        Args:
+            column: the heading or the number that the person has given for the addresses.
+            others: headings of further columns. They identify the heading row if a number is given and no heading is a
+                spelling of e-mail.
+
+        Raises:
+            Refused: the list cannot be read, is empty, or its delimiter or heading is ambiguous.
+        """
+        self.name = name
+        self._column = column
+        self._raw = raw
+        self._text = open_text(raw, name)
+        self.is_unicode = self._text.encoding != "cp1252"
+        named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
+        self._beginning = beginning(self._text, name, named)
+        if column is not None and column.isdecimal() and not self._beginning.headings:
+            self._beginning = beginning(self._text, name, {*others, column})
+        self._heading = next(iter(self._beginning.headings), None)
+        # Without a heading, the first good row gives the number of columns.
+        good = [row for row in self._beginning.sample if row.fault is None]
+        self._cells = self._heading.cells if self._heading else good[0].cells if good else [""]
+        self._named = max((place + 1 for place, cell in enumerate(self._cells) if not is_blank(cell)), default=1)
+
+    @property
+    def bytes_read(self) -> int:
+        return self._raw.tell()
+
+    def places(self, names: Collection[str]) -> list[int]:
+        """Return the columns (from 0) whose heading is one of these names, compared as `heading_name` does."""
+        if self._heading is None:
+            return []
+        wanted = {heading_name(name) for name in names}
+        return [place for place, cell in enumerate(self._cells) if heading_name(cell) in wanted]
+
+    def others(self, column: int) -> list[int]:
+        """Return the other columns that hold addresses, judging by the first rows."""
+        fitting = {row.line for row in self._beginning.sample if self._named <= len(row.cells) <= len(self._cells)}
+        return sorted({place for line, place in self._beginning.addresses if line in fitting} - {column})
+
+    def title(self, place: int) -> str:
+        """Return the name of a column for a person: its heading, if any, and its number."""
+        cell = " ".join(self._cells[place].split()) if place < len(self._cells) else ""
+        is_word = cell and not any(map(is_like_an_address, self._cells))
+        return f"“{cell}” ({place + 1})" if is_word else f"column {place + 1}"
+
+    def listed(self, places: Sequence[int]) -> str:
+        """Return the names of columns for a person."""
+        titles = [self.title(place) for place in places]
+        return ", ".join(titles[:-1]) + f" and {titles[-1]}" if len(titles) > 1 else titles[0]
+
+    def address_column(self) -> int:
+        """Return the column of the addresses to pay.
+
+        Raises:
+            ColumnUnclear: no column, or more than one, can be it; or the given column is there twice.
+            Refused: there is no such column.
+        """
+        if self._column is not None:
+            return self._wanted(self._column)
+        named = self.places(EMAIL)
+        if len(named) == 1:
+            return named[0]
+        if self._heading is None and self._named == 1 and not self._begins_with_words():
+            return 0
+        if holding := named or sorted({place for _, place in self._beginning.addresses}):
+            raise ColumnUnclear(
+                f"{self.listed(holding)} of {self.name} may hold the addresses that are meant.", self._titles(holding)
+            )
+        raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", {})
+
+    def _begins_with_words(self) -> bool:
+        """Tell whether a cell above the first address may be a heading. With a dot, it may be a mistyped address."""
+        first, _ = min(self._beginning.addresses, default=(0, 0))
+        above = [cell for row in self._beginning.sample if row.line < first for cell in row.cells]
+        return any(not is_blank(cell) and not {"@", "."}.intersection(cell) for cell in above)
+
+    def rows(self, address: int, *others: int) -> Iterator[Row]:
+        """Yield every row except the heading; a row that does not fit the heading has a fault.
+
+        Args:
+            address: the column of the addresses; `others` are further columns whose cells are used. Extra blank cells
+                are accepted only if the first column is the only one used: otherwise a delimiter inside an earlier cell
+                may have shifted the columns. If something is above the heading, the heading itself may be shifted.
+
+        Raises:
+            Unreadable: the list cannot be read from some line on.
+            Refused: a second heading has other columns.
+        """
+        width, named = len(self._cells), self._named
+        heading_line = 0 if self._heading is None else self._heading.line
+        begins = self._beginning.sample[0].line
+        may_be_wider = address == 0 and not others and heading_line <= begins
+        above = heading_line or min(self._beginning.addresses, default=(begins, 0))[0]
+        before = [place for place in self.others(address) if place < address]
+        lacking = self._lacking(address)
+        for row in rows(self._text, self._beginning.delimiter, self.name):
+            count = len(row.cells)
+            if row.fault is not None:
+                yield row
+            elif row.line <= heading_line:
+                if row.line < heading_line:
+                    yield row._replace(fault="is above the heading.")
+            elif before and self._is_shifted(row.cells, before, lacking):
+                yield row._replace(fault="may be shifted: a cell that holds the delimiter must be in quotes.")
+            elif count == width == named and "@" in row.cells[address]:
+                yield row
+            elif named <= count and (count <= width or may_be_wider) and all(map(is_blank, row.cells[named:])):
+                self._require_no_heading(row, address, above)
+                yield row
+            else:
+                self._require_no_heading(row, address, above)
+                cells = f"{count} cell{'' if count == 1 else 's'} for {named} column{'' if named == 1 else 's'}"
+                yield row._replace(fault=f"has {cells}: a cell that holds the delimiter must be in quotes.")
+
+    def _is_shifted(self, cells: Sequence[str], before: Sequence[int], lacking: Sequence[int]) -> bool:
+        """Tell whether a delimiter inside a cell may have moved the cells behind it, and a missing last cell hides it.
+
+        Then a column of addresses before the paid one holds something else, and an address is in a column behind it
+        that is not always one of addresses.
+        """
+        lost = [
+            place for place in before if place < len(cells) and "@" not in cells[place] and not is_blank(cells[place])
+        ]
+        return bool(lost) and any("@" in cells[place] for place in lacking if lost[0] < place < len(cells))
+
+    def _lacking(self, address: int) -> list[int]:
+        """Return the other columns in which a cell of the first rows holds no address."""
+        rows = [
+            row.cells for row in self._beginning.sample if row is not self._heading and len(row.cells) >= self._named
+        ]
+        places = [place for place in range(self._named) if place != address]
+        return [place for place in places if not all(is_like_an_address(cells[place]) for cells in rows)]
+
+    def _require_no_heading(self, row: Row, address: int, above: int) -> None:
+        """Refuse a heading with other columns below line `above`: two lists were joined, and their columns differ."""
+        names = [heading_name(cell) for cell in self._cells[: self._named]]
+        found = [heading_name(cell) for cell in row.cells if not is_blank(cell)]
+        if row.line <= above or found == names or any(map(is_like_an_address, row.cells)):
+            return
+        is_full = len(found) > 1 and not any(map(is_blank, row.cells[: len(found)]))
+        in_place = heading_name(row.cells[address]) if address < len(row.cells) else ""
+        # A cell with a dot may be a mistyped address.
+        names_mail = (in_place and not EMAIL.isdisjoint(found)) or ("mail" in in_place and "." not in in_place)
+        if names_mail or (self._heading and is_full and len({*names, *EMAIL}.intersection(found)) > 1):
+            raise Refused(
+                f"Line {row.line} of {self.name} looks like another heading, with other columns: split the list there."
+            )
+
+    def _wanted(self, column: str) -> int:
+        found = self.places([column])
+        if not found and column in map(str, range(1, len(self._cells) + 1)):
+            return int(column) - 1
+        if not found:
+            raise Refused(f"{self.name} has no column {column}: its columns are {self.listed(range(self._named))}.")
+        if len(found) > 1:
+            raise ColumnUnclear(
+                f"{self.name} has the column {column} twice: {self.listed(found)}.", self._titles(found)
+            )
+        return found[0]
+
+    def _titles(self, places: Sequence[int]) -> dict[int, str]:
+        return {place: self.title(place) for place in places}

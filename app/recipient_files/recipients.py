@@ -1,0 +1,165 @@
+"""The recipients of a list: the good addresses in parts, and the bad lines that are left out."""
+
+import hashlib
+import tempfile
+from array import array
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO, NamedTuple
+
+from app.errors import InvalidAddress
+from app.recipient_files.columns import BadCell, Columns, Item
+from app.recipient_files.list_file import ListFile
+
+
+class BadLine(NamedTuple):
+    """A line that is left out, and why."""
+
+    line: int
+    email: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The recipients of one batch, the line of each, and the bad lines between them."""
+
+    number: int
+    lines: list[int]
+    items: list[Item]
+    bad: list[BadLine]
+
+
+class Recipients:
+    """The result of one pass over a list.
+
+    The good addresses are in an unnamed temporary file, so that later passes see exactly the same. Only the data that
+    finds repeats is in memory: 16 bytes and a line number for each address and each reference.
+    """
+
+    def __init__(self) -> None:
+        self.bad: list[BadLine] = []
+        self.first: list[str] = []
+        self.last: deque[str] = deque(maxlen=3)
+        # The sum, the smallest and the largest of the lines' own amounts.
+        self.own_points = 0
+        self.own_range: tuple[int, int] | None = None
+        self._lines = array("Q")
+        self._line_of: dict[bytes, int] = {}
+        self._line_of_reference: dict[bytes, int] = {}
+        self._with_reference: set[bytes] = set()  # Addresses whose lines carry references.
+        self._spool: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115  # `close` is ours.
+        self._fingerprint = hashlib.sha256()
+
+    @property
+    def count(self) -> int:
+        return len(self._lines)
+
+    def read(
+        self, file: ListFile, columns: Columns, amount_max: int, size: int, advance_to: Callable[[int], None]
+    ) -> Iterator[Part]:
+        """Read the list. Yield each part of `size` recipients once it is read."""
+        items: list[Item] = []
+        for row in file.rows(columns.address, *columns.own.values()):
+            try:
+                address, item = columns.read(row, amount_max=amount_max, is_unicode=file.is_unicode)
+                place = columns.unpaid_batch
+                self._add(row.line, address.key, item, None if place is None else row.cells[place].strip())
+                items.append(item)
+            except (InvalidAddress, BadCell) as error:
+                email = row.shown if row.fault is not None else row.cells[columns.address].strip()
+                self.bad.append(BadLine(row.line, email, error.sentence))
+            if row.line % 1_000 == 0:
+                advance_to(file.bytes_read)
+            if len(items) == size:
+                yield self._last_part(items, size)
+                items = []
+        if items:
+            yield self._last_part(items, size)
+
+    def _last_part(self, items: list[Item], size: int) -> Part:
+        number = -(-self.count // size)
+        return Part(number=number, lines=self._lines[-len(items) :].tolist(), items=items, bad=[])
+
+    def _add(self, line: int, key: str, item: Item, unpaid_batch: str | None) -> None:
+        self._require_no_repeat(line, digest(key), item.reference)
+        written = key.encode() if unpaid_batch is None else b"%s\t%s" % (key.encode(), unpaid_batch.encode())
+        for name, text in ((b"reference", item.reference), (b"label", item.label)):
+            if text is not None:
+                written += b"\t%s %d:%s" % (name, len(text.encode()), text.encode())
+        self._fingerprint.update(written + b"\n")
+        self._lines.append(line)
+        self._spool.write(f"{item.email}\n" if item.is_plain else "\t".join(str(cell or "") for cell in item) + "\n")
+        if item.amount is not None:
+            self.own_points += item.amount
+            least, most = self.own_range or (item.amount, item.amount)
+            self.own_range = min(least, item.amount), max(most, item.amount)
+        if len(self.first) < 3:
+            self.first.append(item.email)
+        self.last.append(item.email)
+
+    def _require_no_repeat(self, line: int, address: bytes, reference: str | None) -> None:
+        """Raise `BadCell` for a repeated reference, or for a repeated address unless each line has a reference."""
+        earlier, had_reference = self._line_of.get(address), address in self._with_reference
+        if earlier is not None and not (had_reference and reference is not None):
+            one_has = had_reference or reference is not None
+            meant = ": if that is meant, give each of them a reference" if one_has else ""
+            raise BadCell(f"is the same address as line {earlier}{meant}.")
+        if reference is not None:
+            first = self._line_of_reference.setdefault(digest(reference), line)
+            if first != line:
+                raise BadCell(f"has the same reference as line {first}.")
+            self._with_reference.add(address)
+        self._line_of.setdefault(address, line)
+
+    def holds(self, key: str, reference: str | None) -> bool:
+        """Tell whether an address (its normalised form) or a reference is among the recipients."""
+        return digest(key) in self._line_of or (reference is not None and digest(reference) in self._line_of_reference)
+
+    def campaign(self, *, amount: int | None, label: str | None, again: str | None) -> str:
+        """Return the campaign's id, 64 hexadecimal digits. A second run with the same id pays nobody again.
+
+        It covers the addresses in order with their own references and labels, --amount, --label and --again. It leaves
+        out `atomic` and the lines' own amounts: changing these must not make a paid list a new campaign.
+        """
+        digest = hashlib.sha256(self._fingerprint.digest())
+        for name, value in {b"amount": amount, b"label": label, b"again": again}.items():
+            written = b"" if value is None else str(value).encode()
+            digest.update(b"%s %d %d:%s\n" % (name, value is not None, len(written), written))
+        return digest.hexdigest()
+
+    def parts(self, size: int) -> Iterator[Part]:
+        """Yield all recipients in order, `size` to a part; the last part has the rest."""
+        self._spool.seek(0)
+        bad_before = 0
+        for number, start in enumerate(range(0, self.count, size), 1):
+            end = start + size
+            bad_end = len(self.bad)
+            if end < self.count:
+                bad_end = bisect_left(self.bad, self._lines[end], key=lambda bad: bad.line)
+            yield Part(
+                number=number,
+                lines=self._lines[start:end].tolist(),
+                items=[_item(row[:-1]) for row in islice(self._spool, size)],
+                bad=self.bad[bad_before:bad_end],
+            )
+            bad_before = bad_end
+
+    def close(self) -> None:
+        self._spool.close()
+
+
+def digest(*texts: str) -> bytes:
+    """Return 16 bytes that identify these texts. None of them may hold a NUL."""
+    return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).digest()
+
+
+def _item(row: str) -> Item:
+    email, *own = row.split("\t")
+    if not own:
+        return Item(email)
+    amount, reference, label = own
+    return Item(email, int(amount) if amount else None, reference or None, label or None)

@@ -1,0 +1,119 @@
+"""Acceptance of a reversal: it is queued among the batches of its organization, unless its key is known already."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import orjson
+from sqlalchemy import Connection, text
+
+from app.api_keys import Caller
+from app.batches.read import SCHEDULED
+from app.errors import BatchScheduled, IdempotencyKeyReused, NotFound, OrganizationDisabled
+from app.reversals import read as reversals
+from app.settings import INT64_MAX
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReverseRequest:
+    """A valid request to take points back: from a batch, or from transactions in this order.
+
+    `amount` is what to take from each; None: all that is left of it.
+    """
+
+    batch_id: int | None
+    transaction_ids: Sequence[int] | None
+    amount: int | None
+    atomic: bool
+    reason: str
+
+    def meaning(self) -> bytes:
+        """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
+        parts = (self.batch_id, self.transaction_ids, self.amount, self.atomic, self.reason)
+        return hashlib.sha256(orjson.dumps(parts)).digest()
+
+
+class AcceptedReversal(NamedTuple):
+    """An accepted reversal: a new one, or (`existed`) the one that its idempotency key names.
+
+    `created_at` is the reversal's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
+    """
+
+    reversal_id: int
+    status: str
+    created_at: datetime
+    existed: bool
+
+
+def require_batch(connection: Connection, who: Caller, request: ReverseRequest) -> str | None:
+    """Return the status of the batch that a request names; None when it names transactions.
+
+    Raises:
+        NotFound: the organization has no such batch in this mode.
+    """
+    if request.batch_id is None:
+        return None
+    status = None
+    if request.batch_id <= INT64_MAX:
+        status = reversals.batch_status(
+            connection, request.batch_id, organization_id=who.organization.id, sandbox=who.sandbox
+        )
+    if status is None:
+        raise NotFound("batch", request.batch_id)
+    return status
+
+
+def accept(
+    connection: Connection, who: Caller, request: ReverseRequest, idempotency_key: str | None
+) -> AcceptedReversal:
+    """Queue a reversal. If the idempotency key names one already, return that one without any further check.
+
+    Its id is drawn from the sequence of the batches, so it comes after every batch accepted before.
+
+    Raises:
+        IdempotencyKeyReused: the key was used with another body.
+        NotFound: there is no such batch.
+        BatchScheduled: it is not queued yet, so there is nothing to wait for.
+        OrganizationDisabled: a suspended organization may take points back, a disabled one may not.
+    """
+    scope = {"organization_id": who.organization.id, "sandbox": who.sandbox, "idempotency_key": idempotency_key}
+    new = scope | {
+        "api_key_id": who.api_key_id,
+        "member_id": who.member_id,
+        "batch_id": request.batch_id,
+        "transaction_ids": None if request.transaction_ids is None else list(request.transaction_ids),
+        "amount": request.amount,
+        "atomic": request.atomic,
+        "reason": request.reason,
+        "idempotency_hash": None if idempotency_key is None else request.meaning(),
+    }
+    while True:
+        known = None if idempotency_key is None else connection.execute(_KNOWN, scope).one_or_none()
+        if known is not None:
+            if bytes(known.idempotency_hash) != request.meaning():
+                raise IdempotencyKeyReused
+            return AcceptedReversal(known.id, known.status, known.created_at, existed=True)
+        if who.organization.is_disabled:
+            raise OrganizationDisabled
+        if require_batch(connection, who, request) == SCHEDULED:
+            raise BatchScheduled
+        accepted = connection.execute(_ACCEPT, new).one_or_none()
+        if accepted is not None:
+            return AcceptedReversal(accepted.id, reversals.QUEUED, accepted.created_at, existed=False)
+        # Another request took the key at the same moment. Its reversal exists now, so look again.
+
+
+_KNOWN = text("""
+    SELECT id, status, created_at, idempotency_hash FROM reversals
+    WHERE (organization_id, sandbox, idempotency_key) = (:organization_id, :sandbox, :idempotency_key)
+""")
+_ACCEPT = text("""
+    INSERT INTO reversals (organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids, amount, atomic,
+                           reason, idempotency_key, idempotency_hash)
+    VALUES (:organization_id, :sandbox, :api_key_id, :member_id, :batch_id, CAST(:transaction_ids AS bigint[]), :amount,
+            :atomic, :reason, :idempotency_key, :idempotency_hash)
+    ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+    RETURNING id, created_at
+""")

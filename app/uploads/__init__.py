@@ -1,0 +1,1 @@
+"""Uploads: the recipient files that members check and send in the console."""

@@ -1,0 +1,94 @@
+"""The parts of an uploaded list: each holds the recipients of one batch."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from app.recipient_files.columns import Item
+from app.recipient_files.recipients import Part
+
+
+class StoredPart(NamedTuple):
+    """The recipients of one batch, each with its line in the list; `batch_id` is None until the list is sent."""
+
+    number: int
+    lines: Sequence[int]
+    items: Sequence[Item]
+    batch_id: int | None
+
+
+def add(connection: Connection, upload_id: int, parts: Sequence[Part]) -> None:
+    connection.execute(_ADD, [_part(upload_id, part) for part in parts])
+
+
+def _part(upload_id: int, part: Part) -> dict[str, Any]:
+    def own(name: str) -> list[Any] | None:
+        values = [getattr(item, name) for item in part.items]
+        return None if values.count(None) == len(values) else values
+
+    return {
+        "upload_id": upload_id,
+        "number": part.number,
+        "lines": part.lines,
+        "emails": [item.email for item in part.items],
+        "amounts": own("amount"),
+        "item_references": own("reference"),
+        "labels": own("label"),
+    }
+
+
+_ADD = text("""
+    INSERT INTO upload_parts (upload_id, number, lines, emails, amounts, item_references, labels)
+    VALUES (:upload_id, :number, :lines, :emails, CAST(:amounts AS bigint[]), CAST(:item_references AS text[]),
+            CAST(:labels AS text[]))
+""")
+
+
+def drop(connection: Connection, upload_ids: Sequence[int]) -> None:
+    """Delete all parts of these lists."""
+    connection.execute(_DROP, {"upload_ids": list(upload_ids)})
+
+
+_DROP = text("DELETE FROM upload_parts WHERE upload_id = ANY(:upload_ids)")
+
+
+def count(connection: Connection, upload_id: int) -> int:
+    return int(connection.execute(_COUNT, {"upload_id": upload_id}).scalar_one())
+
+
+_COUNT = text("SELECT count(*) FROM upload_parts WHERE upload_id = :upload_id")
+
+
+def find(connection: Connection, upload_id: int, number: int) -> StoredPart:
+    """Return one part of a list; `number` is counted from 1."""
+    row = connection.execute(_FIND, {"upload_id": upload_id, "number": number}).one()
+    nothing = [None] * len(row.emails)
+    items = list(map(Item, row.emails, row.amounts or nothing, row.item_references or nothing, row.labels or nothing))
+    return StoredPart(number, row.lines, items, row.batch_id)
+
+
+_FIND = text("""
+    SELECT lines, emails, amounts, item_references, labels, batch_id FROM upload_parts
+    WHERE (upload_id, number) = (:upload_id, :number)
+""")
+
+
+def batch_ids_of(connection: Connection, upload_id: int) -> list[int]:
+    """Return the batches of a sent list, in the order of its parts."""
+    return list(connection.execute(_BATCH_IDS, {"upload_id": upload_id}).scalars())
+
+
+_BATCH_IDS = text("SELECT batch_id FROM upload_parts WHERE upload_id = :upload_id ORDER BY number")
+
+
+def note_batches(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
+    """Store the batch of each part; `batch_ids` are in the order of the parts."""
+    connection.execute(_NOTE_BATCHES, {"id": upload_id, "batch_ids": list(batch_ids)})
+
+
+_NOTE_BATCHES = text("""
+    UPDATE upload_parts p SET batch_id = b.batch_id
+    FROM unnest(CAST(:batch_ids AS bigint[])) WITH ORDINALITY AS b (batch_id, number)
+    WHERE p.upload_id = :id AND p.number = b.number
+""")

@@ -1,0 +1,186 @@
+"""Uploads: the lists that members check and send in the console, kept until some days after they are sent."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import Connection, text
+
+from app.recipient_files.checking import Checked
+from app.uploads import parts as upload_parts
+
+# The open questions that a member must answer before a list can be checked.
+COLUMN, AMOUNT = "column", "amount"
+
+# An unsent list is deleted after this time. Of a sent list one row stays, so that it is recognized if sent again.
+UNSENT_KEPT_DAYS = 7
+SENT_KEPT_DAYS = 31
+# Unsent lists of an organization; one more deletes the oldest.
+UNSENT_MAX = 50
+# Bad lines shown on the page of the check; the file has all of them.
+BAD_LINES_SHOWN = 100
+
+
+class Asked(NamedTuple):
+    """What a member says about a list; `column` is counted from 0."""
+
+    column: int | None
+    amount: int | None
+    label: str | None
+
+
+class UploadRow(NamedTuple):
+    """A list without its content, its parts and its bad lines; the fields are those of `app.models.Upload`."""
+
+    id: int
+    organization_id: int
+    member_id: int
+    sandbox: bool
+    token: str
+    name: str
+    column: int | None
+    amount: int | None
+    label: str | None
+    question: str | None
+    recipients: int | None
+    points: int | None
+    digest: str | None
+    findings: dict[str, Any] | None
+    created_at: datetime
+    sent_at: datetime | None
+
+
+_COLUMNS = ", ".join(f'"{field}"' for field in UploadRow._fields)
+
+
+def add(
+    connection: Connection, *, organization_id: int, member_id: int, sandbox: bool, name: str, content: bytes
+) -> int:
+    """Store an unchecked list, and return its id. Call `judge` in the same transaction."""
+    scope = {"organization_id": organization_id, "at_most": UNSENT_MAX - 1}
+    connection.execute(_MAKE_ROOM, scope)
+    parameters = scope | {
+        "member_id": member_id,
+        "sandbox": sandbox,
+        "token": secrets.token_urlsafe(24),
+        "name": name,
+        "content": content,
+    }
+    return int(connection.execute(_ADD, parameters).scalar_one())
+
+
+_MAKE_ROOM = text("""
+    DELETE FROM uploads WHERE id = ANY(ARRAY(
+        SELECT id FROM uploads WHERE organization_id = :organization_id AND sent_at IS NULL
+        ORDER BY id DESC OFFSET :at_most))
+""")
+_ADD = text("""
+    INSERT INTO uploads (organization_id, member_id, sandbox, token, name, content, question)
+    VALUES (:organization_id, :member_id, :sandbox, :token, :name, :content, 'column') RETURNING id
+""")
+
+
+def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked | str, shown: dict[str, Any]) -> str:
+    """Store the result of a check: the recipients, or the open question. Return the upload's token.
+
+    Args:
+        found: the checked list, or the open question, `COLUMN` or `AMOUNT`.
+        shown: what the page of the check shows besides the bad lines.
+    """
+    upload_parts.drop(connection, [upload_id])
+    is_checked = isinstance(found, Checked)
+    bad = [line._asdict() for line in found.bad] if isinstance(found, Checked) else []
+    parameters = {
+        "id": upload_id,
+        **asked._asdict(),
+        "question": None if is_checked else found,
+        "recipients": found.recipients if isinstance(found, Checked) else None,
+        "points": found.points if isinstance(found, Checked) else None,
+        "digest": found.digest if isinstance(found, Checked) else None,
+        "findings": _json(shown | {"bad": len(bad), "bad_lines": bad[:BAD_LINES_SHOWN]}),
+        "bad_lines": _json(bad),
+    }
+    token: str = connection.execute(_JUDGE, parameters).scalar_one()
+    if isinstance(found, Checked):
+        upload_parts.add(connection, upload_id, found.parts)
+    return token
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+_JUDGE = text("""
+    UPDATE uploads SET "column" = :column, amount = :amount, label = :label, question = :question,
+                       recipients = :recipients, points = :points, digest = :digest,
+                       findings = CAST(:findings AS json), bad_lines = CAST(:bad_lines AS json)
+    WHERE id = :id RETURNING token
+""")
+
+
+def find(
+    connection: Connection, token: str, *, organization_id: int, sandbox: bool, lock: bool = False
+) -> UploadRow | None:
+    """Return one list of an organization and mode, or None if they have no such list.
+
+    With `lock`, other transactions that would change or send it wait until this one ends.
+    """
+    parameters = {"token": token, "organization_id": organization_id, "sandbox": sandbox}
+    row: Any = connection.execute(_LOCK if lock else _FIND, parameters).one_or_none()
+    return None if row is None else UploadRow(*row)
+
+
+_FIND_SQL = f"""
+    SELECT {_COLUMNS} FROM uploads
+    WHERE token = :token AND organization_id = :organization_id AND sandbox = :sandbox
+"""
+_FIND = text(_FIND_SQL)
+_LOCK = text(f"{_FIND_SQL} FOR UPDATE")
+
+
+def content_of(connection: Connection, upload_id: int) -> bytes:
+    """Return a list as it was uploaded. Call it for unsent lists only."""
+    return bytes(connection.execute(_CONTENT, {"id": upload_id}).scalar_one())
+
+
+_CONTENT = text("SELECT content FROM uploads WHERE id = :id AND content IS NOT NULL")
+
+
+def bad_lines_of(connection: Connection, upload_id: int) -> list[dict[str, Any]]:
+    """Return all bad lines of a list, each with `line`, `email` and `reason`."""
+    return connection.execute(_BAD_LINES, {"id": upload_id}).scalar() or []
+
+
+_BAD_LINES = text("SELECT bad_lines FROM uploads WHERE id = :id")
+
+
+def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
+    """Mark a list as sent, with the batches of its parts in order, and delete its content."""
+    connection.execute(_MARK_SENT, {"id": upload_id})
+    upload_parts.note_batches(connection, upload_id, batch_ids)
+
+
+_MARK_SENT = text("UPDATE uploads SET sent_at = clock_timestamp(), content = NULL WHERE id = :id")
+
+
+def forget(connection: Connection, *, at_most: int) -> int:
+    """Delete up to `at_most` lists past their time; of a sent list one row stays. Return how many there were."""
+    parameters = {"unsent_days": UNSENT_KEPT_DAYS, "sent_days": SENT_KEPT_DAYS, "at_most": at_most}
+    old = list(connection.execute(_OLD, parameters).scalars())
+    upload_parts.drop(connection, old)
+    connection.execute(_DROP_UNSENT, {"ids": old})
+    connection.execute(_STRIP_SENT, {"ids": old})
+    return len(old)
+
+
+_OLD = text("""
+    SELECT id FROM uploads
+    WHERE findings IS NOT NULL
+      AND created_at < (SELECT clock_timestamp() - make_interval(days => :unsent_days))
+      AND (sent_at IS NULL OR created_at < (SELECT clock_timestamp() - make_interval(days => :sent_days)))
+    ORDER BY created_at LIMIT :at_most FOR UPDATE SKIP LOCKED
+""")
+_DROP_UNSENT = text("DELETE FROM uploads WHERE id = ANY(:ids) AND sent_at IS NULL")
+_STRIP_SENT = text("UPDATE uploads SET findings = NULL, bad_lines = NULL WHERE id = ANY(:ids)")

@@ -1,0 +1,131 @@
+"""The HTTP edge: `create_app` registers the endpoints, and gives every answer its envelope and headers."""
+
+from flask import Flask, Response
+from flask_limiter import Limiter, RateLimitExceeded
+from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import IntegerConverter
+
+from app import logs
+from app.api import docs, openapi
+from app.api.answers import envelope
+from app.api.limits import limit_rate, retry_after_s
+from app.api.views import (
+    batches,
+    cancel,
+    events,
+    extend,
+    health,
+    metrics,
+    organization,
+    reschedule,
+    reversals,
+    reverse,
+    sandbox,
+    send,
+    transactions,
+    verify,
+    webhook_actions,
+    webhook_deliveries,
+    webhooks,
+)
+from app.console import add_console, as_page
+from app.errors import OutOfReach, PointsError
+from app.metrics.record import current_record
+from app.postgres.database import is_away
+from app.settings import settings
+from app.web.recording import record_requests
+
+_log = logs.logger()
+
+
+class _AsciiInteger(IntegerConverter):
+    """An id in a path, in ASCII digits. Werkzeug's own converter accepts the digits of every script."""
+
+    regex = "[0-9]+"
+
+
+def create_app() -> Flask:
+    """Make the WSGI application.
+
+    Raises:
+        SettingsError: a setting is missing or wrong.
+    """
+    app = Flask(__name__, static_folder=None)
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.url_map.converters["int"] = _AsciiInteger
+    # A wrong path is a 404: a redirect could turn a POST into a GET.
+    app.url_map.strict_slashes = True
+    app.url_map.merge_slashes = False
+    app.url_map.redirect_defaults = False
+    with_key = (
+        *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(webhooks, webhook_actions, webhook_deliveries),
+        *(organization, sandbox),
+    )
+    for endpoint in (*with_key, health, metrics, openapi, docs):
+        app.register_blueprint(endpoint.blueprint)
+    add_console(app)
+    record_requests(app)
+    limiter = limit_rate(app)
+    app.after_request(_add_headers)
+    app.register_error_handler(PointsError, as_page(envelope.failure_of))
+    app.register_error_handler(HTTPException, as_page(_http_failure))
+    app.register_error_handler(RateLimitExceeded, lambda _: _too_many(limiter))
+    app.register_error_handler(SQLAlchemyError, as_page(_database_failure))
+    app.register_error_handler(Exception, as_page(_unexpected_failure))
+    return app
+
+
+def _add_headers(response: Response) -> Response:
+    response.headers.update(envelope.HEADERS)
+    return response
+
+
+# Sentences for errors that Werkzeug raises, each with its field.
+_HTTP_SENTENCES = {
+    404: ("path", "There is nothing at this path; /docs shows what there is."),
+    405: ("method", "This path does not take this method; the Allow header names those it takes."),
+}
+
+
+def _http_failure(error: HTTPException) -> Response:
+    status = error.code or 500
+    if status == 413:
+        limit = settings().body_bytes_max
+        faults = {"body": [f"The body must have at most {limit} bytes, but has more."]}
+    elif status in _HTTP_SENTENCES:
+        field, sentence = _HTTP_SENTENCES[status]
+        faults = {field: [sentence]}
+    else:
+        field = "content_type" if status == 415 else "request"
+        faults = {field: [error.description or error.name]}
+    response = envelope.failure(status, faults)
+    for name, value in error.get_headers():
+        if name not in ("Content-Type", "Content-Length"):
+            response.headers[name] = value
+    return response
+
+
+def _too_many(limiter: Limiter) -> Response:
+    sentence = f"The rate limit of a key is {settings().rate_limit}. Wait for the seconds that Retry-After names."
+    response = envelope.failure(429, {"rate_limit": [sentence]})
+    response.headers["Retry-After"] = str(retry_after_s(limiter))
+    return response
+
+
+def _database_failure(error: SQLAlchemyError) -> Response:
+    """Answer 503 when PostgreSQL is away or overloaded; any other error of the database is a fault of the service."""
+    if not is_away(error):
+        return _unexpected_failure(error)
+    _log.warning("postgresql_out_of_reach", **logs.kind_of(error))
+    return envelope.failure_of(OutOfReach())
+
+
+def _unexpected_failure(error: Exception) -> Response:
+    """Answer 500. Log the kind and the place of the error, but not its text, which may hold values."""
+    _log.error("request_failed", **logs.kind_of(error), places=logs.places_of(error.__traceback__))
+    sentence = (
+        f"Something went wrong on our side. Quote the request id {current_record().request_id} when you report it."
+    )
+    return envelope.failure(500, {"service": [sentence]})

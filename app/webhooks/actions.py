@@ -1,0 +1,77 @@
+"""The actions on a webhook besides changing it. Each takes a webhook whose row is locked."""
+
+from sqlalchemy import Connection
+
+from app.errors import InvalidRequest, WebhookDisabled, WebhookNotStuck
+from app.events import log
+from app.events.payloads import Event
+from app.events.read import state_of
+from app.webhooks.upcoming import upcoming
+from app.webhooks.webhooks import AFRESH, BY_CALLER, DISABLED, WebhookRow, change
+
+
+def ping(connection: Connection, webhook: WebhookRow) -> WebhookRow:
+    """Write an event `ping` for it.
+
+    Raises:
+        WebhookDisabled: nothing is sent to it.
+    """
+    if webhook.status == DISABLED:
+        raise WebhookDisabled
+    data = {"webhook": {"id": webhook.id, "url": webhook.url}}
+    log.write(connection, log.PING, webhook.organization_id, sandbox=webhook.sandbox, data=data)
+    return webhook
+
+
+def disable(connection: Connection, webhook: WebhookRow) -> WebhookRow:
+    """Disable it and write an event. Disabling it again changes nothing."""
+    if webhook.status == DISABLED:
+        return webhook
+    disabled = change(connection, webhook.id, disabled_reason=BY_CALLER, retry_at=None)
+    write_disabled(connection, disabled)
+    return disabled
+
+
+def write_disabled(connection: Connection, webhook: WebhookRow) -> None:
+    """Write the event that a webhook is disabled."""
+    told = {"id": webhook.id, "url": webhook.url, "disabled_reason": webhook.disabled_reason}
+    data = {"webhook": told | {"position": webhook.position}}
+    log.write(connection, log.WEBHOOK_DISABLED, webhook.organization_id, sandbox=webhook.sandbox, data=data)
+
+
+def enable(connection: Connection, webhook: WebhookRow) -> WebhookRow:
+    """Enable it: it goes on from its position at once, and its failures are forgotten."""
+    return change(connection, webhook.id, disabled_reason=None, **AFRESH)
+
+
+def replay(connection: Connection, webhook: WebhookRow, from_sequence: int) -> WebhookRow:
+    """Set it back to an event that it has passed.
+
+    Raises:
+        InvalidRequest: the event is dropped, or not passed yet.
+    """
+    oldest = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).dropped_to + 1
+    if from_sequence < oldest:
+        raise InvalidRequest({"from_sequence": [f"The oldest event that is kept has the sequence {oldest}."]})
+    if from_sequence > webhook.position + 1:
+        sentence = f"The webhook has not passed event {from_sequence} yet: it stands at {webhook.position}."
+        raise InvalidRequest({"from_sequence": [sentence]})
+    return change(connection, webhook.id, position=from_sequence - 1, failures=0, retry_at=None)
+
+
+def skip(connection: Connection, webhook: WebhookRow) -> WebhookRow:
+    """Skip the event whose delivery has failed, and try the next one at once.
+
+    Raises:
+        WebhookNotStuck: no attempt to deliver its next event has failed.
+    """
+    if webhook.failures == 0:
+        raise WebhookNotStuck
+    last_sequence = state_of(connection, webhook.organization_id, sandbox=webhook.sandbox).last_sequence
+    events: list[Event] = []
+    position = webhook.position
+    while not events and position < last_sequence:
+        events, position = upcoming(connection, webhook._replace(position=position), last_sequence=last_sequence)
+    if not events:
+        raise WebhookNotStuck
+    return change(connection, webhook.id, position=events[0].sequence, failures=0, retry_at=None)
