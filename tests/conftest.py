@@ -23,7 +23,9 @@ from app.postgres import connections
 from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
 from app.settings import settings
+from tests.contract.postgresql import older_postgresql
 from tests.deadline import TIMEOUT_S
+from tests.service.inside import Service
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
 _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
@@ -95,6 +97,16 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
         process.terminate()
         process.wait()
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run a whole service, one for all tests of this process that break nothing of it."""
+    with (
+        older_postgresql() as settings,
+        Service(tmp_path_factory.mktemp("service") / "data", **settings).running() as one,
+    ):
+        yield one
 
 
 @pytest.fixture(name="database")

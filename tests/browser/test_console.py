@@ -17,7 +17,7 @@ from tests.browser.page_checks import (
     wait_until_shown,
     width_beyond_the_window,
 )
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 from tests.unit.deployment.files import ROOT
 
 _PICTURE = ROOT / "docs" / "console.png"

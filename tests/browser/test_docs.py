@@ -17,7 +17,7 @@ from tests.browser.page_checks import (
     width_beyond_the_window,
 )
 from tests.deadline import until
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 
 def unfold(page: Page, call: str) -> Locator:

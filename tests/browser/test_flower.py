@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE_MS
 from tests.deadline import until
-from tests.e2e.conftest import Organization, Service
+from tests.service.inside import Organization, Service
 
 SEEN_WITHIN_S = 60
 

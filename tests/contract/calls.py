@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from tests.contract.service import Service
+from tests.service.up import Service
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
 

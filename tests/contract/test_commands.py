@@ -8,8 +8,8 @@ import pytest
 
 from tests.contract import postgresql
 from tests.contract.calls import HELD, PAID, TIMESTAMP, Organization, address, flags, success
-from tests.contract.service import Service
 from tests.ports import free_port
+from tests.service.up import Service
 
 
 def test_the_first_start_prints_the_keys_of_a_demo_organization_that_has_issued(service: Service) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.contract.calls import Organization, address, refusal, success
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 def test_a_400_is_sent_chunked_with_every_header_of_the_interface(acme: Organization) -> None:

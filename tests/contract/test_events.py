@@ -15,9 +15,10 @@ from standardwebhooks import Webhook
 
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, addresses, organization, refusal, success
 from tests.contract.reversing import reverse
-from tests.contract.service import POINTS, Service
 from tests.deadline import until
 from tests.ports import HOST
+from tests.service.template import POINTS
+from tests.service.up import Service
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 

@@ -1,7 +1,7 @@
 """Held points: what becomes of them when an account is registered with the address."""
 
 from tests.contract.calls import HELD, PAID, TRANSACTION, UNPAID, Organization, address, addresses, flags, success
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 def test_held_points_are_credited_on_the_same_transactions_with_no_second_debit(

@@ -21,7 +21,7 @@ from tests.contract.calls import (
     refusal,
     success,
 )
-from tests.contract.service import Service
+from tests.service.up import Service
 
 _FAR_END = 2**63 - 1
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.contract.calls import Organization, nothing_changes, refusal, success
-from tests.contract.service import Service
 from tests.e2e.raw_http import exchange
 from tests.ports import HOST
+from tests.service.up import Service
 
 _PATHS = ("/v1/points/verify", "/v1/points/send")
 _JSON = {"Content-Type": "application/json"}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.contract.calls import Organization, address, nothing_changes, refusal, success
-from tests.contract.service import Service
 from tests.e2e.raw_http import exchange
+from tests.service.up import Service
 
 _READ = ("/v1/organization", "/v1/batches", "/v1/transactions", "/v1/batches/1")
 _POSTED = ("/v1/points/verify", "/v1/points/send", "/v1/sandbox/reset")
@@ -77,5 +77,5 @@ def test_a_key_tells_its_mode_and_opens_its_own_organization_alone(acme: Organiz
         for key in (organization.live, organization.development):
             assert success(key.get("/v1/organization"))["id"] == organization.id
     for scheme in ("bearer ", "BEARER ", "Bearer   "):
-        headers = {"Authorization": f"{scheme}{acme.live.text} "}
+        headers = {"Authorization": f"{scheme}{acme.live.text}"}
         assert success(acme.service.call("GET", "/v1/organization", headers=headers))["id"] == acme.id

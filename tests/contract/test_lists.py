@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.contract.calls import Key, Organization, address, organization, refusal, success
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 
 class Books:

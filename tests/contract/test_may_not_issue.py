@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.contract.calls import Organization, address, nothing_changes, organization, refusal, success
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 
 @pytest.mark.parametrize("verb", ["disable", "suspend"])
@@ -43,7 +43,7 @@ def test_a_batch_that_is_not_issued_before_the_suspension_is_refused_and_its_key
     made = organization(service, 100)
     caller, body = made.live, {"recipient": address(), "amount": 10}
     with ThreadPoolExecutor() as pool:
-        with service.frozen("worker"):
+        with service.paused("worker"):
             batch_id = caller.queue(body, Idempotency_Key="before")
             waiting = pool.submit(caller.send, body)
             until(lambda: len(caller.listed("batches")) == 2)

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tests.contract.calls import Organization, address, success
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 _GET = "/v1/batches /v1/batches/{id} /v1/transactions /v1/transactions/{id} /v1/organization /healthz /readyz /metrics"
 _POST = "/v1/points/verify /v1/points/send /v1/sandbox/reset"

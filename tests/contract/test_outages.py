@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from tests.contract.calls import Key, Organization, addresses, organization, refusal, success
-from tests.contract.service import Service
 from tests.deadline import comes_true, until
+from tests.service.up import Service
 
 # Below the rate limit of the narrow service.
 _LOOK_EVERY_S = 0.25
@@ -43,7 +43,7 @@ def _assert_issued_once(key: Key, bodies: dict[int, Body], *, before: int) -> No
 
 def test_workers_that_are_killed_in_the_middle_leave_every_batch_issued_once(acme: Organization) -> None:
     key, service, before = acme.live, acme.service, acme.live.balance
-    with service.frozen("worker"):
+    with service.paused("worker"):
         queued = {key.queue(body): body for body in _bodies(12, recipients=10_000)}
     in_the_middle = 0
     for place in (0, 4, 8):
@@ -63,7 +63,7 @@ def _status(key: Key, batch_id: int) -> str:
 def test_callers_who_wait_while_the_workers_are_killed_get_their_201(acme: Organization) -> None:
     key, service, before, bodies = acme.live, acme.service, acme.live.balance, _bodies(8)
     with ThreadPoolExecutor(8) as pool:
-        with service.frozen("worker"):
+        with service.paused("worker"):
             sent = [pool.submit(key.send, body) for body in bodies]
             until(
                 lambda: (
@@ -78,7 +78,7 @@ def test_callers_who_wait_while_the_workers_are_killed_get_their_201(acme: Organ
 
 def test_while_redis_is_silent_sends_are_accepted_and_everything_else_goes_on(made: Organization) -> None:
     key, service, before, bodies = made.live, made.service, made.live.balance, _bodies(4)
-    with ThreadPoolExecutor() as pool, service.frozen("redis"):
+    with ThreadPoolExecutor() as pool, service.paused("redis"):
         sent = [pool.submit(key.send, body) for body in bodies]
         read = [pool.submit(service.call, "GET", path) for path in ("/healthz", "/metrics")]
         made.command("refill", "1")
@@ -93,7 +93,7 @@ def test_while_redis_is_silent_sends_are_accepted_and_everything_else_goes_on(ma
 
 def test_a_broker_that_comes_back_empty_loses_no_batch(made: Organization) -> None:
     key, service, before = made.live, made.service, made.live.balance
-    with service.frozen("worker"):
+    with service.paused("worker"):
         queued = {key.queue(body): body for body in _bodies(3)}
         # A worker that has just been started is not said to hang.
         until(lambda: len(service.json("status", status=1)["hung_workers"]) == 2, every_s=_LOOK_EVERY_S)
@@ -107,7 +107,7 @@ def test_a_broker_that_comes_back_empty_loses_no_batch(made: Organization) -> No
 
 def test_while_postgresql_is_silent_calls_get_503_and_the_same_send_again_is_issued_once(made: Organization) -> None:
     key, service, before, bodies = made.live, made.service, made.live.balance, _bodies(1)
-    with ThreadPoolExecutor() as pool, service.frozen("postgresql"):
+    with ThreadPoolExecutor() as pool, service.paused("postgresql"):
         sent = pool.submit(key.send, bodies[0], Idempotency_Key="silence")
         asked = pool.submit(service.call, "GET", "/readyz")
         success(service.call("GET", "/healthz"))
@@ -121,7 +121,7 @@ def test_while_postgresql_is_silent_calls_get_503_and_the_same_send_again_is_iss
 
 def test_a_caller_whose_web_process_is_killed_asks_again_and_is_paid_once(made: Organization) -> None:
     key, service, before, bodies = made.live, made.service, made.live.balance, _bodies(1)
-    with ThreadPoolExecutor() as pool, service.frozen("worker"):
+    with ThreadPoolExecutor() as pool, service.paused("worker"):
         lost = pool.submit(key.send, bodies[0], Idempotency_Key="lost")
         until(lambda: key.get("/v1/batches", limit=1).json()["data"]["batches"][0]["status"] == "queued")
         service.kill("web")
@@ -152,7 +152,7 @@ def test_a_service_whose_every_process_is_killed_goes_on_where_it_was_when_it_is
     made: Organization,
 ) -> None:
     key, service, before = made.live, made.service, made.live.balance
-    with service.frozen("worker"):
+    with service.paused("worker"):
         queued = {key.queue(body): body for body in _bodies(3)}
         organizations = service.json("organizations", "list")
         service.kill()

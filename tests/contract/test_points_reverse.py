@@ -2,7 +2,7 @@
 
 from tests.contract.calls import Organization, address, addresses
 from tests.contract.reversing import send
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 def test_it_shows_what_would_come_back_asks_and_takes_it_once(service: Service, acme: Organization) -> None:

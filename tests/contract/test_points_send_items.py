@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract.calls import Key, Organization, address, addresses, nothing_changes, organization
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 @pytest.fixture

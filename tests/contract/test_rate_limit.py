@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.contract.calls import address, organization, refusal, success
-from tests.contract.service import Service
+from tests.service.up import Service
 
 # The limit of this service is 300 calls a minute. Two windows take no more than 600, wherever they begin.
 _LIMIT, _CALLS = 300, 601

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.contract.calls import Organization, address, addresses, nothing_changes, organization, refusal
-from tests.contract.service import Service
+from tests.service.up import Service
 
 _TWO: dict[str, Any] = {"recipients": ["a@example.com", "b@example.com"], "amount": 10}
 _OTHERS: list[dict[str, Any]] = [{"amount": 11}, {"atomic": True}, {"label": "other"}]
@@ -100,7 +100,7 @@ def test_a_retry_of_a_batch_that_still_runs_joins_it_and_one_of_a_202_gets_its_2
 ) -> None:
     before, key = acme.live.balance, _key()
     with ThreadPoolExecutor() as pool:
-        with service.frozen("worker"):
+        with service.paused("worker"):
             batch_id = acme.live.queue(_TWO, Idempotency_Key=key)
             joined = [pool.submit(acme.live.send, _TWO, Idempotency_Key=key) for _ in range(2)]
             assert acme.live.queue(_TWO, Idempotency_Key=key) == batch_id

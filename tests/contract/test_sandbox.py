@@ -1,7 +1,7 @@
 """The sandbox: a development key changes nothing that is real, and neither mode sees the other."""
 
 from tests.contract.calls import HELD, PAID, UNPAID, addresses, flags, organization, refusal, success
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 def test_a_development_key_issues_by_the_same_rules_and_nothing_live_changes(service: Service) -> None:

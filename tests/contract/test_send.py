@@ -18,7 +18,7 @@ from tests.contract.calls import (
     organization,
     success,
 )
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 def test_one_transaction_per_recipient_in_request_order_with_balances_that_fall(service: Service) -> None:

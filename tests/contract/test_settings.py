@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.contract.calls import Organization, address, addresses, organization, refusal, success
-from tests.contract.service import Service
 from tests.ports import HOST, free_port
+from tests.service.up import Service
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Verify: what it answers, and that it changes nothing."""
 
 from tests.contract.calls import Organization, addresses, nothing_changes, organization, success
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 def test_verify_says_that_an_issue_is_possible_and_changes_and_reserves_nothing(acme: Organization) -> None:

@@ -5,13 +5,13 @@ import time
 import pytest
 
 from tests.contract.calls import Organization, address, addresses, organization, success
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 
 def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(service: Service, acme: Organization) -> None:
     before = acme.live.balance
-    with service.frozen("worker"):
+    with service.paused("worker"):
         answer = acme.live.send({"recipient": address(), "amount": 5}, Prefer="return=minimal, Respond-Async")
         batch_id = success(answer, 202)["batch_id"]
         assert answer.json()["data"] == {"batch_id": batch_id, "status": "queued"}
@@ -28,7 +28,7 @@ def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(service: 
 
 def test_the_log_tells_a_wait_that_ran_out_from_one_that_was_not_wished(narrow: Service) -> None:
     caller = organization(narrow, 100).live
-    with narrow.frozen("worker"):
+    with narrow.paused("worker"):
         batch_ids = {
             wait: success(caller.send({"recipient": address(), "amount": 1}, **headers), 202)["batch_id"]
             for wait, headers in (("ran_out", {}), ("not_wished", {"Prefer": "respond-async"}))
@@ -64,7 +64,7 @@ def test_who_prefers_not_to_wait_gets_202_and_any_other_preference_changes_nothi
 
 def test_batches_that_wait_are_issued_in_the_order_of_their_acceptance(service: Service, acme: Organization) -> None:
     before = acme.live.balance
-    with service.frozen("worker"):
+    with service.paused("worker"):
         ids = [acme.live.queue({"recipients": addresses(2), "amount": 1}) for _ in range(30)]
     until(lambda: all(acme.live.is_issued(batch_id) for batch_id in reversed(ids)))
     balances = [acme.live.batch(batch_id)["current_balance"] for batch_id in ids]
@@ -73,7 +73,7 @@ def test_batches_that_wait_are_issued_in_the_order_of_their_acceptance(service: 
 
 def test_a_wait_that_runs_out_is_answered_202_and_the_batch_is_issued_once(narrow: Service) -> None:
     caller = organization(narrow, 100).live
-    with narrow.frozen("worker"):
+    with narrow.paused("worker"):
         began = time.monotonic()
         answer = caller.send({"recipient": address(), "amount": 5}, Idempotency_Key="late")
         waited_s = time.monotonic() - began

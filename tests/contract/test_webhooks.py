@@ -10,9 +10,9 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, organizations, refusal, success
-from tests.contract.service import Service
 from tests.deadline import until
 from tests.receiver import Receiver, status
+from tests.service.up import Service
 
 _WEBHOOK = {"id", "url", "types", "description", "status", "disabled_reason", "position", "failures", "failing_since"}
 _WEBHOOK |= {"retry_at", "old_secret_until", "created_at"}
@@ -292,6 +292,6 @@ def test_with_redis_away_an_event_still_arrives(narrow: Service) -> None:
     [organization] = organizations(narrow, 100)
     with Receiver().running() as receiver:
         _make(organization.live, receiver.url, types=["batch.issued"])
-        with narrow.frozen("redis"):
+        with narrow.paused("redis"):
             assert organization.live.send({"recipient": address(), "amount": 1}).status_code in (201, 202)
             until(lambda: receiver.calls, "the event arrives", within_s=60)

@@ -11,8 +11,8 @@ from sqlalchemy import text
 from tests.deadline import until
 from tests.e2e.bad_input import framing, headers, json_forms, numbers, paths, queries, recipients, texts
 from tests.e2e.bad_input.cases import CANARY, GOOD, KEY, SEND, VERIFY, BodyCase, RawCase, call
-from tests.e2e.conftest import Organization, Service
 from tests.e2e.raw_http import Answer, exchange, seconds_until_it_is_over
+from tests.service.inside import Organization, Service
 
 pytestmark = pytest.mark.alone
 

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.load import Plan, get, load, post_send
 from benchmarks.options import NotMeasured
 from benchmarks.service import ROOT
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 
 def test_callers_see_as_many_answers_as_the_service_gave(service: Service) -> None:

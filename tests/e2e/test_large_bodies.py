@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from tests.e2e.conftest import Service
 from tests.e2e.raw_http import exchange
+from tests.service.inside import Service
 
 
 @pytest.mark.parametrize("closes", [False, True])

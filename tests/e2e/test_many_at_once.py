@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import text
 
-from tests.e2e.conftest import Organization, Service
+from tests.service.inside import Organization, Service
 
 
 def test_of_thirty_two_callers_who_each_want_the_whole_balance_one_gets_it(service: Service) -> None:
@@ -25,7 +25,7 @@ def test_mixed_sends_of_several_organizations_at_once_leave_the_books_balanced(s
     mark = uuid.uuid4().hex
     emails = [f"{number}.{mark}@example.com" for number in range(60)]
     for email in emails[:20]:
-        service.register(email)
+        service.account(email)
     callers = [service.organization(balance) for balance in (500, 5_000, 50_000)]
 
     def send(number: int, caller: Organization) -> int:
@@ -39,7 +39,7 @@ def test_mixed_sends_of_several_organizations_at_once_leave_the_books_balanced(s
         return service.send(key, body).status_code
 
     def register(email: str) -> int:
-        service.register(email)
+        service.account(email)
         return 201
 
     with ThreadPoolExecutor(32) as pool:
@@ -50,7 +50,7 @@ def test_mixed_sends_of_several_organizations_at_once_leave_the_books_balanced(s
         registrations = [pool.submit(register, email) for email in emails[20:40]]
         statuses = {work.result() for work in [*sends, *registrations]}
     assert statuses == {201}
-    audited = service.points_json("audit")
+    audited = service.json("audit")
     assert audited["balanced"] is True
     assert audited["breaches"] == []
     with service.connection() as connection:

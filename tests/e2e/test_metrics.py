@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deadline import until
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 SEEN_WITHIN_S = 30
 
@@ -120,7 +120,7 @@ def test_a_path_or_method_that_a_caller_makes_up_adds_no_series(service: Service
 
 
 def test_the_queue_the_sweeps_and_the_last_audit_can_be_read(service: Service) -> None:
-    service.points("audit")
+    service.command("audit")
     found = page_where(service, lambda page: ("points_last_audit_timestamp_seconds",) in page)
     assert found["points_audit_breaches",] == 0
     assert found["points_last_sweep_timestamp_seconds",] > 0

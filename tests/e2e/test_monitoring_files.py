@@ -15,7 +15,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deadline import until
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 FOLDER = Path(__file__).parents[2] / "docs" / "monitoring"
 DASHBOARD = FOLDER / "grafana" / "dashboards" / "points.json"
@@ -50,7 +50,7 @@ def shown(service: Service) -> dict[str, set[str]]:
     assert sent.status_code == 201
     back = {"batch": sent.json()["additional_data"]["batch_id"], "reason": "a test"}
     assert service.call("POST", "/v1/points/reverse", key=caller.live, json=back).status_code == 201
-    service.points("audit")
+    service.command("audit")
 
     def look() -> dict[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)

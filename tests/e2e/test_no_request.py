@@ -16,10 +16,11 @@ import pytest
 
 from app.local import ports
 from tests.deadline import until
-from tests.e2e.conftest import STARTED_IN_S, STOPPED_IN_S, Service
 from tests.e2e.raw_http import Answer, exchange
 from tests.e2e.test_logs import lines
 from tests.ports import free_port
+from tests.service.inside import Service
+from tests.service.up import STARTED_IN_S, STOPPED_IN_S
 
 _NO_REQUEST = "The bytes sent are not a well-formed HTTP request."
 _SEEN_WITHIN_S = 30

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Organization, Service
 from tests.e2e.flaky_front import BUSY, HELD, LOST, PASS, QUEUED, RATE_LIMITED, FlakyFront
+from tests.service.inside import Organization, Service
+from tests.service.template import POINTS
 
 _AMOUNT = 10
 
@@ -42,7 +43,7 @@ def _arguments(path: Path, caller: Organization, url: str, *more: str) -> list[s
 
 
 def _send(service: Service, path: Path, caller: Organization, *more: str, url: str = "", status: int = 0) -> Any:
-    done = service.run(_arguments(path, caller, url or service.url, "--yes", "--json", *more))
+    done = service.run(*_arguments(path, caller, url or service.url, "--yes", "--json", *more))
     assert done.returncode == status, done.stdout + done.stderr
     return json.loads(done.stdout) if done.stdout else done.stderr
 
@@ -52,7 +53,7 @@ def _running(
     service: Service, path: Path, caller: Organization, url: str, *more: str
 ) -> Iterator[subprocess.Popen[str]]:
     """Give the command and do not wait for it."""
-    command = service.command(*_arguments(path, caller, url, "--yes", "--json", *more))
+    command = service.words(*_arguments(path, caller, url, "--yes", "--json", *more))
     with subprocess.Popen(
         command, env=service.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -76,11 +77,11 @@ def test_each_line_of_a_file_is_sent_or_named_and_its_result_written(
     service: Service, path: Path, caller: Organization
 ) -> None:
     mark = uuid.uuid4().hex
-    service.register(f"ann.{mark}@example.com")
+    service.account(f"ann.{mark}@example.com")
     path.write_text(
         f"name;email\nAnn;ann.{mark}@example.com\nNo;nonsense\nBob;bob.{mark}@example.com\nAgain;ANN.{mark}@example.com\n"
     )
-    done = service.run(_arguments(path, caller, service.url, "--label", "spring", "--yes"))
+    done = service.run(*_arguments(path, caller, service.url, "--label", "spring", "--yes"))
     assert done.returncode == 3, "two lines were left out"
     assert "line 3: must be an e-mail address" in done.stderr
     assert "line 5: is the same address as line 2." in done.stderr
@@ -136,7 +137,7 @@ def test_a_list_is_paid_to_whom_it_names_or_not_at_all(
 ) -> None:
     mark = f"{uuid.uuid4().hex}.example"
     path.write_text(content.replace("X", mark))
-    done = service.run(_arguments(path, caller, service.url, "--yes", *options))
+    done = service.run(*_arguments(path, caller, service.url, "--yes", *options))
     assert done.returncode == status, done.stdout + done.stderr
     assert words in done.stdout + done.stderr
     told = service.call("GET", "/v1/transactions", key=caller.live).json()["data"]["transactions"]
@@ -151,7 +152,7 @@ def test_a_person_is_shown_what_would_be_paid_and_in_a_pipe_each_thing_has_a_lin
             "utf-16"
         )
     )
-    done = service.run(_arguments(path, caller, service.url, "--label", "May", "--yes"))
+    done = service.run(*_arguments(path, caller, service.url, "--label", "May", "--yes"))
     shown = dict(line.split("  ", 1) for line in done.stdout.splitlines() if line)
     assert {name: value.strip() for name, value in shown.items()} | {"Organization": "", "Each line": ""} == {
         "Organization": "",
@@ -204,13 +205,13 @@ def test_a_variable_that_is_not_set_makes_no_other_campaign(
     if empty == "--label":
         assert _send(service, path, caller, *more)["replayed_batches"] == 1
     else:
-        assert "needs a name" in service.run(_arguments(path, caller, service.url, "--yes", *more)).stderr
+        assert "needs a name" in service.run(*_arguments(path, caller, service.url, "--yes", *more)).stderr
     assert service.balance(caller.live) == 970
 
 
 def test_one_result_tells_of_every_campaign_of_a_list(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
-    rehearsal = service.run([*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development])
+    rehearsal = service.run(*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development)
     assert json.loads(rehearsal.stdout)["debited"] == 2
     for label, replayed in (("April", 0), ("May", 0), ("May", 1)):
         assert _send(service, path, caller, "--label", label)["replayed_batches"] == replayed
@@ -306,7 +307,7 @@ def test_a_run_that_was_cut_off_is_finished_with_its_own_key_first(
             service, path, caller, status=1
         )
         front.release()
-    done = service.run([*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development])
+    done = service.run(*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development)
     assert json.loads(done.stdout)["replayed_batches"] == 1
     assert _send(service, path, caller)["debited"] == 2
 
@@ -339,14 +340,14 @@ def test_a_service_that_stays_away_ends_the_run_and_what_is_known_of_it_is_kept(
 def test_what_the_balance_does_not_pay_is_said_and_with_atomic_nothing_is_sent(service: Service, path: Path) -> None:
     caller = service.organization(25)
     _write(path, 4)
-    refused = service.run(_arguments(path, caller, service.url, "--yes", "--atomic"))
+    refused = service.run(*_arguments(path, caller, service.url, "--yes", "--atomic"))
     assert refused.returncode == 1
     assert "pays only the first 2" in refused.stdout
     assert "Nothing was sent" in refused.stderr
     done = _send(service, path, caller)
     assert (done["debited"], done["not_debited"], done["current_balance"]) == (2, 2, 5)
     assert [row["reason"] for row in _results(path)] == ["", "", *["the balance was too low"] * 2]
-    service.points("organizations", "refill", str(caller.id), "100")
+    service.command("organizations", "refill", str(caller.id), "100")
     assert _send(service, path, caller)["not_debited"] == 2, "the same file is the same answer"
     rest = _send(service, Path(done["undebited"]), caller)
     assert (rest["debited"], rest["current_balance"]) == (2, 85)
@@ -361,7 +362,7 @@ def test_a_person_at_a_terminal_is_asked(
     try:
         os.write(terminal, f"{answer}\n".encode())
         done = subprocess.run(
-            service.command(*_arguments(path, caller, service.url)),
+            service.words(*_arguments(path, caller, service.url)),
             env=service.environment,
             stdin=stdin,
             capture_output=True,
@@ -383,7 +384,7 @@ def test_an_answer_may_come_from_a_pipe(
     service: Service, path: Path, caller: Organization, answer: str, status: int, left: int
 ) -> None:
     _write(path, 3)
-    done = service.run(_arguments(path, caller, service.url), stdin=f"{answer}\n")
+    done = service.run(*_arguments(path, caller, service.url), stdin=f"{answer}\n")
     assert done.returncode == status, done.stderr
     assert service.balance(caller.live) == left
 
@@ -393,7 +394,7 @@ def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_
 ) -> None:
     _write(path, 1)
     arguments = ["send", str(path), "--amount", "1", "--yes", "--json", "--data-dir", str(service.data_dir)]
-    done = service.run(arguments, POINTS_KEY=caller.development)
+    done = service.run(*arguments, POINTS_KEY=caller.development)
     assert (json.loads(done.stdout)["sandbox"], json.loads(done.stdout)["debited"]) == (True, 1)
     assert service.balance(caller.live) == 1_000
 
@@ -422,7 +423,7 @@ def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(
 ) -> None:
     _write(path, 2)
     arguments = [str(path) if word == "FILE" else word for word in arguments]
-    done = service.run(_arguments(path, caller, service.url, *arguments, "--json"))
+    done = service.run(*_arguments(path, caller, service.url, *arguments, "--json"))
     assert done.returncode == status, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -434,7 +435,7 @@ def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(
 
 def test_a_suspended_organization_sends_nothing(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
-    service.points("organizations", "suspend", str(caller.id))
+    service.command("organizations", "suspend", str(caller.id))
     assert "suspended" in _send(service, path, caller, status=1)
 
 
@@ -442,7 +443,7 @@ def test_a_disk_that_is_full_ends_the_run_with_what_to_do_and_the_next_one_pays_
     service: Service, path: Path, caller: Organization
 ) -> None:
     _write(path, 90)
-    command = service.points_command(*_arguments(path, caller, service.url, "--yes", "--json"))
+    command = [POINTS, *_arguments(path, caller, service.url, "--yes", "--json")]
     # No file of this process may grow beyond 10 KiB: the result of 90 lines would.
     done = subprocess.run(
         ["/bin/sh", "-c", 'ulimit -f 20 && exec "$@"', "sh", *command],
@@ -499,7 +500,7 @@ def test_a_list_is_the_same_through_a_link_from_another_folder(
 def test_a_key_is_taken_with_the_blanks_that_came_along(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     for key in (f" {caller.development}", f"{caller.development}\r\n"):
-        done = service.run([*_arguments(path, caller, service.url, "--yes", "--json", "--key", key)])
+        done = service.run(*_arguments(path, caller, service.url, "--yes", "--json", "--key", key))
         assert json.loads(done.stdout)["sandbox"] is True
     assert service.balance(caller.live) == 1_000
 

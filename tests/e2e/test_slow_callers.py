@@ -17,8 +17,8 @@ import pytest
 from app.local import ports
 from tests.deadline import until
 from tests.integration import books
-from tests.operations.deployment import deployment
 from tests.ports import free_port
+from tests.service.deployment import deployment
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 

@@ -12,9 +12,9 @@ from app.local import ports
 from tests.deadline import comes_true, until
 from tests.integration import books
 from tests.operations.balancer import balancer
-from tests.operations.deployment import deployment, is_ready
 from tests.operations.server import Server
 from tests.ports import free_port
+from tests.service.deployment import deployment, is_ready
 
 pytestmark = pytest.mark.usefixtures("broker")
 

@@ -13,13 +13,13 @@ from app.local import ports
 from app.messaging import process_redis
 from tests.crash.conftest import SEED
 from tests.crash.faults_of_servers import AWAY_S
-from tests.crash.parts import Part
 from tests.crash.proxy import Proxy
 from tests.crash.run import Run
 from tests.deadline import comes_true, until
-from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
+from tests.service.deployment import STARTED_IN_S, deployment
+from tests.service.parts import Part
 
 # The program itself: what lies in /usr/sbin changes to a user of its own, and to folders of the system.
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")

@@ -14,11 +14,11 @@ from app.local import ports
 from app.local.datadir import DataDir
 from app.local.valkey import Valkey
 from tests.conftest import forget_everything
-from tests.crash.parts import Part
 from tests.deadline import TIMEOUT_S, until
-from tests.operations.deployment import Deployment, deployment
 from tests.operations.load import Load, issued_exactly, load
 from tests.ports import free_port
+from tests.service.deployment import Deployment, deployment
+from tests.service.parts import Part
 
 _AWAY_S = 10.0
 _ANSWERED_WITHIN_S = 5.0

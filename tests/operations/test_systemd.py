@@ -17,8 +17,8 @@ import pytest
 from app.local import ports
 from app.messaging.jobs import TASK_TIME_LIMIT_S
 from tests.deadline import comes_true
-from tests.operations.deployment import STARTED_IN_S, STOPPED_IN_S, deployment, is_ready
 from tests.operations.load import issued_exactly, load
+from tests.service.deployment import STARTED_IN_S, STOPPED_IN_S, deployment, is_ready
 from tests.unit.deployment.files import ROOT, seconds, service
 from tests.unit.deployment.lines import words_of_line
 

@@ -5,12 +5,12 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from app.metrics.record import current_record
 from flask.testing import FlaskClient
 from prometheus_client import REGISTRY
 
 from app.api.openapi.calls import REFUSALS
 from app.api.openapi.failures import EXAMPLES
+from app.metrics.record import current_record
 from tests.unit.answers import AUTHORIZED, data_of, envelope_of, errors_of
 
 

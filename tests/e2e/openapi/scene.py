@@ -10,7 +10,7 @@ import httpx
 
 from app import users
 from app.ledger.claim import register
-from tests.e2e.conftest import Organization, Service
+from tests.service.inside import Organization, Service
 
 # Nobody listens there. No test asks for a name of the world.
 RECEIVER = "http://127.0.0.1:1024/points"

@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 from app.api.openapi.calls import GROUPS
 from app.api.openapi.examples import ANSWERS, BODIES, REVERSE_BODIES, WEBHOOK_BODIES
 from app.api.openapi.failures import EXAMPLES
-from tests.e2e.conftest import Service
 from tests.e2e.openapi.scene import Scene
 from tests.e2e.openapi.scenes import SCENES
+from tests.service.inside import Service
 
 # The running service neither breaks nor loses its servers on demand: `tests/unit/test_openapi_faults.py` plays these.
 PLAYED_ELSEWHERE = {"too_many_calls", "fault", "database_away", "not_ready"}
