@@ -140,27 +140,3 @@ def test_a_second_service_in_the_same_folder_is_refused_and_the_first_runs_on(se
     ports = ("--port", str(free_port()), "--flower-port", str(free_port()))
     assert str(service.data_dir) in service.command("up", *ports, status=1).stderr
     success(service.call("GET", "/readyz"))
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        ("organizations show 999999", 1, "999999"),
-        ("organizations refill 1 -5", 1, "at least 1"),
-        ("keys create 999999", 1, "999999"),
-        ("keys revoke 999999", 1, "999999"),
-        ("users show stranger@example.com", 1, "no user"),
-        ("users create nonsense A B", 1, "e-mail address"),
-        ("organizations show one", 2, "one"),
-        ("organizations refill 1", 2, "Missing argument"),
-        ("nonsense", 2, "nonsense"),
-        ("audit --nonsense", 2, "--nonsense"),
-    ],
-)
-def test_an_error_is_a_sentence_on_standard_error_with_status_1_and_wrong_usage_has_2(
-    service: Service, words: str, status: int, said: str
-) -> None:
-    done = service.run(*words.split(), POINTS_DATA_DIR=str(service.data_dir))
-    assert (done.returncode, done.stdout) == (status, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import redis
 from sqlalchemy import make_url
 
 import migrations
@@ -16,21 +15,6 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from tests.ports import free_port
 from tests.service.inside import Service
-
-
-def test_organizations_are_made_shown_listed_and_refilled(service: Service) -> None:
-    made = service.json("organizations", "create", "Globex", "--balance", "100", "--sandbox-balance", "7")
-    assert (made["balance"], made["last_refill"], made["sandbox_balance"]) == (100, 100, 7)
-    refilled = service.json("organizations", "refill", str(made["id"]), "50")
-    assert (refilled["balance"], refilled["last_refill"], refilled["sandbox_balance"]) == (150, 150, 7)
-    refilled = service.json("organizations", "refill", str(made["id"]), "3", "--sandbox")
-    assert (refilled["balance"], refilled["sandbox_balance"], refilled["sandbox_last_refill"]) == (150, 10, 10)
-    assert service.json("organizations", "show", str(made["id"])) == refilled
-    assert refilled in service.json("organizations", "list")
-
-
-def test_the_sandbox_of_a_new_organization_starts_with_the_setting(service: Service) -> None:
-    assert service.json("organizations", "create", "Initech")["sandbox_balance"] == 1_000_000
 
 
 def test_flags_are_set_and_taken_back(service: Service) -> None:
@@ -65,44 +49,6 @@ def test_keys_are_made_listed_without_their_text_and_revoked(service: Service) -
     ]
 
 
-def test_users_are_imported_from_a_file_with_each_bad_row_named(service: Service, tmp_path: Path) -> None:
-    mark = uuid.uuid4().hex
-    caller = service.organization(100)
-    service.send(caller.live, {"recipient": f"b.{mark}@example.com", "amount": 30})
-    file = tmp_path / "users.csv"
-    file.write_text(
-        "last_name,email,first_name,note\n"
-        f"Lovelace,a.{mark}@example.com,Ada,x\n"
-        "Nobody,nonsense,No,x\n"
-        f'"Hop\nper",b.{mark}@example.com,Grace,x\n'
-        f"Lee,c.{mark}@example.com,,x\n"
-    )
-    outcome = json.loads(service.command("users", "import", str(file), "--json", status=1).stdout)
-    assert (outcome["registered"], outcome["already_registered"], outcome["bad"]) == (2, 0, 2)
-    assert [bad["line"] for bad in outcome["bad_rows"]] == [3, 6]
-    told = service.command("users", "import", str(file), status=1)
-    assert "line 3: email must be an e-mail address" in told.stderr
-    assert "line" not in told.stdout
-    assert service.json("users", "show", f"B.{mark}@example.com")["balance"] == 30
-    again = json.loads(service.command("users", "import", str(file), "--json", status=1).stdout)
-    assert (again["registered"], again["already_registered"]) == (0, 2)
-
-
-def test_status_says_what_runs_and_where_and_its_addresses_work(service: Service) -> None:
-    found = service.json("status")
-    assert found["web_url"] == service.url
-    assert found["web"] is True
-    assert found["flower"] is True
-    assert found["beat"] is True
-    assert len(found["workers"]) == 2
-    with psycopg.connect(found["database_url"]) as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
-    with redis.Redis.from_url(found["redis_url"]) as client:
-        assert client.ping()
-    printed = service.command("status").stdout
-    assert found["database_url"] not in printed, "a password belongs on no screen"
-
-
 def test_every_command_prints_one_json_document_and_nothing_else(service: Service, tmp_path: Path) -> None:
     number = str(service.organization(10).id)
     key = str(service.json("keys", "create", number)["id"])
@@ -126,12 +72,6 @@ def test_every_command_prints_one_json_document_and_nothing_else(service: Servic
         done = service.command(*words.split(), "--json")
         assert isinstance(json.loads(done.stdout), dict | list), words
         assert done.stderr == "", words
-
-
-def test_moments_are_written_as_in_every_other_answer(service: Service) -> None:
-    caller = service.organization(10)
-    shown = service.json("organizations", "show", str(caller.id))
-    assert shown["created_at"] == service.call("GET", "/v1/organization", key=caller.live).json()["data"]["created_at"]
 
 
 def test_what_a_person_reads_says_what_was_done(service: Service) -> None:

@@ -176,39 +176,6 @@ def test_a_person_is_shown_what_would_be_paid_and_in_a_pipe_each_thing_has_a_lin
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())
 
 
-def test_a_file_given_again_is_not_paid_again_unless_that_is_what_is_wanted(
-    service: Service, path: Path, caller: Organization
-) -> None:
-    emails = _write(path, 3)
-    first = _send(service, path, caller)
-    assert (first["complete"], first["debited"], first["replayed_batches"]) == (True, 3, 0)
-    rows = _results(path)
-    again = _send(service, path, caller)
-    assert (again["debited"], again["replayed_batches"], again["current_balance"]) == (3, 1, 970)
-    assert _results(path) == rows
-    # Saved by another program, with a bad line taken away: the same recipients, so the same campaign.
-    path.write_bytes("\r\n".join(["x;mail", *(f";{email.upper()}" for email in emails)]).encode("utf-8-sig"))
-    assert _send(service, path, caller)["replayed_batches"] == 1
-    assert service.balance(caller.live) == 970
-    assert _send(service, path, caller, "--again", "May")["replayed_batches"] == 0
-    assert _send(service, path, caller, "--again", "May")["replayed_batches"] == 1
-    assert service.balance(caller.live) == 940
-
-
-@pytest.mark.parametrize("empty", ["--label", "--again"])
-def test_a_variable_that_is_not_set_makes_no_other_campaign(
-    service: Service, path: Path, caller: Organization, tmp_path: Path, empty: str
-) -> None:
-    _write(path, 3)
-    _send(service, path, caller)
-    more = (empty, "", "--result", str(tmp_path / "other.csv"))
-    if empty == "--label":
-        assert _send(service, path, caller, *more)["replayed_batches"] == 1
-    else:
-        assert "needs a name" in service.run(*_arguments(path, caller, service.url, "--yes", *more)).stderr
-    assert service.balance(caller.live) == 970
-
-
 def test_one_result_tells_of_every_campaign_of_a_list(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     rehearsal = service.run(*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development)
@@ -337,22 +304,6 @@ def test_a_service_that_stays_away_ends_the_run_and_what_is_known_of_it_is_kept(
     assert service.balance(caller.live) == 940
 
 
-def test_what_the_balance_does_not_pay_is_said_and_with_atomic_nothing_is_sent(service: Service, path: Path) -> None:
-    caller = service.organization(25)
-    _write(path, 4)
-    refused = service.run(*_arguments(path, caller, service.url, "--yes", "--atomic"))
-    assert refused.returncode == 1
-    assert "pays only the first 2" in refused.stdout
-    assert "Nothing was sent" in refused.stderr
-    done = _send(service, path, caller)
-    assert (done["debited"], done["not_debited"], done["current_balance"]) == (2, 2, 5)
-    assert [row["reason"] for row in _results(path)] == ["", "", *["the balance was too low"] * 2]
-    service.command("organizations", "refill", str(caller.id), "100")
-    assert _send(service, path, caller)["not_debited"] == 2, "the same file is the same answer"
-    rest = _send(service, Path(done["undebited"]), caller)
-    assert (rest["debited"], rest["current_balance"]) == (2, 85)
-
-
 @pytest.mark.parametrize(("answer", "status", "left"), [("n", 1, 1_000), ("y", 0, 970)])
 def test_a_person_at_a_terminal_is_asked(
     service: Service, path: Path, caller: Organization, answer: str, status: int, left: int
@@ -376,16 +327,6 @@ def test_a_person_at_a_terminal_is_asked(
     assert done.returncode == status, done.stderr
     assert "Send?" in done.stdout
     assert ("points: Nothing was sent." in done.stderr) is bool(status)
-    assert service.balance(caller.live) == left
-
-
-@pytest.mark.parametrize(("answer", "status", "left"), [("n", 1, 1_000), ("", 1, 1_000), ("y", 0, 970)])
-def test_an_answer_may_come_from_a_pipe(
-    service: Service, path: Path, caller: Organization, answer: str, status: int, left: int
-) -> None:
-    _write(path, 3)
-    done = service.run(*_arguments(path, caller, service.url), stdin=f"{answer}\n")
-    assert done.returncode == status, done.stderr
     assert service.balance(caller.live) == left
 
 
@@ -415,6 +356,7 @@ def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_
         (["--yes", "--amount", str(2**63)], 2, "is not in the range"),
         (["--yes", "--label", "\udcff"], 2, "it is not in UTF-8."),
         (["--yes", "--again", "\udcff"], 2, "it is not in UTF-8."),
+        (["--yes", "--again", ""], 2, "needs a name"),
         (["--yes", "--amount", "many"], 2, "not a valid integer"),
     ],
 )
@@ -431,12 +373,6 @@ def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(
     assert done.stdout == ""
     assert service.balance(caller.live) == 1_000
     assert not path.with_name("people.result.csv").exists()
-
-
-def test_a_suspended_organization_sends_nothing(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 2)
-    service.command("organizations", "suspend", str(caller.id))
-    assert "suspended" in _send(service, path, caller, status=1)
 
 
 def test_a_disk_that_is_full_ends_the_run_with_what_to_do_and_the_next_one_pays_nobody_twice(

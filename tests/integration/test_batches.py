@@ -1,6 +1,5 @@
 """The rows of batches: accepted under a key once, found by their own organization and mode alone."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from app.batches import read as batches
 from app.batches.accept import Acceptance, IssueRequest, Send, accept
-from app.errors import IdempotencyKeyReused, PointsError
+from app.errors import PointsError
 from app.postgres.database import transaction
 from tests.integration import books, races
 
@@ -70,37 +69,6 @@ def test_a_key_finds_the_batch_that_was_accepted_with_the_same_meaning() -> None
     again = _accepted(organization_id)
     assert (again.batch_id, again.status, again.existed) == (first.batch_id, "issued", True)
     assert books.counts() == (0, 2)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(replace(REQUEST, amount=11), id="amount"),
-        pytest.param(replace(REQUEST, atomic=True), id="atomic"),
-        pytest.param(replace(REQUEST, label=None), id="no label"),
-        pytest.param(replace(REQUEST, label="Autumn"), id="label"),
-        pytest.param(replace(REQUEST, emails=[BOB, ANN], email_keys=[BOB, ANN]), id="order"),
-        pytest.param(replace(REQUEST, emails=[ANN], email_keys=[ANN]), id="recipients"),
-    ],
-)
-def test_a_key_with_another_meaning_is_refused(other: IssueRequest) -> None:
-    organization_id = books.make_organization()
-    _accepted(organization_id)
-    assert isinstance(_accept(organization_id, other), IdempotencyKeyReused)
-    assert books.counts() == (1, 0)
-
-
-def test_a_key_counts_for_its_organization_and_mode_alone() -> None:
-    mine, other = books.make_organization(), books.make_organization()
-    accepted = [_accepted(mine), _accepted(mine, sandbox=True), _accepted(other), _accepted(mine, key="twice")]
-    assert len({one.batch_id for one in accepted}) == 4
-    assert not any(one.existed for one in accepted)
-
-
-def test_without_a_key_two_equal_sends_are_two_batches() -> None:
-    organization_id = books.make_organization()
-    assert _accepted(organization_id, key=None).batch_id != _accepted(organization_id, key=None).batch_id
-    assert books.counts() == (2, 0)
 
 
 def test_of_many_sends_with_one_key_at_once_one_is_accepted_and_the_others_find_it() -> None:

@@ -44,7 +44,7 @@ _PARTS = {
 
 
 class Service:
-    """A service in a process of its own, with a data directory and ports of its own; it runs in `folder`, if there is one."""
+    """A service in a process of its own, with a data directory and ports of its own. `folder` is where it runs."""
 
     def __init__(self, data_dir: Path, **settings: str) -> None:
         self.data_dir = data_dir
