@@ -55,7 +55,7 @@ MUTANTS = (
     Mutant(
         name="a message is acknowledged before its work",
         edits=[("app/messaging/jobs.py", '"task_acks_late": True', '"task_acks_late": False')],
-        tests=["tests/integration/test_redelivery.py"],
+        tests=["tests/integration/test_messages.py"],
     ),
     Mutant(
         name="the guard on the batch's state is removed",
@@ -84,7 +84,7 @@ MUTANTS = (
                 "SELECT paid.user_id {_PAID} GROUP BY paid.user_id ORDER BY md5(paid.user_id::text)",
             )
         ],
-        tests=["tests/integration/test_lock_order.py"],
+        tests=["tests/integration/test_locks.py"],
     ),
     Mutant(
         name="the debit stands in another transaction than the rows",
@@ -171,7 +171,7 @@ MUTANTS = (
         edits=[
             ("app/ledger/issue.sql", "o.opening / b.amount)::int", "floor(o.opening::float8 / b.amount)::bigint)::int")
         ],
-        tests=["tests/integration/test_decisions.py"],
+        tests=["tests/integration/test_drain.py"],
     ),
     Mutant(
         name="a reversal takes the points each time",

@@ -1,14 +1,17 @@
-"""Keys: who is let in, and the one answer to everybody else."""
+"""Keys: who is let in, the one answer to everybody else, and how often a key may call."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.contract.calls import Organization, address, nothing_changes, refusal, success
+from tests.contract.calls import Organization, address, nothing_changes, organization, refusal, success
 from tests.e2e.raw_http import exchange
 from tests.service.up import Service
 
 _READ = ("/v1/organization", "/v1/batches", "/v1/transactions", "/v1/batches/1")
+
+
 _POSTED = ("/v1/points/verify", "/v1/points/send", "/v1/sandbox/reset")
 
 
@@ -71,11 +74,39 @@ def test_a_large_body_is_not_waited_for_when_the_key_is_a_strangers(
 
 
 def test_a_key_tells_its_mode_and_opens_its_own_organization_alone(acme: Organization, globex: Organization) -> None:
-    for organization in (acme, globex):
-        assert organization.live.text.startswith("pts_live_")
-        assert organization.development.text.startswith("pts_dev_")
-        for key in (organization.live, organization.development):
-            assert success(key.get("/v1/organization"))["id"] == organization.id
+    for caller in (acme, globex):
+        assert caller.live.text.startswith("pts_live_")
+        assert caller.development.text.startswith("pts_dev_")
+        for key in (caller.live, caller.development):
+            assert success(key.get("/v1/organization"))["id"] == caller.id
     for scheme in ("bearer ", "BEARER ", "Bearer   "):
         headers = {"Authorization": f"{scheme}{acme.live.text}"}
         assert success(acme.service.call("GET", "/v1/organization", headers=headers))["id"] == acme.id
+
+
+# The limit of this service is 300 calls a minute. Two windows take no more than 600, wherever they begin.
+_LIMIT, _CALLS = 300, 601
+
+
+def test_a_key_that_calls_too_often_gets_429_with_retry_after_and_other_keys_do_not(narrow: Service) -> None:
+    made = organization(narrow, 100)
+    busy, other = made.live, made.new_key()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: busy.get("/v1/organization"), range(_CALLS)))
+    assert {answer.status_code for answer in answers} == {200, 429}
+    assert sum(answer.status_code == 200 for answer in answers) >= _LIMIT
+    limited = next(answer for answer in answers if answer.status_code == 429)
+    refusal(limited, 429, "rate_limit")
+    assert 1 <= int(limited.headers["Retry-After"]) <= 60
+
+    # It is looked at before the body is read, and what is refused is not issued.
+    headers = {"Content-Type": "text/plain"}
+    refusal(busy.call("POST", "/v1/points/send", content=b"x" * 300_000, headers=headers), 429, "rate_limit")
+    body = {"recipient": address(), "amount": 10}
+    refusal(busy.send(body, Idempotency_Key="limited"), 429, "rate_limit")
+    assert other.balance == 100
+    answer = other.send(body, Idempotency_Key="limited")
+    success(answer, 201)
+    assert "Idempotency-Replayed" not in answer.headers
+    assert made.development.balance == 77
+    assert {busy.get(path).status_code for path in ("/healthz", "/readyz", "/metrics")} == {200}

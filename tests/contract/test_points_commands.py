@@ -1,4 +1,4 @@
-"""`points send` without `--amount`: each line of a list is paid its own points once, or is named."""
+"""points send without --amount, and points reverse: paid once, taken back once, each line named."""
 
 import csv
 import json
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.contract.calls import Key, Organization, address, addresses, nothing_changes, organization
+from tests.contract.reversing import send
 from tests.service.up import Service
 
 
@@ -125,3 +126,34 @@ def test_the_first_line_that_the_balance_cannot_pay_ends_the_paying_and_the_rest
     for again in (path, Path(first["undebited"])):
         assert _send(again, acme.live)["replayed_batches"] == 1
     assert acme.live.balance == 96
+
+
+def test_it_shows_what_would_come_back_asks_and_takes_it_once(service: Service, acme: Organization) -> None:
+    batch_id, _ = send(acme.live, {"recipients": addresses(3), "amount": 20})
+    before = acme.live.balance
+    given = ("--reason", "the wrong list", "--key", acme.live.text, "--url", service.url)
+    for answer in ("n\n", ""):
+        refused = service.run("reverse", str(batch_id), *given, stdin=answer)
+        assert refused.returncode == 1
+        assert "60 points" in refused.stdout
+        assert "Nothing was taken back" in refused.stderr
+    assert acme.live.balance == before
+    done = service.run("reverse", str(batch_id), *given, stdin="y\n")
+    assert done.returncode == 0, done.stderr
+    assert "60 points of 3 transactions" in done.stdout
+    assert acme.live.balance == before + 60
+    again = service.run("reverse", str(batch_id), *given, "--yes")
+    assert (again.returncode, "Nothing is left" in again.stderr) == (1, True)
+    assert acme.live.balance == before + 60
+
+
+def test_it_finds_the_running_service_and_answers_programs(service: Service, acme: Organization) -> None:
+    batch_id, _ = send(acme.live, {"recipient": address(), "amount": 7})
+    given = ("--reason", "twice", "--key", acme.live.text, "--yes")
+    result = service.json("reverse", str(batch_id), *given)
+    assert (result["amount"], [one["reversed"] for one in result["transactions"]]) == (7, [7])
+    for absent in ("999999999", str(2**63)):
+        told = service.command("reverse", absent, *given, status=1).stderr
+        assert f"There is no batch {absent}." in told
+    told = service.command("reverse", str(batch_id), "--reason", "x" * 256, *given[2:], status=1).stderr
+    assert "at most 255 characters" in told
