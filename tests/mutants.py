@@ -210,17 +210,20 @@ MUTANTS = (
 
 
 def main() -> None:
-    """Try every mutant, or those whose numbers are given, and print a report; exit 1 if one is not caught."""
-    numbers = [int(number) for number in sys.argv[1:]] or range(1, len(MUTANTS) + 1)
+    """Try every mutant, or those whose number or a part of whose name is given; exit 1 if one is not caught."""
+    chosen = [
+        (number, mutant)
+        for number, mutant in enumerate(MUTANTS, start=1)
+        if not sys.argv[1:] or any(word == str(number) or word in mutant.name for word in sys.argv[1:])
+    ]
     caught = 0
-    for number in numbers:
+    for number, mutant in chosen:
         started = time.monotonic()
-        mutant = MUTANTS[number - 1]
         verdict = _try(mutant)
         caught += verdict.startswith("caught")
         print(f"{number:>3}. {mutant.name}\n     {verdict}  ({time.monotonic() - started:.0f} s)", flush=True)
-    print(f"{caught} of {len(numbers)} planted bugs were caught.")
-    sys.exit(caught != len(numbers))
+    print(f"{caught} of {len(chosen)} planted bugs were caught.")
+    sys.exit(caught != len(chosen) or not chosen)
 
 
 def _try(mutant: Mutant) -> str:

@@ -25,7 +25,7 @@ def _debited_counts(organization_id: int, batch_ids: Iterable[int]) -> list[int 
 
 @pytest.mark.usefixtures("many_connections", "no_failure")
 def test_workers_that_drain_one_organization_at_once_issue_every_batch_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issuing, "BATCHES_MAX", 3)
+    monkeypatch.setattr("app.ledger.issue.BATCHES_MAX", 3)
     organization_id = books.make_organization(1_000)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(50)]
     announced = races.at_once(*[partial(books.drain_all, organization_id)] * 4)

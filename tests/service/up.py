@@ -80,7 +80,7 @@ class Service:
     def start(self, *, is_first: bool = False) -> None:
         """Run `points up` and wait until it says that it runs; `is_first` lets it make its database itself."""
         if not (self.data_dir.exists() or is_first or "DATABASE_URL" in self.environment):
-            copy_to(self.data_dir, self.environment)
+            copy_to(self.data_dir)
         self.process = subprocess.Popen(
             [*self.up, "--workers", "2"],
             env=self.environment,
