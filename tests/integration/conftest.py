@@ -17,6 +17,7 @@ from app.api.sending import send_path, threads
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.messaging import process_redis
+from app.messaging.drains import Drains
 from app.postgres.connections import LOCK_TIMEOUT_MS, connections_in_use, engine, new_engine
 from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
@@ -43,7 +44,7 @@ def many_connections(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def own_send_path(many_connections: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Give the views of a test a send path of its own, whose threads end with the test."""
-    monkeypatch.setattr("app.api.views.send.send_path", send_path.SendPath())
+    monkeypatch.setattr("app.api.views.send.send_path", send_path.SendPath(Drains()))
     is_over = threading.Event()
 
     def until_over(work: Callable[[], None]) -> None:

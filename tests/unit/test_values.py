@@ -14,7 +14,7 @@ from app.errors import Refused
 from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters
 from app.values.keys import _checksum, hash_key, is_well_formed, new_key
-from app.values.names import checked
+from app.values.texts import checked_name
 
 _LIVE = new_key(sandbox=False).text
 
@@ -127,7 +127,7 @@ def test_what_is_only_like_a_key_is_not_well_formed(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["A", "x" * 255, "Søren 雨", "Two\nlines", "A\u00a0b"])
 def test_a_name_comes_back_without_the_blanks_around_it(name: str) -> None:
-    assert checked("The name", f" \t{name}\n") == name
+    assert checked_name("The name", f" \t{name}\n") == name
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_name_comes_back_without_the_blanks_around_it(name: str) -> None:
 )
 def test_what_is_no_name_is_refused_with_what_is_wrong(name: str, sentence: str) -> None:
     with pytest.raises(Refused) as refused:
-        checked("The name", name)
+        checked_name("The name", name)
     assert refused.value.sentence == sentence
 
 
