@@ -15,8 +15,8 @@ from tests.service.up import Service
 def test_the_first_start_prints_the_keys_of_a_demo_organization_that_has_issued(service: Service) -> None:
     said = "\n".join(service.output)
     assert service.url in said
-    [live] = set(re.findall(r"pts_live_\w+", said))
-    [development] = set(re.findall(r"pts_dev_\w+", said))
+    [live] = set(re.findall(r"pts_live_\w{40,}", said))
+    [development] = set(re.findall(r"pts_dev_\w{40,}", said))
     assert flags(success(service.call("GET", "/v1/transactions", key=live))["transactions"]) == [HELD, HELD, PAID]
     assert success(service.call("GET", "/v1/transactions", key=development))["transactions"] == []
 

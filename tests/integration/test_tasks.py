@@ -76,16 +76,6 @@ def test_the_fresh_task_is_known_to_the_front_and_the_people_who_watch_as_the_on
     assert asked == [(7, job)]
 
 
-def test_an_issue_task_that_comes_twice_changes_nothing(tasks: ModuleType, submitted: list[int]) -> None:
-    organization_id = books.make_organization(100)
-    batch_id = books.queue_batch(organization_id, [ANN], 1)
-    for _ in range(2):
-        tasks.issue(organization_id, batch_id)
-    assert books.balance_of(organization_id) == 99
-    assert books.breaches() == []
-    assert submitted == []
-
-
 def _keys_known() -> int:
     with transaction() as connection:
         statement = text("SELECT count(*) FROM batches WHERE idempotency_key IS NOT NULL")

@@ -5,7 +5,6 @@ from pydantic import ValidationError
 
 from app.errors import SettingsError
 from app.settings import misspelt_settings, settings, without_password
-from app.web.application import create_app
 
 
 def refusal() -> str:
@@ -47,32 +46,6 @@ def test_each_setting_is_read_from_its_variable(
 ) -> None:
     monkeypatch.setenv(name, text)
     assert getattr(settings(), name.removeprefix("POINTS_").lower()) == value
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("POINTS_RECIPIENTS_MAX", "0"),
-        ("POINTS_RECIPIENTS_MAX", "1e3"),
-        ("POINTS_AMOUNT_MAX", "-1"),
-        ("POINTS_AMOUNT_MAX", "9223372036854775808"),
-        ("POINTS_ALLOW_REPEATS", "maybe"),
-        ("POINTS_BODY_BYTES_MAX", "8 MiB"),
-        ("POINTS_WAIT_S", ""),
-        ("POINTS_WAIT_S", "-1"),
-        ("POINTS_WAIT_S", "nan"),
-        ("POINTS_WAIT_S", "inf"),
-        ("POINTS_RATE_LIMIT", "fifty"),
-        ("POINTS_RATE_LIMIT", "0/second"),
-        ("POINTS_RATE_LIMIT", "50/fortnight"),
-        ("POINTS_SANDBOX_BALANCE", "-1"),
-    ],
-)
-def test_a_wrong_setting_is_named_with_what_it_is(name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, text)
-    sentence = refusal()
-    assert sentence.startswith(f"The setting {name} is wrong: ")
-    assert sentence.endswith(f", but it is {text!r}.")
 
 
 @pytest.mark.parametrize(
@@ -221,12 +194,6 @@ def test_every_wrong_setting_gets_a_sentence_of_its_own(monkeypatch: pytest.Monk
     assert len(sentences) == 3
     for name in ("DATABASE_URL", "POINTS_WAIT_S", "POINTS_AMOUNT_MAX"):
         assert any(name in sentence for sentence in sentences)
-
-
-def test_a_wrong_setting_stops_the_start_of_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POINTS_WAIT_S", "soon")
-    with pytest.raises(SettingsError, match="POINTS_WAIT_S"):
-        create_app()
 
 
 def test_settings_are_read_once_and_cannot_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
