@@ -209,9 +209,7 @@ def test_the_key_is_gone_when_the_page_is_loaded_again(look: Look) -> None:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_it_is_readable_at_any_width_in_light_and_in_the_dark(
-    look: Look, service: Service, width: int, dark: bool
-) -> None:
+def test_it_is_readable_at_any_width_light_or_dark(look: Look, service: Service, width: int, dark: bool) -> None:
     page = look.at("/docs#send", width=width, dark=dark)
     page.get_by_label("API key").fill(service.organization(1_000).live)
     try_call(page, "verify", 200)

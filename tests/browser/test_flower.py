@@ -57,7 +57,7 @@ def page(browser: Browser, service: Service) -> Iterator[Page]:
     context.close()
 
 
-def test_the_job_of_a_batch_names_its_organization_and_the_number_of_its_recipients_and_no_address(
+def test_a_job_names_organization_and_size_and_no_address(
     service: Service, sent: tuple[Organization, str, int]
 ) -> None:
     caller, mark, batch_id = sent

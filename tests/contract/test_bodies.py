@@ -46,9 +46,7 @@ def test_either_recipient_or_recipients_is_sent_and_only_what_is_missing_is_name
 
 
 @pytest.mark.parametrize(("name", "meant"), [("atomc", "atomic"), ("recipents", "recipients"), ("Label", "label")])
-def test_a_misspelt_field_pays_nobody_and_names_the_nearest_known_one(
-    acme: Organization, name: str, meant: str
-) -> None:
+def test_a_misspelt_field_is_a_fault_that_names_the_nearest(acme: Organization, name: str, meant: str) -> None:
     for value in (True, None):
         errors = _refused(acme.live, {"recipient": address(), "amount": 1, name: value}, name)
         assert f"did you mean {meant}?" in errors[name][0]

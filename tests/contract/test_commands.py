@@ -62,9 +62,7 @@ def test_a_key_is_shown_once_and_listed_without_its_text(service: Service, acme:
     assert made["key"][16:] not in listed
 
 
-def test_users_are_imported_each_bad_row_is_named_and_held_points_are_credited(
-    acme: Organization, tmp_path: Path
-) -> None:
+def test_an_import_names_each_bad_row_and_credits_held_points(acme: Organization, tmp_path: Path) -> None:
     service, ann, bob = acme.service, address(), address()
     success(acme.live.send({"recipient": bob, "amount": 30}), 201)
     file = tmp_path / "users.csv"

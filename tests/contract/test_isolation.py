@@ -36,9 +36,7 @@ def test_a_number_that_names_nothing_is_404(acme: Organization, number: str) -> 
     refusal(acme.live.get(f"/v1/transactions/{number}"), 404, "transaction")
 
 
-def test_sending_and_suspending_in_one_organization_leaves_the_other_alone(
-    acme: Organization, globex: Organization
-) -> None:
+def test_sends_and_suspensions_leave_other_organizations_alone(acme: Organization, globex: Organization) -> None:
     before = success(globex.live.get("/v1/organization"))
     success(acme.live.send({"recipient": address(), "amount": 1_000}), 201)
     with acme.stopped():

@@ -37,9 +37,7 @@ def test_disabled_wins_and_another_body_is_said_before_either(globex: Organizati
             refusal(globex.live.send(body | {"amount": 2}, Idempotency_Key=key), 422, "idempotency_key")
 
 
-def test_a_batch_that_is_not_issued_before_the_suspension_is_refused_and_its_key_is_free_again(
-    service: Service,
-) -> None:
+def test_a_batch_not_issued_before_a_suspension_is_refused_and_frees_its_key(service: Service) -> None:
     made = organization(service, 100)
     caller, body = made.live, {"recipient": address(), "amount": 10}
     with ThreadPoolExecutor() as pool:

@@ -70,9 +70,7 @@ def test_a_broker_that_comes_back_empty_loses_no_batch(made: Organization) -> No
     _assert_issued_once(key, queued, before=before)
 
 
-def test_a_service_whose_every_process_is_killed_goes_on_where_it_was_when_it_is_started_again(
-    made: Organization,
-) -> None:
+def test_a_service_that_was_killed_whole_goes_on_when_started_again(made: Organization) -> None:
     key, service, before = made.live, made.service, made.live.balance
     with service.paused("worker"):
         queued = {key.queue(body): body for body in _bodies(3)}

@@ -63,9 +63,7 @@ _FORMS = {
 
 
 @pytest.mark.parametrize("form", _FORMS.values(), ids=_FORMS.keys())
-def test_each_line_of_a_list_is_paid_its_own_amount_or_is_named(
-    acme: Organization, path: Path, form: tuple[str, str, str]
-) -> None:
+def test_each_line_is_paid_its_amount_or_named(acme: Organization, path: Path, form: tuple[str, str, str]) -> None:
     delimiter, end, encoding = form
     ann, bob, before = address(), address(), acme.live.balance
     acme.service.register(ann)
@@ -107,9 +105,7 @@ def test_each_line_of_a_list_is_paid_its_own_amount_or_is_named(
     assert found["amount"] == 1_000
 
 
-def test_the_first_line_that_the_balance_cannot_pay_ends_the_paying_and_the_rest_is_paid_later(
-    service: Service, path: Path
-) -> None:
+def test_the_first_unaffordable_line_ends_the_paying_and_the_rest_is_paid_later(service: Service, path: Path) -> None:
     acme = organization(service, 12)
     emails = addresses(4)
     rows = list(zip(emails, (5, 6, 4, 1), ("a", "b", "", "=d"), strict=True))

@@ -95,9 +95,7 @@ def test_callers_with_one_key_at_once_share_one_batch(acme: Organization) -> Non
     assert acme.live.balance == before - 20_000
 
 
-def test_a_retry_of_a_batch_that_still_runs_joins_it_and_one_of_a_202_gets_its_201(
-    service: Service, acme: Organization
-) -> None:
+def test_a_retry_joins_a_batch_that_runs_and_gets_the_201_of_a_202(service: Service, acme: Organization) -> None:
     before, key = acme.live.balance, _key()
     with ThreadPoolExecutor() as pool:
         with service.paused("worker"):

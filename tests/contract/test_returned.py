@@ -145,9 +145,7 @@ _FAULTS: list[tuple[Any, list[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "fields"), _FAULTS, ids=str)
-def test_a_body_that_extends_nothing_is_a_400_with_every_fault(
-    acme: Organization, body: Any, fields: list[str]
-) -> None:
+def test_a_faulty_extension_is_a_400_with_every_fault(acme: Organization, body: Any, fields: list[str]) -> None:
     _, [one] = send(acme.live, {"recipient": address(), "amount": 1, "hold_days": 2})
     refusal(_extend(acme.live, one, body), 400, *fields)
 

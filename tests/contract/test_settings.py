@@ -84,9 +84,7 @@ def test_sandbox_balance_is_what_a_new_organization_starts_with(made: Organizati
         ("DATABASE_URL", "mysql://points:hush@127.0.0.1/points"),
     ],
 )
-def test_a_wrong_setting_stops_the_start_with_a_sentence_that_names_it(
-    narrow: Service, tmp_path: Path, name: str, value: str
-) -> None:
+def test_a_wrong_setting_stops_the_start_by_name(narrow: Service, tmp_path: Path, name: str, value: str) -> None:
     ports = ["--port", str(free_port()), "--flower-port", str(free_port())]
     done = narrow.run("up", *ports, "--data-dir", str(tmp_path), **{name: value})
     assert done.returncode == 1

@@ -51,9 +51,7 @@ def test_the_log_tells_a_wait_that_ran_out_from_one_that_was_not_wished(narrow: 
     ],
     ids=str,
 )
-def test_who_prefers_not_to_wait_gets_202_and_any_other_preference_changes_nothing(
-    acme: Organization, prefer: list[str], status: int
-) -> None:
+def test_respond_async_alone_is_a_preference_of_ours(acme: Organization, prefer: list[str], status: int) -> None:
     headers = [("Authorization", f"Bearer {acme.live.text}"), *(("Prefer", line) for line in prefer)]
     body = {"recipient": address(), "amount": 5}
     answer = acme.service.request("POST", "/v1/points/send", headers=headers, json=body)

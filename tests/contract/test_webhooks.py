@@ -77,9 +77,7 @@ def test_an_issued_batch_arrives_as_the_log_shows_it_signed(two: list[Organizati
     until(lambda: _read(key, webhook)["position"] >= call.event["sequence"], "the webhook has moved on")
 
 
-def test_a_receiver_that_is_down_is_tried_again_and_every_attempt_is_shown(
-    two: list[Organization], receiver: Receiver
-) -> None:
+def test_a_receiver_that_is_down_is_tried_again_attempts_shown(two: list[Organization], receiver: Receiver) -> None:
     key = two[0].live
     webhook = _make(key, receiver.url, types=["batch.issued"])
     receiver.answer = status(503)
@@ -129,9 +127,7 @@ def test_disabled_nothing_is_sent_and_enabled_all_of_it(two: list[Organization],
     assert [call.event["data"]["batch"]["batch_id"] for call in receiver.calls] == batches
 
 
-def test_a_ping_arrives_whatever_types_are_taken_and_after_a_replay_again(
-    two: list[Organization], receiver: Receiver
-) -> None:
+def test_a_ping_arrives_whatever_types_and_again_by_a_replay(two: list[Organization], receiver: Receiver) -> None:
     key = two[0].live
     webhook = _make(key, receiver.url, types=["balance.low"])
     success(_act(key, webhook, "ping"))
@@ -258,9 +254,7 @@ def test_what_is_no_webhook_is_refused_with_every_fault(
         assert "did you mean description?" in errors["desciption"][0]
 
 
-def test_points_webhooks_lists_them_and_status_says_how_far_they_are_behind(
-    service: Service, two: list[Organization], receiver: Receiver
-) -> None:
+def test_commands_list_webhooks_and_their_lag(service: Service, two: list[Organization], receiver: Receiver) -> None:
     key = two[0].live
     receiver.answer = status(500)
     webhook = _make(key, receiver.url)
@@ -276,7 +270,7 @@ def test_points_webhooks_lists_them_and_status_says_how_far_they_are_behind(
     assert service.json("webhooks", "reencrypt")["webhooks"] >= 1
 
 
-def test_a_delivering_worker_that_is_killed_loses_nothing(
+def test_a_killed_delivering_worker_loses_nothing(
     service: Service, two: list[Organization], receiver: Receiver
 ) -> None:
     key = two[0].live

@@ -206,9 +206,7 @@ def test_a_strange_request_id_never_comes_back(service: Service, caller: Organiz
         assert answer.headers["X-Request-Id"].isalnum()
 
 
-def test_who_begins_a_request_and_never_ends_it_is_answered_or_sent_away_in_time(
-    service: Service, unfinished: dict[str, Future[float]]
-) -> None:
+def test_an_unfinished_request_is_over_in_time(service: Service, unfinished: dict[str, Future[float]]) -> None:
     over_after_s = {name: future.result() for name, future in unfinished.items()}
     assert {name: seconds for name, seconds in over_after_s.items() if seconds >= _OVER_WITHIN_S} == {}
 

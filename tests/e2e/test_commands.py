@@ -141,9 +141,7 @@ def test_a_migration_that_makes_a_database_says_so(service: Service, tmp_path: P
     assert done.stderr == f"points: There was no database in {tmp_path}: a new, empty one was created.\n"
 
 
-def test_with_a_database_of_its_own_a_command_needs_no_data_directory_and_makes_none(
-    service: Service, tmp_path: Path
-) -> None:
+def test_a_command_with_a_database_url_needs_no_data_directory(service: Service, tmp_path: Path) -> None:
     url = service.json("status")["database_url"]
     for words in ("organizations list", "audit", "migrate"):
         done = service.run(*words.split(), "--data-dir", str(tmp_path / "none"), DATABASE_URL=url)
@@ -216,9 +214,7 @@ def test_a_web_process_that_answers_is_said_to_while_its_servers_are_away(servic
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_an_audit_of_a_folder_without_a_database_is_no_good_news(
-    service: Service, tmp_path: Path, is_there: bool
-) -> None:
+def test_an_audit_without_a_database_is_no_good_news(service: Service, tmp_path: Path, is_there: bool) -> None:
     elsewhere = tmp_path / "elsewhere"
     if is_there:
         elsewhere.mkdir()

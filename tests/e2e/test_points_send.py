@@ -73,9 +73,7 @@ def _results(path: Path, name: str = "people.result.csv") -> list[dict[str, str]
         return list(csv.DictReader(file))
 
 
-def test_each_line_of_a_file_is_sent_or_named_and_its_result_written(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_each_line_is_sent_or_named_in_a_result(service: Service, path: Path, caller: Organization) -> None:
     mark = uuid.uuid4().hex
     service.account(f"ann.{mark}@example.com")
     path.write_text(
@@ -144,9 +142,7 @@ def test_a_list_is_paid_to_whom_it_names_or_not_at_all(
     assert [transaction["email"] for transaction in told] == [email.replace("X", mark) for email in paid]
 
 
-def test_a_person_is_shown_what_would_be_paid_and_in_a_pipe_each_thing_has_a_line_without_colour(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_the_plan_in_a_pipe_is_plain_lines(service: Service, path: Path, caller: Organization) -> None:
     path.write_bytes(
         "".join(f"{email}\r\n" for email in ("E-Mail;Ort", *(f"u{n}@example.com;Köln" for n in range(9)))).encode(
             "utf-16"
@@ -261,9 +257,7 @@ def test_a_run_that_was_cut_off_pays_nobody_twice_when_it_is_given_again_though_
         assert [row["debited"] for row in _results(path)] == ["yes"] * 10
 
 
-def test_a_run_that_was_cut_off_is_finished_with_its_own_key_first(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_run_cut_off_is_finished_with_its_own_key(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     with FlakyFront(service.url, fates=[HELD]) as front:
         with _running(service, path, caller, front.url, "--key", caller.development) as process:
@@ -289,9 +283,7 @@ def test_two_runs_of_a_list_do_not_go_on_at_the_same_time(service: Service, path
         process.communicate()
 
 
-def test_a_service_that_stays_away_ends_the_run_and_what_is_known_of_it_is_kept(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_service_that_stays_away_ends_the_run(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 6)
     with FlakyFront(service.url, recipients_max=2) as front:
         _send(service, path, caller, url=front.url)
@@ -330,9 +322,7 @@ def test_a_person_at_a_terminal_is_asked(
     assert service.balance(caller.live) == left
 
 
-def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_key_may_be_in_the_environment(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_url_and_key_come_from_the_surroundings(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 1)
     arguments = ["send", str(path), "--amount", "1", "--yes", "--json", "--data-dir", str(service.data_dir)]
     done = service.run(*arguments, POINTS_KEY=caller.development)
@@ -375,9 +365,7 @@ def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(
     assert not path.with_name("people.result.csv").exists()
 
 
-def test_a_disk_that_is_full_ends_the_run_with_what_to_do_and_the_next_one_pays_nobody_twice(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_full_disk_ends_the_run_and_pays_nobody_twice(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 90)
     command = [POINTS, *_arguments(path, caller, service.url, "--yes", "--json")]
     # No file of this process may grow beyond 10 KiB: the result of 90 lines would.
@@ -398,18 +386,14 @@ def test_a_disk_that_is_full_ends_the_run_with_what_to_do_and_the_next_one_pays_
     assert len(_results(path)) == 90
 
 
-def test_a_result_that_would_be_a_folder_is_refused_before_anything_is_sent(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_result_that_is_a_folder_is_refused_first(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     path.with_name("people.result.csv").mkdir()
     assert "people.result.csv is a folder" in _send(service, path, caller, status=1)
     assert service.balance(caller.live) == 1_000
 
 
-def test_a_result_whose_file_is_elsewhere_and_not_there_is_not_taken_for_none(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_result_link_to_nowhere_is_not_taken_for_none(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     _send(service, path, caller)
     result = path.with_name("people.result.csv")
@@ -420,9 +404,7 @@ def test_a_result_whose_file_is_elsewhere_and_not_there_is_not_taken_for_none(
     assert service.balance(caller.live) == 1_000 - 2 * _AMOUNT
 
 
-def test_a_list_is_the_same_through_a_link_from_another_folder(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_list_is_the_same_through_a_link(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     _send(service, path, caller)
     path.write_text(path.read_text() + "new@example.com\n")

@@ -69,9 +69,7 @@ def _errors_of(answer: Answer, status: int) -> dict[str, list[str]]:
     ],
     ids=["a word", "a header", "a length", "a long line", "a long header"],
 )
-def test_bytes_that_are_no_request_are_answered_in_the_envelope(
-    service: Service, request_bytes: bytes, sentence: str
-) -> None:
+def test_no_request_is_answered_in_the_envelope(service: Service, request_bytes: bytes, sentence: str) -> None:
     assert _errors_of(exchange(service.port, request_bytes), 400) == {"request": [sentence]}
 
 
@@ -88,9 +86,7 @@ def test_an_idempotency_key_sent_twice_is_refused_because_wsgi_would_make_anothe
 
 
 @pytest.mark.parametrize("name", ["Idempotency_Key", "X-Idempotency-Key"])
-def test_an_idempotency_key_under_a_name_that_is_nearly_its_own_is_told_the_right_one(
-    service: Service, name: str
-) -> None:
+def test_an_idempotency_key_under_a_wrong_name_is_told_the_right_one(service: Service, name: str) -> None:
     key = service.organization(10).live
     for _ in range(2):
         body = {"recipient": "a@example.com", "amount": 1}
@@ -102,9 +98,7 @@ def test_an_idempotency_key_under_a_name_that_is_nearly_its_own_is_told_the_righ
 
 
 @pytest.mark.parametrize("given", [b"", b"mine-%b", b"%b@example.com"])
-def test_what_is_no_request_is_found_in_the_log_by_the_id_that_its_answer_carries(
-    service: Service, given: bytes
-) -> None:
+def test_no_request_is_found_in_the_log_by_the_id_of_its_answer(service: Service, given: bytes) -> None:
     given = given.replace(b"%b", uuid.uuid4().hex.encode())
     line = b"X-Request-Id: " + given + b"\r\n" if given else b""
     # With a length that is none, the head can be read.
@@ -178,9 +172,7 @@ def broken(tmp_path: Path) -> Iterator[tuple[int, Path]]:
         process.wait(STOPPED_IN_S)
 
 
-def test_a_fault_below_the_application_is_500_in_the_envelope_and_its_line_repeats_nothing(
-    broken: tuple[int, Path],
-) -> None:
+def test_a_fault_below_the_application_is_500_and_its_line_repeats_nothing(broken: tuple[int, Path]) -> None:
     port, log = broken
     answer = exchange(port, b"GET /v1/transactions?email=ann@example.com HTTP/1.1\r\nHost: x\r\n\r\n")
     [sentence] = _errors_of(answer, 500)["service"]

@@ -97,9 +97,7 @@ def test_a_first_start_fits_its_settings(tmp_path: Path, settings: dict[str, str
     assert '"amount": 10}' in output or "POINTS_AMOUNT_MAX" not in settings
 
 
-def test_it_runs_among_modules_of_the_same_names_behind_a_proxy_and_each_part_tells_of_a_misspelt_setting(
-    tmp_path: Path,
-) -> None:
+def test_it_runs_among_modules_of_the_same_names_and_tells_of_a_misspelt_setting(tmp_path: Path) -> None:
     for name in ("app.py", "worker.py", "celery.py"):
         (tmp_path / name).write_text("raise SystemExit('this is a module of somebody else')\n")
     proxy = "http://127.0.0.1:1"
@@ -134,9 +132,7 @@ def test_a_start_waits_for_a_command_that_uses_the_database(own_service: Service
     own_service.command("audit")
 
 
-def test_a_start_that_waits_for_the_migration_of_another_ends_when_it_is_asked_to(
-    tmp_path: Path, servers: Servers
-) -> None:
+def test_a_start_that_waits_for_another_migration_ends_when_asked(tmp_path: Path, servers: Servers) -> None:
     empty = f"{servers.database_url}?options=-c%20search_path%3Dempty"
     own_service = Service(tmp_path / "data", DATABASE_URL=empty, REDIS_URL=servers.redis_url)
     with psycopg.connect(servers.database_url, autocommit=True) as other:
@@ -152,9 +148,7 @@ def test_a_start_that_waits_for_the_migration_of_another_ends_when_it_is_asked_t
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_start_that_waits_is_ended_by_ctrl_c_by_a_scheduler_and_by_a_terminal_that_goes_away(
-    own_service: Service, number: signal.Signals
-) -> None:
+def test_a_start_that_waits_is_ended_by_any_of_the_signals(own_service: Service, number: signal.Signals) -> None:
     datadir = DataDir(own_service.data_dir)
     datadir.create()
     at_work = datadir.try_lock("use.lock", shared=True)
@@ -312,9 +306,7 @@ def test_data_of_another_version_of_postgresql_is_named(own_service: Service) ->
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system keeps no process to a core")
-def test_the_web_processes_share_the_cores_and_one_that_is_replaced_takes_the_place_of_the_dead(
-    own_service: Service,
-) -> None:
+def test_web_processes_share_the_cores_also_after_one_was_replaced(own_service: Service) -> None:
     cores = os.sched_getaffinity(0)
 
     def kept_to(*, but: int | None = None) -> Counter[frozenset[int]]:

@@ -21,9 +21,7 @@ from tests.integration.unseen import UNSEEN, write_what_no_audit_sees
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(("named", "statements"), [pytest.param(*rest, id=what) for what, *rest in BREAKS])
-def test_each_break_of_the_books_is_named_by_the_rule_it_breaks_and_by_no_other(
-    named: set[tuple[str, str]], statements: list[str]
-) -> None:
+def test_each_break_of_the_books_is_named_by_its_rule_alone(named: set[tuple[str, str]], statements: list[str]) -> None:
     write_the_books()
     assert books.breaches() == []
     with engine().connect() as connection:
@@ -100,9 +98,7 @@ def test_a_crossing_that_stays_is_a_breach_once_anything_newer_is_in_the_books(w
 
 
 @pytest.mark.usefixtures("database")
-def test_an_audit_counts_the_age_of_a_crossing_up_to_its_own_beginning_however_long_it_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_audit_counts_the_age_of_a_crossing_up_to_its_own_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(_PARAMETERS, "crossing_grace_s", 1)
     books.issue_now(books.make_organization(100), [ANN], 10)
     books.execute(f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')")
@@ -119,9 +115,7 @@ def _audit() -> Audit:
 
 
 @pytest.mark.usefixtures("database", "broker")
-def test_a_rule_that_ends_with_an_error_is_a_breach_and_the_others_are_looked_at_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_rule_that_fails_is_a_breach_and_the_others_are_still_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     books.make_users("ann@example.com")
     books.execute("UPDATE users SET folded_balance = 1")
     monkeypatch.setattr("app.audit.run.RULES", {"one": "SELECT 1/0", **RULES})

@@ -183,9 +183,7 @@ def test_a_refill_that_holds_the_row_does_not_turn_a_worker_away() -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_stranded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_batch_between_the_owners_last_look_and_release_is_not_stranded(monkeypatch: pytest.MonkeyPatch) -> None:
     # The latest moment there is: the owner is about to commit. The new batch's worker finds the drain
     # owned and leaves. Had the owner looked for the last time from inside, nobody would come for it.
     organization_id = books.make_organization(100)
@@ -207,9 +205,7 @@ def test_a_batch_that_comes_between_the_owners_last_look_and_its_release_is_not_
 
 
 @pytest.mark.usefixtures("database")
-def test_a_batch_that_comes_while_batches_are_tried_one_at_a_time_is_not_stranded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_batch_that_comes_while_others_are_tried_singly_is_not_stranded(monkeypatch: pytest.MonkeyPatch) -> None:
     organization_id = books.make_organization(100)
     first = books.queue_batch(organization_id, [ANN], 1)
     late: list[int] = []

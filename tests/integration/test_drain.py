@@ -168,9 +168,7 @@ def test_a_row_that_somebody_else_holds_is_no_fault_of_the_batches_and_holds_up_
     assert books.rounds_of(organization_id) == [queued]
 
 
-def test_a_drain_that_has_lasted_long_enough_makes_room_for_other_organizations(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_long_drain_makes_room_for_other_organizations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(issue, "BATCHES_MAX", 1)
     monkeypatch.setattr(drain, "_TURN_S", 0.0)
     organization_id = books.make_organization(100)
@@ -243,9 +241,7 @@ def _paid_by_a_loop(amounts: list[int], balance: int) -> int:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(balance=balances, sandbox_balance=balances, queue=st.lists(sends, min_size=1, max_size=8))
-def test_a_drain_pays_what_verify_says_that_a_balance_pays(
-    balance: int, sandbox_balance: int, queue: list[_Send]
-) -> None:
+def test_a_drain_pays_what_verify_says(balance: int, sandbox_balance: int, queue: list[_Send]) -> None:
     books.empty()
     organization_id = books.make_organization(balance, sandbox_balance=sandbox_balance)
     left = {False: balance, True: sandbox_balance}

@@ -179,9 +179,7 @@ def test_new_users_are_looked_at_often_and_old_ones_only_with_all() -> None:
     assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 10)
 
 
-def test_however_many_registrations_have_crossed_one_task_claims_for_all_of_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_task_claims_for_all_crossed_registrations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claim, "CLAIM_STEP", 2)
     emails = [f"{number}@example.com" for number in range(5)]
     organization_id = books.make_organization(100)

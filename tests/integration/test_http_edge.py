@@ -73,9 +73,7 @@ def test_nobody_is_answered_with_another_batch_that_has_the_id_of_a_lost_one(
     assert [event["batch_id"] for event in events if event["event"] == "batch_lost"] == [1]
 
 
-def test_what_is_known_to_be_accepted_is_202_though_postgresql_has_gone_since(
-    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_accepted_is_202_though_postgresql_has_gone_since(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """503 means that it may be sent again: without an idempotency key everybody would be paid twice."""
     with monkeypatch.context() as patch:
         patch.setattr("app.batches.read.find_accepted", _broken(_away()))
@@ -139,9 +137,7 @@ def test_a_body_that_is_reset_is_400(client: FlaskClient) -> None:
     assert list(errors_of(response, 400)) == ["request"]
 
 
-def test_the_line_of_a_read_names_the_organization_that_asked(
-    client: FlaskClient, events: list[MutableMapping[str, Any]]
-) -> None:
+def test_the_line_of_a_read_names_its_organization(client: FlaskClient, events: list[MutableMapping[str, Any]]) -> None:
     data_of(client.get("/v1/organization"), 200)
     assert [event["organization_id"] for event in events if event["event"] == "request"] == [1]
 

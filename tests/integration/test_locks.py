@@ -96,9 +96,7 @@ def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> N
 
 
 @pytest.mark.usefixtures("database")
-def test_what_was_queued_before_the_lock_and_issued_by_the_one_waited_for_is_not_issued_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_batch_issued_by_the_owner_waited_for_is_not_issued_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the ownership of the drain had failed: the second worker gets as far as the row lock.
     another = itertools.count()
     monkeypatch.setattr("app.ledger.issue.drain_lock", lambda _: next(another))
@@ -133,9 +131,7 @@ def _make_key(organization_id: int) -> int:
         pytest.param(_make_key, id="a key is created"),
     ],
 )
-def test_what_changes_no_balance_waits_for_no_lock_of_the_organization_row(
-    write: Callable[[int], int], holder: str
-) -> None:
+def test_what_changes_no_balance_waits_for_no_lock_of_the_row(write: Callable[[int], int], holder: str) -> None:
     organization_id = books.make_organization(100)
     books.queue_batch(organization_id, [ANN], 30)
     with races.started() as start, transaction() as connection:

@@ -78,9 +78,7 @@ def test_a_postgresql_that_is_too_old_is_refused(
     assert catalog(scratch) == []
 
 
-def test_a_role_that_may_not_make_tables_is_told_the_grant_that_lets_it(
-    unmigrated: PostgreSQL, server_url: str, scratch: Engine
-) -> None:
+def test_a_role_without_rights_is_told_the_grant(unmigrated: PostgreSQL, server_url: str, scratch: Engine) -> None:
     url = make_url(server_url).set(username="Newcomer", password="secret")
     newcomer = url.render_as_string(hide_password=False)
     with unmigrated._connect_as_superuser() as superuser:
@@ -219,9 +217,7 @@ def test_an_upgrade_waits_for_one_that_takes_longer_than_any_lock_may(server_url
     assert second.wait(races.PATIENCE_S) == 0
 
 
-def test_an_index_is_built_concurrently_while_another_upgrade_waits_for_its_turn(
-    server_url: str, scratch: Engine
-) -> None:
+def test_an_index_is_built_while_another_upgrade_waits(server_url: str, scratch: Engine) -> None:
     # It ends once nobody has a snapshot older than it; whoever waited with one would wait for its end in turn.
     with scratch.connect().execution_options(isolation_level="AUTOCOMMIT") as building:
         building.exec_driver_sql("CREATE TABLE large (n bigint)")

@@ -87,9 +87,7 @@ def test_a_person_reads_what_keeps_an_organization_from_issuing(
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.usefixtures("scratch")
-def test_a_postgresql_that_has_no_tables_yet_is_said_to_answer(
-    server_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_postgresql_without_tables_is_said_to_answer(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", server_url)
     settings.cache_clear()
     found = status._look_at_database()

@@ -150,9 +150,7 @@ def test_the_refusal_of_one_is_no_refusal_of_its_group(front: Front, key: str) -
 
 
 @pytest.mark.parametrize("keys", [["k"] * 8, [f"k{number % 3}" for number in range(8)]])
-def test_an_idempotency_key_that_comes_many_times_at_once_makes_one_batch(
-    front: Front, key: str, keys: list[str]
-) -> None:
+def test_one_idempotency_key_many_times_at_once_makes_one_batch(front: Front, key: str, keys: list[str]) -> None:
     with acceptance_held_up():
         first = front.send(key, headers=ASYNC | {"Idempotency-Key": keys[0]})
         races.until_waiting(1)
@@ -249,9 +247,7 @@ def silent_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.alone
-def test_a_broker_that_never_answers_costs_a_send_about_three_seconds(
-    silent_broker: None, front: Front, key: str
-) -> None:
+def test_a_silent_broker_costs_a_send_about_three_seconds(silent_broker: None, front: Front, key: str) -> None:
     for number in (1, 2, 3):
         began = time.monotonic()
         sent = front.send(key)
@@ -277,9 +273,7 @@ def test_a_hint_alone_wakes_who_waits(front: Front, key: str, monkeypatch: pytes
     assert [len(data_of(sent)["transactions"]) for sent in (small, large)] == [1, 500]
 
 
-def test_a_hint_that_comes_before_anybody_waits_is_not_missed(
-    front: Front, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hint_before_anybody_waits_is_not_missed(front: Front, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "POLL_EVERY_S", 60.0)
     other_key = books.make_live_key(books.make_organization(100, name="Other"))
     other = front.send(other_key)

@@ -227,9 +227,7 @@ def test_a_claim_credits_so_many_and_the_next_goes_on_from_there(monkeypatch: py
     assert books.breaches() == []
 
 
-def test_a_registration_credits_all_that_is_held_at_once_however_many_claims_it_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_registration_credits_all_that_is_held_in_many_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.ledger.claim.CLAIM_ROWS_MAX", 2)
     organization_id = books.make_organization(100)
     for _ in range(4):

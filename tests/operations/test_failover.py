@@ -21,9 +21,7 @@ pytestmark = pytest.mark.usefixtures("broker")
 _PATIENCE_S = 60
 
 
-def test_web_and_worker_leave_a_standby_as_soon_as_the_name_leads_to_the_primary_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_web_and_worker_follow_the_name_to_the_primary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     primary, standby = Server(tmp_path / "primary"), Server(tmp_path / "standby")
     primary.postgresql.prepare()
     with primary.running(monkeypatch), balancer() as name:

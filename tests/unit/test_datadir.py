@@ -54,9 +54,7 @@ def test_a_taken_port_is_refused_with_a_way_out() -> None:
 
 
 @pytest.mark.parametrize("taken", [{8000, 8001, 8003}, set(range(8000, 8100))], ids=["a few", "all that are near"])
-def test_the_port_that_is_suggested_is_free_and_not_kept_for_another_part(
-    monkeypatch: pytest.MonkeyPatch, taken: set[int]
-) -> None:
+def test_a_suggested_port_is_free_and_nobodys(monkeypatch: pytest.MonkeyPatch, taken: set[int]) -> None:
     monkeypatch.setattr(ports, "is_free", lambda port: port not in taken)
     with pytest.raises(Refused) as refused:
         ports.require_free(8000, option="--flower-port", besides=8002)
@@ -113,9 +111,7 @@ def test_a_data_directory_that_cannot_be_made_is_refused_by_name(tmp_path: Path,
         DataDir(tmp_path / path).create()
 
 
-def test_a_data_directory_of_another_user_is_refused_and_its_owner_named(
-    datadir: DataDir, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_data_directory_of_another_user_is_refused(datadir: DataDir, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda _path, _mode: False)  # Root may write everywhere.
     monkeypatch.setattr("app.local.datadir.user_name", lambda _uid: "ada")
     with pytest.raises(Refused, match=r"cannot be written to: its permissions, or its disk, forbid it\."):

@@ -48,9 +48,7 @@ def test_503_says_when_to_try_again_while_postgresql_is_away(client: FlaskClient
     assert list(errors_of(client.open(path, method=method), 401)) == ["authorization"]
 
 
-def test_of_what_machines_ask_every_few_seconds_only_what_goes_wrong_has_a_line(
-    client: FlaskClient, events: list[MutableMapping[str, Any]]
-) -> None:
+def test_probes_have_a_line_only_when_they_fail(client: FlaskClient, events: list[MutableMapping[str, Any]]) -> None:
     assert data_of(client.get("/healthz"), 200) == {"status": "ok"}
     assert envelope_of(client.get("/readyz"), 503) == EXAMPLES["not_ready"]
     lines = [(event["route"], event["status"]) for event in events if event["event"] == "request"]

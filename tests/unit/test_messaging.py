@@ -128,9 +128,7 @@ def test_beat_asks_for_what_may_wait_and_for_nothing_else(app: Celery) -> None:
     assert {entry["options"]["expires"] for entry in app.conf.beat_schedule.values()} == {3_600}
 
 
-def test_a_broker_that_is_away_is_asked_again_soon_and_every_two_seconds_in_the_end(
-    app: Celery, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_is_away_is_asked_every_two_seconds(app: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kombu.utils.functional.sleep", lambda _: None)
     waits_s: list[float] = []
     with app.connection_for_read() as connection, pytest.raises(OperationalError):
@@ -172,9 +170,7 @@ def test_how_long_ago_a_sweep_ran_is_known_once_one_ran(redis: FakeRedis, monkey
     assert last_runs.swept_s_ago(redis) == 0
 
 
-def test_the_last_audit_is_known_by_when_it_ended_and_what_it_took_and_found(
-    redis: FakeRedis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_audit_is_known_with_time_and_breaches(redis: FakeRedis, monkeypatch: pytest.MonkeyPatch) -> None:
     assert last_runs.last_audit(redis) is None
     monkeypatch.setattr("time.time", lambda: 1_000.0)
     last_runs.note_audit(seconds=1.5, breaches=2)
@@ -204,9 +200,7 @@ def test_a_redis_that_is_away_is_asked_once_a_second_and_not_by_everybody(
     assert [event["event"] for event in events] == [first] * 2
 
 
-def test_without_redis_each_request_for_a_drain_is_the_first_where_another_broker_can_take_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_redis_another_broker_takes_each_request_for_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [hints.request_drain(7) for _ in range(2)] == [False, False]  # Redis is the broker.
     monkeypatch.setenv("POINTS_BROKER_URL", "amqp://points:hush@127.0.0.1:1/")
     settings.cache_clear()

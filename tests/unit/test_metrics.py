@@ -52,9 +52,7 @@ def test_what_many_rounds_count_is_added_up(redis: FakeRedis) -> None:
         ([2, 3, 1_000], {"1.0": 0, "2.0": 1, "5.0": 2, "200.0": 2, "+Inf": 3}),
     ],
 )
-def test_a_histogram_puts_a_value_into_every_bucket_from_its_own_on(
-    redis: FakeRedis, values: list[int], buckets: dict[str, int]
-) -> None:
+def test_a_histogram_counts_in_buckets(redis: FakeRedis, values: list[int], buckets: dict[str, int]) -> None:
     for value in values:
         count(DRAIN_BATCHES.observed(value))
     assert {le: sample(redis, "points_drain_batches_bucket", le=le) for le in buckets} == buckets
@@ -79,9 +77,7 @@ def test_no_two_families_share_a_name_and_no_bucket_is_out_of_order() -> None:
     assert DRAINS.known
 
 
-def test_the_page_is_200_without_the_figures_of_what_is_away(
-    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_leaves_out_what_is_away(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "_text", None)
     client.get("/healthz")
     # The service's own keeps the broker that it was first used with.
@@ -103,9 +99,7 @@ def test_a_page_is_kept_for_a_second_and_no_longer(monkeypatch: pytest.MonkeyPat
     assert [asked.text() for _ in range(3)] == [b"first", b"first", b"second"]
 
 
-def test_what_nobody_has_noted_is_absent_and_what_was_noted_is_there(
-    redis: FakeRedis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_was_noted_is_shown(redis: FakeRedis, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(state.notes(redis)) == []
     monkeypatch.setattr("time.time", lambda: 1_000.0)
     last_runs.note_sweep({SWEEPS.field(): 1})

@@ -43,18 +43,14 @@ def test_the_gateway_is_more_patient_than_any_wait(wait_s: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(("asked", "kept_s"), [(None, 75), ("120", 120)])
-def test_a_kept_connection_outlives_the_60_s_that_proxies_keep_theirs(
-    asked: str | None, kept_s: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_is_kept_for_over_60_s(asked: str | None, kept_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if asked is not None:
         monkeypatch.setenv("POINTS_KEEP_ALIVE_S", asked)
     monkeypatch.delitem(sys.modules, "app.web.gunicorn", raising=False)
     assert importlib.import_module("app.web.gunicorn").keepalive == kept_s
 
 
-def test_a_web_process_takes_no_server_that_only_reads_and_waits_for_none_longer_than_callers_would(
-    gateway: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_web_takes_no_read_only_server_and_waits_briefly(gateway: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_writable_only", False)
     monkeypatch.setattr(connections, "_answer_timeout_s", connections.ANSWER_TIMEOUT_S)
     monkeypatch.setattr(gateway, "watch_connections", lambda: None)

@@ -76,9 +76,7 @@ def test_the_amount_for_all_recipients_together_must_fit_64_bits(monkeypatch: py
     assert sentence == f"The amount for all 7 recipients together {limit}."
 
 
-def test_an_amount_too_large_for_all_is_told_beside_the_faults_of_the_recipients(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_amount_too_large_for_all_is_told_beside_other_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTS_AMOUNT_MAX", str(2**63 - 1))
     half = {"amount": 2**62}
     assert set(faults_of(body_with(recipients=["a@example.com", "b"], **half))) == {"recipients.1", "amount"}

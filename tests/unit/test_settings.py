@@ -121,9 +121,7 @@ def test_a_wrong_rate_is_told_what_a_rate_looks_like(monkeypatch: pytest.MonkeyP
         ("POINTS_BROKER_URL", "sentinel://:hush@watch1:26379"),
     ],
 )
-def test_a_wrong_address_of_a_server_is_named_without_its_password(
-    name: str, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_url_is_named_without_its_password(name: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, url)
     sentence = refusal()
     assert sentence.startswith(f"The setting {name} is wrong: ")
@@ -205,9 +203,7 @@ def test_settings_are_read_once_and_cannot_be_changed(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
-def test_every_spelling_of_a_postgresql_address_means_the_one_every_program_reads(
-    scheme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_spelling_of_a_postgresql_url_means_one(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", f"{scheme}://points:hush@db:5432/points?sslmode=require")
     assert settings().database_url == "postgresql://points:hush@db:5432/points?sslmode=require"
 

@@ -89,9 +89,7 @@ def test_where_nothing_runs_it_says_what_is_not_there(
     assert f"there is no data directory {tmp_path / 'none'}, and {words}." in done.exception.sentence
 
 
-def test_it_says_how_far_webhooks_are_behind_and_when_nobody_delivers(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_it_says_how_far_webhooks_are_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     DataDir(tmp_path).write("running.json", {})
     none = {"webhooks": 0, "events": 0, "seconds": 0.0}
     some = {"enabled": {"webhooks": 2, "events": 3, "seconds": 1.25}, "failing": none, "disabled": none}

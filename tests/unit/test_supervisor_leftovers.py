@@ -85,9 +85,7 @@ def next_one(tmp_path: Path) -> Supervisor:
     return Supervisor(DataDir(tmp_path), click.echo)
 
 
-def test_what_a_killed_supervisor_left_behind_is_ended(
-    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
-) -> None:
+def test_leftovers_of_a_killed_supervisor_end(supervisor: Supervisor, next_one: Supervisor, tmp_path: Path) -> None:
     left = [parts.part(tmp_path, parts.SAYS_GOODBYE, name=name) for name in ("first", "second")]
     start(supervisor, tmp_path, *left)
     next_one.end_leftovers()
@@ -96,9 +94,7 @@ def test_what_a_killed_supervisor_left_behind_is_ended(
     assert not (tmp_path / RUNNING_FILE).exists()
 
 
-def test_a_leftover_is_asked_by_the_signal_it_knows(
-    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
-) -> None:
+def test_a_leftover_gets_its_own_signal(supervisor: Supervisor, next_one: Supervisor, tmp_path: Path) -> None:
     start(supervisor, tmp_path, parts.part(tmp_path, parts.SAYS_GOODBYE, stop_signal=signal.SIGINT))
     next_one.end_leftovers()
     assert parts.notes(tmp_path, "by") == ["SIGINT"]
@@ -117,9 +113,7 @@ def test_leftovers_that_do_not_end_when_asked_are_killed(
     assert process_of(part).wait(TIMEOUT_S) == -signal.SIGKILL
 
 
-def test_what_leftovers_had_started_is_ended_with_them(
-    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
-) -> None:
+def test_children_of_leftovers_end_with_them(supervisor: Supervisor, next_one: Supervisor, tmp_path: Path) -> None:
     start(supervisor, tmp_path, parts.part(tmp_path, parts.HAS_A_CHILD))
     [child] = map(int, parts.notes(tmp_path, "child"))
     next_one.end_leftovers()
@@ -138,9 +132,7 @@ def test_leftovers_are_known_again_after_the_clock_was_set(
 
 
 @pytest.mark.skipif(not module._BOOT_ID.exists(), reason="only Linux names each start of the machine")
-def test_a_process_of_the_same_number_and_moment_after_another_start_of_the_machine_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_of_another_start_of_the_machine_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = process_identity(psutil.Process())
     assert process_identity(psutil.Process()) == before
     another = tmp_path / "boot_id"
@@ -149,9 +141,7 @@ def test_a_process_of_the_same_number_and_moment_after_another_start_of_the_mach
     assert process_identity(psutil.Process()) != before
 
 
-def test_a_process_that_only_has_the_number_of_a_leftover_is_left_alone(
-    supervisor: Supervisor, next_one: Supervisor, tmp_path: Path
-) -> None:
+def test_a_stranger_of_the_same_number_stays(supervisor: Supervisor, next_one: Supervisor, tmp_path: Path) -> None:
     stranger = parts.part(tmp_path, parts.STAYS, name="stranger")
     leftover = parts.part(tmp_path, parts.STAYS, name="leftover")
     start(supervisor, tmp_path, stranger, leftover)
@@ -163,9 +153,7 @@ def test_a_process_that_only_has_the_number_of_a_leftover_is_left_alone(
     assert process_of(stranger).poll() is None
 
 
-def test_a_group_whose_first_process_is_gone_is_left_alone_because_it_may_be_anybodys(
-    next_one: Supervisor, tmp_path: Path
-) -> None:
+def test_a_group_whose_first_process_is_gone_is_left_alone(next_one: Supervisor, tmp_path: Path) -> None:
     # After a restart of the machine the number may be that of a daemon, which goes on without the
     # process that its group is named after.
     command = parts.part(tmp_path, parts.DIES_AND_LEAVES_A_CHILD).command

@@ -103,9 +103,7 @@ def test_what_was_shown_is_there_at_the_end_in_order_and_without_colors_in_a_pip
     assert pipe.reader.read().splitlines() == [*(f"line {number}" for number in range(20)), "the end"]
 
 
-def test_where_nobody_reads_nobody_waits_and_what_was_dropped_is_counted(
-    pipe: Pipe, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_reader_lines_are_dropped_and_counted(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LINES_MAX", 1_000)
     monkeypatch.setattr(module, "_FINAL_WRITE_TIMEOUT_S", 0.05)
     with Terminal(pipe.output) as terminal:
