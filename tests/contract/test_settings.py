@@ -53,7 +53,8 @@ def test_body_bytes_max_bounds_the_body(made: Organization) -> None:
     headers = {"Content-Type": "application/json"}
     for length, status in ((200_000, 400), (200_001, 413)):
         answer = made.live.call("POST", "/v1/points/send", content=b" " * length, headers=headers)
-        refusal(answer, status, "body")
+        errors = refusal(answer, status, "body")
+    assert errors == {"body": ["The body must have at most 200000 bytes, but has more."]}
     refusal(made.development.call("POST", "/v1/sandbox/reset", content=b" " * 200_001), 413, "body")  # Nobody reads it.
 
 
