@@ -27,7 +27,6 @@ def send(run: Run) -> None:
             _resend_unanswered(run)
             require_no_second_payment(run)
             run.totals.clear()
-        run.results.renew()
         _send_parts(run)
         if run.totals["debited"] < run.totals["sent"]:
             run.undebited = run.results.write_unpaid(run.campaign, list(run.columns.own))
