@@ -62,47 +62,45 @@ class Recipients:
         self, file: ListFile, columns: Columns, amount_max: int, size: int, advance_to: Callable[[int], None]
     ) -> Iterator[Part]:
         """Read the list. Yield each part of `size` recipients once it is read."""
+        lines: list[int] = []
         items: list[Item] = []
+        identities: list[str] = []
         for row in file.rows(columns.address, *columns.own.values()):
+            if row.line % 1_000 == 0:
+                advance_to(file.bytes_read)
             try:
                 address, item = columns.read(row, amount_max=amount_max, is_unicode=file.is_unicode)
-                place = columns.unpaid_batch
-                self._add(row.line, address.key, item, None if place is None else row.cells[place].strip())
-                items.append(item)
+                self._require_no_repeat(row.line, address.key, item.reference)
             except (InvalidAddress, BadCell) as error:
                 email = row.shown if row.fault is not None else row.cells[columns.address].strip()
                 self.bad.append(BadLine(row.line, email, error.sentence))
-            if row.line % 1_000 == 0:
-                advance_to(file.bytes_read)
+                continue
+            place = columns.unpaid_batch
+            identities.append(_identity(address.key, item, None if place is None else row.cells[place].strip()))
+            lines.append(row.line)
+            items.append(item)
             if len(items) == size:
-                yield self._last_part(items, size)
-                items = []
+                yield self._part(lines, items, identities, size)
+                lines, items, identities = [], [], []
         if items:
-            yield self._last_part(items, size)
+            yield self._part(lines, items, identities, size)
 
-    def _last_part(self, items: list[Item], size: int) -> Part:
-        number = -(-self.count // size)
-        return Part(number=number, lines=self._lines[-len(items) :].tolist(), items=items, bad=[])
+    def _part(self, lines: list[int], items: list[Item], identities: list[str], size: int) -> Part:
+        """Store the recipients of a part."""
+        self._fingerprint.update("".join(identities).encode())
+        self._lines.extend(lines)
+        self._spool.writelines(map(_spooled, items))
+        if amounts := [item.amount for item in items if item.amount is not None]:
+            self.own_points += sum(amounts)
+            known = [*amounts, *(self.own_range or ())]
+            self.own_range = min(known), max(known)
+        self.first += [item.email for item in items[: 3 - len(self.first)]]
+        self.last.extend(item.email for item in items[-3:])
+        return Part(number=-(-self.count // size), lines=lines, items=items, bad=[])
 
-    def _add(self, line: int, key: str, item: Item, unpaid_batch: str | None) -> None:
-        self._require_no_repeat(line, digest(key), item.reference)
-        written = key.encode() if unpaid_batch is None else b"%s\t%s" % (key.encode(), unpaid_batch.encode())
-        for name, text in ((b"reference", item.reference), (b"label", item.label)):
-            if text is not None:
-                written += b"\t%s %d:%s" % (name, len(text.encode()), text.encode())
-        self._fingerprint.update(written + b"\n")
-        self._lines.append(line)
-        self._spool.write(f"{item.email}\n" if item.is_plain else "\t".join(str(cell or "") for cell in item) + "\n")
-        if item.amount is not None:
-            self.own_points += item.amount
-            least, most = self.own_range or (item.amount, item.amount)
-            self.own_range = min(least, item.amount), max(most, item.amount)
-        if len(self.first) < 3:
-            self.first.append(item.email)
-        self.last.append(item.email)
-
-    def _require_no_repeat(self, line: int, address: bytes, reference: str | None) -> None:
+    def _require_no_repeat(self, line: int, key: str, reference: str | None) -> None:
         """Raise `BadCell` for a repeated reference, or for a repeated address unless each line has a reference."""
+        address = digest(key)
         earlier, had_reference = self._line_of.get(address), address in self._with_reference
         if earlier is not None and not (had_reference and reference is not None):
             one_has = had_reference or reference is not None
@@ -155,6 +153,19 @@ class Recipients:
 def digest(*texts: str) -> bytes:
     """Return 16 bytes that identify these texts. None of them may hold a NUL."""
     return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).digest()
+
+
+def _identity(key: str, item: Item, unpaid_batch: str | None) -> str:
+    """Return what distinguishes a recipient in a campaign, with the lengths of texts that may hold anything."""
+    identity = key if unpaid_batch is None else f"{key}\t{unpaid_batch}"
+    for name, text in (("reference", item.reference), ("label", item.label)):
+        if text is not None:
+            identity += f"\t{name} {len(text.encode())}:{text}"
+    return f"{identity}\n"
+
+
+def _spooled(item: Item) -> str:
+    return f"{item.email}\n" if item.is_plain else "\t".join(str(cell or "") for cell in item) + "\n"
 
 
 def _item(row: str) -> Item:
