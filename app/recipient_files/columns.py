@@ -45,7 +45,7 @@ class Item(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        return self[1:] == (None, None, None)
+        return self.count(None) == 3  # All but the address.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,10 @@ from functools import partial
 import click
 
 from app.cli.progress import progress_bar
-from app.cli.send.answers import NoAnswer
-from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.result_rows import Request
 from app.cli.send.run import Run
+from app.cli.service import NoAnswer, in_order
 from app.errors import PointsError
 from app.local.interrupts import interrupts_delayed
 from points_client import Sent
@@ -53,7 +52,7 @@ def _send_parts(run: Run) -> None:
     with progress_bar("Sending", total=run.recipients.count) as advance_to:
         for request, outcome in in_order(_announced(run), at_most=at_most):
             try:
-                issued = outcome.result()
+                issued = outcome.get()
             except NoAnswer:
                 raise
             except PointsError:
