@@ -17,7 +17,7 @@ _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
 _MAY_BEGIN, _MUST_NOT_CONTAIN = r"\w+", r"|=\ufffd"
 _DOUBTFUL = re.compile(rf"^[^{_MAY_BEGIN}]|[{_MUST_NOT_CONTAIN}]")
 # Nearly every address: one match decides about it.
-_ORDINARY = re.compile(rf"(?=[{_MAY_BEGIN}][^{_MUST_NOT_CONTAIN}]*\Z){PLAIN.pattern}")
+ORDINARY = re.compile(rf"(?=[{_MAY_BEGIN}][^{_MUST_NOT_CONTAIN}]*\Z){PLAIN.pattern}")
 
 # A spreadsheet ignores a tab or a line end in front.
 _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -53,7 +53,7 @@ def address_in(cell: str, *, is_unicode: bool = True) -> Address:
     Raises:
         InvalidAddress: the cell holds no address, several, or other text too.
     """
-    if _ORDINARY.match(cell):
+    if ORDINARY.match(cell):
         return Address(cell, cell.lower())
     try:
         address = parse(cell)

@@ -41,7 +41,7 @@ class Item(NamedTuple):
     @property
     def body(self) -> dict[str, Any]:
         """The item as it is in a request's body."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
+        return {name: value for name, value in zip(self._fields, self, strict=True) if value is not None}
 
     @property
     def is_plain(self) -> bool:
@@ -59,7 +59,8 @@ class Columns:
     unpaid_batch: int | None = None
 
     @cached_property
-    def _has_own(self) -> bool:
+    def has_own(self) -> bool:
+        """Whether other columns than that of the addresses are used."""
         return bool(self.own) or self.unpaid_batch is not None
 
     @property
@@ -78,7 +79,7 @@ class Columns:
         if row.fault is not None:
             raise BadCell(row.fault)
         address = address_in(row.cells[self.address], is_unicode=is_unicode)
-        if not self._has_own:
+        if not self.has_own:
             return address, Item(address.text)
         amount = None if self.amount is None else _amount_in(row.cells[self.amount], amount_max)
         reference = None if self.reference is None else trimmed(row.cells[self.reference])

@@ -5,14 +5,19 @@ import tempfile
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, NamedTuple
 
 from app.errors import InvalidAddress
+from app.recipient_files.cells import ORDINARY
 from app.recipient_files.columns import BadCell, Columns, Item
 from app.recipient_files.list_file import ListFile
+from app.recipient_files.rows import Row
+
+# Rows that are looked at together: most lists are long and plain.
+_CHUNK_ROWS = 1_000
 
 
 class BadLine(NamedTuple):
@@ -48,6 +53,7 @@ class Recipients:
         self.own_points = 0
         self.own_range: tuple[int, int] | None = None
         self._lines = array("Q")
+        self._new: list[tuple[int, Item, str]] = []  # Not yet in a part: the line, the item, its identity.
         self._line_of: dict[bytes, int] = {}
         self._line_of_reference: dict[bytes, int] = {}
         self._with_reference: set[bytes] = set()  # Addresses whose lines carry references.
@@ -62,31 +68,49 @@ class Recipients:
         self, file: ListFile, columns: Columns, amount_max: int, size: int, advance_to: Callable[[int], None]
     ) -> Iterator[Part]:
         """Read the list. Yield each part of `size` recipients once it is read."""
-        lines: list[int] = []
-        items: list[Item] = []
-        identities: list[str] = []
-        for row in file.rows(columns.address, *columns.own.values()):
-            if row.line % 1_000 == 0:
-                advance_to(file.bytes_read)
-            try:
-                address, item = columns.read(row, amount_max=amount_max, is_unicode=file.is_unicode)
-                self._require_no_repeat(row.line, address.key, item.reference)
-            except (InvalidAddress, BadCell) as error:
-                email = row.shown if row.fault is not None else row.cells[columns.address].strip()
-                self.bad.append(BadLine(row.line, email, error.sentence))
-                continue
-            place = columns.unpaid_batch
-            identities.append(_identity(address.key, item, None if place is None else row.cells[place].strip()))
-            lines.append(row.line)
-            items.append(item)
-            if len(items) == size:
-                yield self._part(lines, items, identities, size)
-                lines, items, identities = [], [], []
-        if items:
-            yield self._part(lines, items, identities, size)
+        rows = file.rows(columns.address, *columns.own.values())
+        while chunk := list(islice(rows, _CHUNK_ROWS)):
+            advance_to(file.bytes_read)
+            if not self._add_plain(chunk, columns):
+                for row in chunk:
+                    self._add(row, columns, amount_max=amount_max, is_unicode=file.is_unicode)
+            while len(self._new) >= size:
+                yield self._part(size)
+        if self._new:
+            yield self._part(size)
 
-    def _part(self, lines: list[int], items: list[Item], identities: list[str], size: int) -> Part:
-        """Store the recipients of a part."""
+    def _add_plain(self, rows: Sequence[Row], columns: Columns) -> bool:
+        """Add rows if all of them hold just a new address of the usual form; return whether they were added."""
+        if columns.has_own or any(row.fault is not None for row in rows):
+            return False
+        emails = [row.cells[columns.address] for row in rows]
+        if not all(map(ORDINARY.match, emails)):
+            return False
+        keys = "\n".join(emails).lower().split("\n")
+        digests = list(map(digest, keys))
+        if len(set(digests)) < len(rows) or not self._line_of.keys().isdisjoint(digests):
+            return False
+        lines = [row.line for row in rows]
+        self._line_of.update(zip(digests, lines, strict=True))
+        self._new += zip(lines, map(Item, emails), (f"{key}\n" for key in keys), strict=True)
+        return True
+
+    def _add(self, row: Row, columns: Columns, *, amount_max: int, is_unicode: bool) -> None:
+        try:
+            address, item = columns.read(row, amount_max=amount_max, is_unicode=is_unicode)
+            self._require_no_repeat(row.line, address.key, item.reference)
+        except (InvalidAddress, BadCell) as error:
+            email = row.shown if row.fault is not None else row.cells[columns.address].strip()
+            self.bad.append(BadLine(row.line, email, error.sentence))
+            return
+        place = columns.unpaid_batch
+        unpaid_batch = None if place is None else row.cells[place].strip()
+        self._new.append((row.line, item, _identity(address.key, item, unpaid_batch)))
+
+    def _part(self, size: int) -> Part:
+        """Store the next recipients, up to `size`, and return them."""
+        lines, items, identities = map(list, zip(*self._new[:size], strict=True))
+        del self._new[:size]
         self._fingerprint.update("".join(identities).encode())
         self._lines.extend(lines)
         self._spool.writelines(map(_spooled, items))
@@ -165,7 +189,9 @@ def _identity(key: str, item: Item, unpaid_batch: str | None) -> str:
 
 
 def _spooled(item: Item) -> str:
-    return f"{item.email}\n" if item.is_plain else "\t".join(str(cell or "") for cell in item) + "\n"
+    if item.is_plain:
+        return f"{item.email}\n"
+    return f"{item.email}\t{item.amount or ''}\t{item.reference or ''}\t{item.label or ''}\n"
 
 
 def _item(row: str) -> Item:
