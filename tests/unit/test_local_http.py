@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from app.local import local_http
+from app.local import ports
 
 
 class _Ready(BaseHTTPRequestHandler):
@@ -33,8 +33,8 @@ def url() -> Iterator[str]:
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
 def test_a_proxy_of_the_environment_hears_of_no_call(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert local_http.answers(f"{url}/readyz")
-    assert not local_http.answers(f"{url}/elsewhere")
+    assert ports.answers(f"{url}/readyz")
+    assert not ports.answers(f"{url}/elsewhere")
 
 
 def test_nobody_and_somebody_else_are_no_answer() -> None:
@@ -49,6 +49,6 @@ def test_nobody_and_somebody_else_are_no_answer() -> None:
 
         thread = threading.Thread(target=be_somebody_else)
         thread.start()
-        assert not local_http.answers(f"http://127.0.0.1:{port}/readyz")
+        assert not ports.answers(f"http://127.0.0.1:{port}/readyz")
         thread.join()
-    assert not local_http.answers(f"http://127.0.0.1:{port}/readyz")
+    assert not ports.answers(f"http://127.0.0.1:{port}/readyz")
