@@ -14,9 +14,8 @@ import httpx
 import orjson
 from standardwebhooks import Webhook
 
-from app.cli.answer import data_dir_option, json_option
-from app.cli.caller import key_option, patience_option, running_url, url_option
-from app.cli.service import Service, say
+from app.cli.options import data_dir_option, json_option, key_option, patience_option, url_option
+from app.cli.service import Service, running_url, say
 from app.errors import Refused
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -6,10 +6,9 @@ from dataclasses import asdict
 
 import click
 
-from app.cli.answer import Answer, data_dir_option, json_option
-from app.cli.caller import confirms, key_option, patience_option, running_url, url_option
-from app.cli.row_id import RowId
-from app.cli.service import NoAnswer, Service
+from app.cli.answer import Answer, confirms
+from app.cli.options import RowId, data_dir_option, json_option, key_option, patience_option, url_option, yes_option
+from app.cli.service import NoAnswer, Service, running_url
 from app.cli.tables import console, print_pairs
 from app.errors import Refused
 from app.values.numbers import counted, points
@@ -24,7 +23,7 @@ _NOTHING = "Nothing was taken back"
 @key_option
 @url_option
 @patience_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @json_option
 @data_dir_option
 def reverse(

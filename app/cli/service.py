@@ -13,6 +13,7 @@ from rich.text import Text
 import points_client
 from app.cli.tables import console
 from app.errors import PointsError, Refused
+from app.local.datadir import RUNNING_FILE, DataDir
 from app.settings import INT64_MAX
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -41,6 +42,21 @@ class FaultyBody(Refused):
         self.limit = None if limit is None else int(limit[1])
         self.is_too_long = status == 413 or limit is not None
         self.places = {int(place[1]): found[0] for key, found in errors.items() if (place := _PLACE.match(key))}
+
+
+def running_url(data_dir: str) -> str:
+    """Return the URL that `points up` has noted in the data directory.
+
+    Raises:
+        Refused: no service runs from there.
+    """
+    datadir = DataDir(data_dir)
+    url = datadir.read(RUNNING_FILE).get("web_url")
+    if url is None:
+        raise Refused(
+            f"No service runs from {datadir.path}: say where it is with --url, or start one with `points up`."
+        )
+    return str(url)
 
 
 @cache

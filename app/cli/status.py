@@ -11,7 +11,8 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.batches.queue import count_queued
-from app.cli.answer import Answer, data_dir_option, json_option
+from app.cli.answer import Answer
+from app.cli.options import data_dir_option, json_option
 from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir

@@ -12,8 +12,8 @@ import click
 
 import migrations
 from app.cli import demo
-from app.cli.answer import data_dir_option
-from app.cli.reach import database_in_reach
+from app.cli.operator_command import database_in_reach
+from app.cli.options import data_dir_option
 from app.errors import Refused
 from app.local import parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir

@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import IO, NamedTuple
 
@@ -14,6 +15,8 @@ SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)
 _LONGEST_SHOWN = 300
 # Lines that are parsed by one call. In most lists each of them is a row.
 _CHUNK_LINES = 1_000
+
+_reader = partial(csv.reader, skipinitialspace=True, strict=True)
 
 
 class Row(NamedTuple):
@@ -63,7 +66,7 @@ def rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
 def _row_of_each(lines: Sequence[str], delimiter: str) -> list[list[str]] | None:
     """Return the row of each line; None if a row has several lines or a wrong quote."""
     try:
-        found = list(_reader(lines, delimiter))
+        found = list(_reader(lines, delimiter=delimiter))
     except csv.Error:
         return None
     return found if len(found) == len(lines) else None
@@ -74,7 +77,7 @@ def _row_by_row(
 ) -> Generator[Row, None, int]:
     """Yield the rows that begin in a chunk, whose first line is `start`; return the number of the next line."""
     lines: list[str] = []  # The raw lines of the current row.
-    reader = _reader(_recorded(chain(chunk, text), lines), delimiter)
+    reader = _reader(_recorded(chain(chunk, text), lines), delimiter=delimiter)
     while reader.line_num < len(chunk):
         line = start + reader.line_num
         lines.clear()
@@ -90,11 +93,7 @@ def _row_by_row(
     return start + reader.line_num
 
 
-def _reader(lines: Iterable[str], delimiter: str) -> "csv._reader":
-    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)
-
-
-def _recorded(text: IO[str], lines: list[str]) -> Iterator[str]:
+def _recorded(text: Iterable[str], lines: list[str]) -> Iterator[str]:
     for line in text:
         lines.append(line)
         yield line

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from app.cli.answer import data_dir_option, json_option
-from app.cli.caller import key_option, patience_option, running_url, url_option
+from app.cli.options import data_dir_option, json_option, key_option, patience_option, url_option, yes_option
 from app.cli.send import output, preparing, sending
 from app.cli.send.run import Choices
+from app.cli.service import running_url
 from app.errors import Refused
 from app.local.interrupts import end_gently
 from app.settings import INT64_MAX
@@ -49,7 +49,7 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
     help="Where to write the outcome of each line [default: people.result.csv for people.csv].",
 )
 @patience_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @json_option
 @data_dir_option
 def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any) -> None:

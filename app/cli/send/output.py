@@ -4,9 +4,8 @@ from typing import Any
 
 from rich.text import Text
 
-from app.cli.answer import Answer
+from app.cli.answer import Answer, write_error
 from app.cli.send.run import Choices, Run
-from app.cli.sentence import write_error
 from app.cli.tables import console, print_pairs
 from app.recipient_files.columns import unused_columns
 from app.recipient_files.recipients import Recipients

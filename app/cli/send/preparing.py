@@ -10,12 +10,12 @@ from typing import BinaryIO
 
 import click
 
-from app.cli.caller import confirms
-from app.cli.progress import progress_bar
+from app.cli.answer import confirms
 from app.cli.send import output
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.run import Choices, Run
 from app.cli.service import FaultyBody, Service, in_order
+from app.cli.tables import progress_bar
 from app.errors import Refused
 from app.recipient_files import ColumnUnclear, ListFile
 from app.recipient_files.columns import OWN, Columns, columns_of

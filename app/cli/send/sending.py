@@ -6,11 +6,11 @@ from functools import partial
 
 import click
 
-from app.cli.progress import progress_bar
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.result_rows import Request
 from app.cli.send.run import Run
 from app.cli.service import NoAnswer, in_order
+from app.cli.tables import progress_bar
 from app.errors import PointsError
 from app.local.interrupts import interrupts_delayed
 from points_client import Sent
