@@ -1,16 +1,17 @@
 """Organizations: their flags, and their balance in each mode."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, text, update
 
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.events import log
 from app.models import Organization
-from app.values import names
+from app.values.payloads import organization_payload
+from app.values.texts import checked_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +29,10 @@ class OrganizationInMode:
     last_refill: int
     created_at: datetime
 
+    def payload(self) -> dict[str, Any]:
+        """Return what callers see of it."""
+        return organization_payload(**asdict(self))
+
 
 def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | None:
     """Return why an organization may not issue at all, or None. Disabled wins over suspended."""
@@ -44,7 +49,7 @@ def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> 
     Raises:
         Refused: the name is blank, too long or not valid text.
     """
-    name = names.checked("The name", name)
+    name = checked_name("The name", name)
     statement = insert(Organization).values(name=name, sandbox_start_balance=sandbox_start_balance)
     return connection.execute(statement.returning(Organization.id)).scalar_one()
 

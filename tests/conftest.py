@@ -28,7 +28,7 @@ from tests.deadline import TIMEOUT_S
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
 _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
 
-# A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
+# Background jobs inherit SIGINT=ignored; restore it so that tests can interrupt child processes.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # `nohup` does the same for a terminal that goes away. A handler that does nothing is not inherited as “ignored”:

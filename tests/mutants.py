@@ -121,7 +121,7 @@ MUTANTS = (
         name="positions are taken from a set",
         edits=[
             (
-                "app/api/requests/issue.py",
+                "app/batches/request.py",
                 "        emails=[address.text for address in addresses],",
                 "        emails=list({address.text for address in addresses}),",
             )

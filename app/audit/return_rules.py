@@ -1,4 +1,4 @@
-"""The audit rules about points held until a moment, in the form of `app.audit.rules`."""
+"""The audit rules about points held until a time, in the form of `app.audit.rules`."""
 
 _TRANSACTION = "format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject"
 # Until when the points of a transaction `t` of a batch `b` are held.

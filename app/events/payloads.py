@@ -1,4 +1,4 @@
-"""What an event shows, and its JSON: the same bytes in `GET /v1/events` and in the body of a webhook.
+"""The payload of an event, and its JSON: the same bytes in `GET /v1/events` and in the body of a webhook.
 
 A published event never changes. So its body is built from columns that are written only once. Later claims, reversals
 and changes of names do not show in it.
@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from app import logs
+from app.values import payloads
 from app.values.timestamps import timestamp
 
 # The version of the form of events.
@@ -18,10 +20,18 @@ VERSION = "1.0"
 # An event stays under 20 kB. Metadata may be larger than that as JSON; then the event holds the path of the batch.
 _METADATA_BYTES_MAX = 12_000
 
+# What `GET /v1/events` shows in the place of data that cannot be rendered.
+_NOT_RENDERABLE = {"error": "The data of this event cannot be shown as JSON. Ask the operator of the service for it."}
+
+_log = logs.logger()
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """One event of an organization's log; `data` is its JSON object, without any e-mail address."""
+    """One event of an organization's log.
+
+    `data` is its JSON object, without any e-mail address; None if it cannot be read from what is stored.
+    """
 
     id: int
     organization_id: int
@@ -29,7 +39,7 @@ class Event:
     sequence: int
     type: str
     created_at: datetime
-    data: dict[str, Any]
+    data: dict[str, Any] | None
 
     @property
     def name(self) -> str:
@@ -37,8 +47,39 @@ class Event:
         return f"evt_{self.id}"
 
 
+class NotRenderable(Exception):
+    """An event's data cannot be written as JSON: it holds a number beyond 64 bits, for example, or is unreadable."""
+
+
 def render(event: Event) -> bytes:
-    """Render an event as JSON: the same bytes each time and everywhere."""
+    """Render an event as JSON: the same bytes each time and everywhere.
+
+    Raises:
+        NotRenderable: its data cannot be written as JSON.
+    """
+    if event.data is None:
+        raise NotRenderable
+    try:
+        return _render(event, event.data)
+    except orjson.JSONEncodeError as error:
+        tell_not_renderable(event.id, event.organization_id, error)
+        raise NotRenderable from None
+
+
+def render_anyway(event: Event) -> bytes:
+    """Render an event as JSON; if its data cannot be rendered, with a sentence (`error`) in its place."""
+    try:
+        return render(event)
+    except NotRenderable:
+        return _render(event, _NOT_RENDERABLE)
+
+
+def tell_not_renderable(event_id: int, organization_id: int, error: Exception) -> None:
+    """Log that an event's data cannot be rendered."""
+    _log.error("event_not_renderable", event_id=event_id, organization_id=organization_id, **logs.kind_of(error))
+
+
+def _render(event: Event, data: dict[str, Any]) -> bytes:
     return orjson.dumps(
         {
             "type": event.type,
@@ -48,7 +89,7 @@ def render(event: Event) -> bytes:
             "sandbox": event.sandbox,
             "version": VERSION,
             "organization": {"id": event.organization_id},
-            "data": event.data,
+            "data": data,
         }
     )
 
@@ -60,53 +101,44 @@ def batch_data(row: Any) -> dict[str, Any]:
     metadata, more = row.metadata, {}
     if metadata is not None and len(orjson.dumps(metadata)) > _METADATA_BYTES_MAX:
         metadata, more = None, {"more": f"/v1/batches/{row.batch_id}"}
-    send_at = row.send_at or row.batch_send_at
-    batch = {
-        "batch_id": row.batch_id,
-        "status": status,
-        "final": status != "scheduled",
-        "refusal": row.batch_refusal if status == "refused" else None,
-        "label": row.label,
-        "metadata": metadata,
-        "idempotency_key": row.idempotency_key,
-        "api_key_id": row.batch_api_key_id,
-        "sender": row.sender,
-        "counts": _counts(row) if is_issued else None,
-        "created_at": timestamp(row.batch_created_at),
-        "send_at": None if send_at is None else timestamp(send_at),
-        "issued_at": timestamp(row.issued_at) if is_issued else None,
-        "amount": row.debited_amount if is_issued else None,
-        "current_balance": row.batch_balance if is_issued else None,
-    }
+    batch = payloads.batch_payload(
+        batch_id=row.batch_id,
+        status=status,
+        refusal=row.batch_refusal if status == "refused" else None,
+        label=row.label,
+        metadata=metadata,
+        idempotency_key=row.idempotency_key,
+        api_key_id=row.batch_api_key_id,
+        sender=row.sender,
+        counts=_counts(row) if is_issued else None,
+        created_at=row.batch_created_at,
+        send_at=row.send_at or row.batch_send_at,
+        issued_at=row.issued_at if is_issued else None,
+        amount=row.debited_amount if is_issued else None,
+        current_balance=row.batch_balance if is_issued else None,
+    )
     return {"batch": batch | more}
 
 
 def _counts(row: Any) -> dict[str, int]:
-    return {
-        "recipients": row.recipient_count,
-        "debited": row.debited_count,
-        "credited": row.credited,
-        "held": row.debited_count - row.credited,
-        "unpaid": row.recipient_count - row.debited_count,
-        "reversed": 0,
-    }
+    return payloads.batch_counts(
+        recipients=row.recipient_count, debited=row.debited_count, credited=row.credited, reversed_whole=0
+    )
 
 
 def reversal_data(row: Any) -> dict[str, Any]:
     """Build the `data` of an event about a reversal: the reversal as the list of reversals showed it at that time."""
-    return {
-        "reversal": {
-            "reversal_id": row.reversal_id,
-            "status": "done",
-            "final": True,
-            "refusal": None,
-            "reason": row.reason,
-            "batch_id": row.reversal_batch_id,
-            "idempotency_key": row.idempotency_key,
-            "api_key_id": row.reversal_api_key_id,
-            "created_at": timestamp(row.reversal_created_at),
-            "done_at": timestamp(row.done_at),
-            "amount": row.reversed_amount,
-            "current_balance": row.reversal_balance,
-        }
-    }
+    reversal = payloads.reversal_payload(
+        reversal_id=row.reversal_id,
+        status="done",
+        refusal=None,
+        reason=row.reason,
+        batch_id=row.reversal_batch_id,
+        idempotency_key=row.idempotency_key,
+        api_key_id=row.reversal_api_key_id,
+        created_at=row.reversal_created_at,
+        done_at=row.done_at,
+        amount=row.reversed_amount,
+        current_balance=row.reversal_balance,
+    )
+    return {"reversal": reversal}

@@ -65,7 +65,7 @@ def single_statement() -> Iterator[Connection]:
 
 @contextmanager
 def snapshot() -> Iterator[Connection]:
-    """Open a read-only transaction (REPEATABLE READ): all statements see one moment and may read whole tables."""
+    """Open a read-only transaction (REPEATABLE READ): all statements see one state and may read whole tables."""
     options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     with engine().connect().execution_options(**options) as connection, connection.begin():
         connection.execute(text("SET LOCAL enable_seqscan = on"))

@@ -1,4 +1,4 @@
-"""Webhooks: made, found and changed by their organization. `delivery` moves them along the log."""
+"""Webhooks: created, read and changed by their organization. `delivery` moves them along the log."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -62,7 +62,7 @@ def create(
         WebhookLimit: the organization has as many as it may in this mode.
     """
     scope = {"organization_id": organization_id, "sandbox": sandbox}
-    # Otherwise two calls could count at the same moment, without each other's webhook. NO KEY, because a plain
+    # Otherwise two calls could count at the same time, without each other's webhook. NO KEY, because a plain
     # FOR UPDATE would hold up each INSERT whose foreign key points at this row.
     connection.execute(_LOCK_ORGANIZATION, scope)
     if connection.execute(_COUNT, scope).scalar_one() >= WEBHOOKS_MAX:
@@ -128,7 +128,7 @@ def change(connection: Connection, webhook_id: int, **values: object) -> Webhook
 AFRESH: dict[str, object] = {"failures": 0, "failing_since": None, "retry_at": None}
 
 
-def rotate(connection: Connection, webhook_id: int, *, secret: str) -> WebhookRow:
+def replace_secret(connection: Connection, webhook_id: int, *, secret: str) -> WebhookRow:
     """Give a webhook another secret (encrypted); the present one still signs too for 24 hours."""
     return WebhookRow._make(connection.execute(_ROTATE, {"id": webhook_id, "secret": secret}).one())
 
@@ -140,7 +140,7 @@ _ROTATE = text(f"""
 """)
 
 
-def delete(connection: Connection, webhook_id: int) -> None:
+def remove(connection: Connection, webhook_id: int) -> None:
     connection.execute(_DELETE, {"id": webhook_id})
 
 

@@ -3,6 +3,8 @@
 import base64
 import hashlib
 import hmac
+import statistics
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,6 +77,19 @@ def test_an_issued_batch_arrives_as_the_log_shows_it_signed(two: list[Organizati
     shown = key.get("/v1/events", after=call.event["sequence"] - 1, limit=1)
     assert call.body in shown.content
     until(lambda: _read(key, webhook)["position"] >= call.event["sequence"], "the webhook has moved on")
+
+
+def test_an_event_arrives_within_a_second_of_its_commit(two: list[Organization], receiver: Receiver) -> None:
+    """Most of them, as this machine may be busy elsewhere at the moment of one."""
+    key = two[0].live
+    _make(key, receiver.url, types=["batch.issued"])
+    waits_s: list[float] = []
+    for number in range(7):
+        success(key.send({"recipient": address(), "amount": 1}), 201)
+        answered_at = time.monotonic()
+        until(lambda so_many=number: len(receiver.calls) > so_many, "the event arrives")
+        waits_s.append(receiver.calls[-1].at - answered_at)
+    assert statistics.median(waits_s) < 1
 
 
 def test_a_receiver_that_is_down_is_tried_again_and_every_attempt_is_shown(

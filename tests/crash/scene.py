@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.request import IssueRequest
 from app.values.keys import hash_key
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import REGISTERED, Parties

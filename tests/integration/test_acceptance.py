@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from app import api_keys, organizations
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InvalidKey, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.postgres.database import transaction
 from tests.integration import books, races

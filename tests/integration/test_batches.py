@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from app.batches import read as batches
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, PointsError
 from app.postgres.database import transaction
 from tests.integration import books, races

@@ -9,7 +9,7 @@ from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from app.batches import read as batches
-from app.batches.accept import IssueRequest
+from app.batches.request import IssueRequest
 from app.batches.verify import affordable
 from app.settings import INT64_MAX
 from tests.integration import books

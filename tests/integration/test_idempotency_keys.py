@@ -3,7 +3,8 @@
 import pytest
 
 from app.batches import read as batches
-from app.batches.accept import IssueRequest, Send, accept
+from app.batches.accept import Send, accept
+from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused
 from app.postgres.database import transaction
 from tests.integration import books

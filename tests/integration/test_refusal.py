@@ -3,7 +3,8 @@
 import pytest
 
 from app import organizations
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.request import IssueRequest
 from app.postgres.database import transaction
 from tests.integration import books
 

@@ -1,11 +1,12 @@
-"""What lies behind the view of send, imagined: the send path of one batch, which writes down what was asked of it."""
+"""A fake send path for view tests. It records its calls."""
 
 from typing import Protocol
 
 from app.api.sending.send_path import Sent
 from app.api_keys import Caller
-from app.batches.accept import Acceptance, IssueRequest, Send
+from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED, BatchRow
+from app.batches.request import IssueRequest
 from app.errors import PointsError
 from app.organizations import may_not_issue
 from app.values.keys import hash_key
@@ -55,7 +56,7 @@ class House:
         self.waited_s: list[float] = []
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
-        assert send.key_hash == hash_key(KEY)
+        assert send.sender == hash_key(KEY)
         if self.error is not None:
             raise self.error
         known = self.known.get(send.idempotency_key or "")

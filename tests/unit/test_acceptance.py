@@ -8,8 +8,9 @@ from unittest.mock import Mock
 import pytest
 
 from app.batches import accept as acceptance
-from app.batches.accept import Acceptance, IssueRequest, Send
+from app.batches.accept import Acceptance, Send
 from app.batches.read import ISSUED, QUEUED
+from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InvalidRequest, OrganizationDisabled, OrganizationSuspended, ScheduledLimit
 from app.values.send_at import EARLIEST, LATEST
 from tests.unit.rows import MOMENT

@@ -1,7 +1,11 @@
 """The body of verify and send: its fields, their limits, and all of its faults in one answer."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from app.batches.request import read_reschedule
+from app.settings import settings
 from tests.unit.bodies import accepted, body_with, faults_of
 
 missing = pytest.mark.parametrize("nothing", [..., None, "", []], ids=["absent", "null", "empty string", "empty array"])
@@ -121,3 +125,8 @@ def test_a_bad_recipient_is_reported_beside_the_other_faults() -> None:
     faults = faults_of(body_with(recipients=..., recipient="no", amount=None))
     assert set(faults) == {"recipient", "amount"}
     assert faults["recipient"][0].startswith("The recipient must be an e-mail address: ")
+
+
+def test_a_time_is_read_in_utc_to_the_microsecond() -> None:
+    moved = read_reschedule({"send_at": "2026-02-01T14:30:00.1234569+05:30"}, settings())
+    assert moved == datetime(2026, 2, 1, 9, microsecond=123456, tzinfo=UTC)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
-from app.api.requests.issue import parse_issue_request
 from app.errors import InvalidRequest
-from app.settings import Settings, settings
+from app.settings import Settings
+from tests.unit.bodies import read
 
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 _JSON = st.recursive(_SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=15)
@@ -31,7 +31,7 @@ _BODIES = st.fixed_dictionaries(
 def reads_or_refuses(body: bytes) -> None:
     """Read a body; whatever it is, it is read or refused as the contract says, and nothing else happens."""
     try:
-        request = parse_issue_request(body, settings())
+        request = read(body)
     except InvalidRequest as refusal:
         faults = refusal.faults
         assert faults

@@ -145,9 +145,7 @@ def test_a_run_given_again_says_what_is_left_to_pay(front: PayingFront, people: 
     assert re.search(r"In total +0\n", told)
 
 
-def test_whom_the_balance_did_not_pay_is_paid_the_same_by_the_list_that_is_offered(
-    front: PayingFront, people: Path
-) -> None:
+def test_offered_list_pays_the_unpaid_recipients_the_same_items(front: PayingFront, people: Path) -> None:
     rows = [[ANN, "5", "=A", "-May"], [ANN, "6", "'=A", ""], [BOB, "1", "'b", 'x,"y'], [CY, "2", "", ""]]
     with people.open("w", newline="") as file:
         csv.writer(file).writerows([["email", "amount", "reference", "label"], *rows])

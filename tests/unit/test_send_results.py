@@ -172,7 +172,7 @@ def test_the_unpaid_of_two_campaigns_of_a_list_are_in_files_of_their_own_and_eac
     assert sorted(front.paid) == sorted([*_EMAILS, *_EMAILS])
 
 
-def test_whom_the_balance_did_not_pay_is_paid_by_the_list_that_is_offered(front: PayingFront, people: Path) -> None:
+def test_offered_list_pays_the_unpaid_recipients(front: PayingFront, people: Path) -> None:
     front.balance = 0
     first = front.run(people, "--amount", "10")
     assert (first.status, first.document["not_debited"]) == (0, 3)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.batches.accept import IssueRequest
+from app.batches.request import IssueRequest
 from app.batches.verify import affordable, verify
 from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
 from app.organizations import OrganizationInMode, may_not_issue

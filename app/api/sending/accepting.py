@@ -8,10 +8,10 @@ from contextlib import suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.api.sending.drains import Job
 from app.batches import accept as acceptance
 from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED
+from app.messaging.drains import Job
 from app.postgres.database import is_away, single_statement, transaction
 
 # The limits keep the statement short. If it fails, few sends are affected.
@@ -136,7 +136,7 @@ def accept_together(sends: Sequence[Send]) -> list[Acceptance | Exception]:
         if len(sends) == 1 or is_away(error):
             return [error] * len(sends)
         return _accept_one_by_one(sends)
-    # None: another request took the idempotency key at the same moment. Its batch exists now, so ask again.
+    # None: another request took the idempotency key at the same time. Its batch exists now, so ask again.
     return [outcome or accept_together([send])[0] for send, outcome in zip(sends, outcomes, strict=True)]
 
 
