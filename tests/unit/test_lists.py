@@ -218,9 +218,7 @@ def test_what_is_not_in_unicode_is_read_for_sure_only_where_it_is_plain() -> Non
         (b"email\n\x81\n", None, "is neither in UTF-8 nor in Windows-1252"),
     ],
 )
-def test_what_can_be_read_in_two_ways_or_in_none_stops_with_a_sentence(
-    content: str | bytes, column: str | None, words: str
-) -> None:
+def test_an_ambiguous_list_stops_with_a_sentence(content: str | bytes, column: str | None, words: str) -> None:
     with pytest.raises(Refused, match=words):
         _read(content, column)
 

@@ -175,16 +175,3 @@ def test_parts_are_made_of_items_where_one_has_something_of_its_own(front: Payin
         ["amount", "atomic", "expect", "items"],
     ]
     assert front.run(people, "--amount", "5").document["replayed_batches"] == 2
-
-
-@pytest.mark.parametrize("retyped", [(b",A-1", b",a-1"), (b",7,yes", b",70,yes"), (b"reference", b"Reference")])
-def test_a_retyped_reference_or_amount_stops_the_send(
-    front: PayingFront, people: Path, retyped: tuple[bytes, bytes]
-) -> None:
-    front.run(people)
-    content = _result(people).read_bytes()
-    assert retyped[0] in content
-    _result(people).write_bytes(content.replace(*retyped))
-    people.write_text(_LIST + f"{CY},8,,\n")
-    assert "is not as `points send` has written it" in front.run(people).told
-    assert front.points == [5, 6, 7]

@@ -1,6 +1,5 @@
 """The pages: every command, setting, file, test and decision they name is there."""
 
-import json
 import re
 from pathlib import Path
 
@@ -132,13 +131,6 @@ def test_every_alert_leads_to_a_heading() -> None:
         page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
         assert page == "{{ $externalLabels.points_docs }}docs/operating.md", rule["alert"]
         assert anchor in _headings(), rule["alert"]
-
-
-def test_the_dashboard_leads_to_the_page_for_operators() -> None:
-    dashboard = json.loads((ROOT / "docs/monitoring/grafana/dashboards/points.json").read_text())
-    [link] = dashboard["links"]
-    assert link["url"] == "${docs}docs/operating.md"
-    assert "docs" in [variable["name"] for variable in dashboard["templating"]["list"]]
 
 
 def test_status_leads_to_headings() -> None:
