@@ -291,8 +291,7 @@ def test_a_port_that_is_taken_is_named_with_the_option_that_changes_it(own_servi
         refused = own_service.run("up", *_ports(own_service), option, taken, "--data-dir", str(own_service.data_dir))
     assert refused.returncode == 1
     assert f"Port {taken} is taken" in refused.stderr
-    [free] = re.findall(rf"points up {option} (\d+)", refused.stderr)
-    assert free not in (taken, str(own_service.port), str(own_service.flower_port))
+    assert f"points up {option} N" in refused.stderr
 
 
 def test_data_of_another_version_of_postgresql_is_named(own_service: Service) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.cli.reach import Unreachable, database_in_reach
+from app.cli.operator_command import Unreachable, database_in_reach
 from app.errors import Refused
 from app.postgres import connections
 from app.postgres.connections import new_engine

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 import migrations
 from app.cli import points
-from app.cli.answer import Answer
-from app.cli.sentence import write_error
+from app.cli.answer import Answer, write_error
 from app.settings import INT64_MAX
 
 # Each of them takes longer to import than `points --help` takes.

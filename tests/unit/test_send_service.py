@@ -11,8 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.cli.send.answers import FaultyBody, NoAnswer
-from app.cli.send.service import Service
+from app.cli.service import FaultyBody, NoAnswer, Service
 from app.errors import Refused
 from points_client import attempts
 from points_client._sync import calling

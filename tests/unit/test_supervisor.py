@@ -18,8 +18,7 @@ import pytest
 
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.part import Part
-from app.local.process_identity import process_identity
+from app.local.part import Part, process_identity
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts

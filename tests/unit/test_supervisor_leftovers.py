@@ -12,10 +12,9 @@ import psutil
 import pytest
 
 from app.errors import Refused
-from app.local import process_identity as module
+from app.local import part as module
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.part import kill_group
-from app.local.process_identity import process_identity
+from app.local.part import kill_group, process_identity
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts

@@ -1,22 +1,21 @@
 """A person's terminal: tables, lines as they come, interrupts, and calls to this machine."""
 
 import os
-import re
 import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import IO, NamedTuple, TextIO
 
-import click
 import pytest
 
 from app.cli.tables import print_table
-from app.local import local_http
+from app.local import ports
 from app.local import terminal as module
 from app.local.interrupts import ask_gently, end_gently, interrupts_delayed
 from app.local.terminal import Terminal
@@ -78,10 +77,6 @@ def test_a_terminal_too_narrow_for_the_table_gets_a_block_for_each_row(
     assert "…" not in "".join(printed), "nothing is cut off"
 
 
-# More than a pipe takes.
-LINE = "x" * 1_000
-
-
 class Pipe(NamedTuple):
     reader: IO[str]
     output: TextIO
@@ -94,51 +89,29 @@ def pipe() -> Iterator[Pipe]:
         yield Pipe(reader, output)
 
 
-def test_what_was_shown_is_there_at_the_end_in_order_and_without_colors_in_a_pipe(pipe: Pipe) -> None:
-    with Terminal(pipe.output) as terminal:
-        for number in range(20):
-            terminal.log(click.style(f"line {number}", fg="red"))
-        terminal.say("the end")
-    pipe.output.close()
-    assert pipe.reader.read().splitlines() == [*(f"line {number}" for number in range(20)), "the end"]
-
-
-def test_without_a_reader_lines_are_dropped_and_counted(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LINES_MAX", 1_000)
-    monkeypatch.setattr(module, "_FINAL_WRITE_TIMEOUT_S", 0.05)
-    with Terminal(pipe.output) as terminal:
-        for _ in range(3_000):
-            terminal.log(LINE)
-        terminal.say("the introduction")
-    shown: list[str] = []
-    dropped = 0
-    while "the introduction" not in shown or shown.count(LINE) + dropped < 3_000:
-        shown.append(pipe.reader.readline().rstrip())
-        if told := re.fullmatch(r"… and ([0-9 ]+) more lines, not read in time\.", shown[-1]):
-            dropped += int(told[1].replace(" ", ""))
-    assert shown.count(LINE) + dropped == 3_000
-    assert dropped > 900  # A pipe takes 65 of them, the writer and the queue 1,000 each.
-
-
-def test_a_terminal_that_is_gone_is_no_trouble(pipe: Pipe) -> None:
-    pipe.reader.close()
-    with Terminal(pipe.output) as terminal:
-        terminal.say("is anybody there?")
-        terminal.say("no")
-    assert not terminal._unwritten
-
-
-def test_a_program_without_standard_output_shows_nothing() -> None:
-    with Terminal(None) as terminal:
-        terminal.say("is anybody there?")
-    assert not terminal._unwritten
-
-
-def test_lines_of_many_threads_are_not_mixed(pipe: Pipe) -> None:
-    with Terminal(pipe.output) as terminal, ThreadPoolExecutor(8) as pool:
-        list(pool.map(terminal.log, ["aaa\nbbb"] * 400))
+def test_lines_of_many_threads_are_all_there_and_not_mixed(pipe: Pipe) -> None:
+    with closing(Terminal(pipe.output)) as terminal, ThreadPoolExecutor(8) as pool:
+        list(pool.map(terminal.show, ["aaa\nbbb"] * 400))
     pipe.output.close()
     assert pipe.reader.read() == "aaa\nbbb\n" * 400
+
+
+def test_without_a_reader_nobody_waits(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TEXTS_MAX", 1_000)
+    monkeypatch.setattr(module, "_FINAL_WRITE_TIMEOUT_S", 0.05)
+    with closing(Terminal(pipe.output)) as terminal:
+        for _ in range(3_000):  # More than a pipe and the queue take.
+            terminal.show("x" * 1_000)
+    assert pipe.reader.readline() == f"{'x' * 1_000}\n"
+
+
+@pytest.mark.parametrize("has_output", [True, False])
+def test_an_output_that_is_gone_is_no_trouble(pipe: Pipe, has_output: bool) -> None:
+    pipe.reader.close()
+    with closing(Terminal(pipe.output if has_output else None)) as terminal:
+        terminal.show("is anybody there?")
+        terminal.show("no")
+    assert terminal._unwritten.empty()
 
 
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -227,8 +200,8 @@ def url() -> Iterator[str]:
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
 def test_a_proxy_of_the_environment_hears_of_no_call(url: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert local_http.answers(f"{url}/readyz")
-    assert not local_http.answers(f"{url}/elsewhere")
+    assert ports.answers(f"{url}/readyz")
+    assert not ports.answers(f"{url}/elsewhere")
 
 
 def test_nobody_and_somebody_else_are_no_answer() -> None:
@@ -243,6 +216,6 @@ def test_nobody_and_somebody_else_are_no_answer() -> None:
 
         thread = threading.Thread(target=be_somebody_else)
         thread.start()
-        assert not local_http.answers(f"http://127.0.0.1:{port}/readyz")
+        assert not ports.answers(f"http://127.0.0.1:{port}/readyz")
         thread.join()
-    assert not local_http.answers(f"http://127.0.0.1:{port}/readyz")
+    assert not ports.answers(f"http://127.0.0.1:{port}/readyz")

@@ -1,30 +1,78 @@
-"""The client as `points send` and `points reverse` use it: each error becomes a sentence that says what to do."""
+"""The client as the commands use it that call the service: each error becomes a sentence that says what to do."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from multiprocessing.pool import AsyncResult, ThreadPool
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from rich.text import Text
+
 import points_client
-from app.cli.send.answers import FaultyBody, NoAnswer, sentences_of
-from app.errors import Refused
+from app.cli.tables import console
+from app.errors import PointsError, Refused
+from app.local.datadir import RUNNING_FILE, DataDir
 from app.settings import INT64_MAX
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 # Also 500, because trying again is all that a person could do.
 _RETRIED = points_client.RETRIED | {500}
+_PLACE = re.compile(r"(?:recipients|items)\.(\d+)")
 
 T = TypeVar("T")
+R = TypeVar("R")
+
+
+class NoAnswer(PointsError):
+    """No clear answer came in time. A send may have been accepted all the same."""
+
+
+class FaultyBody(Refused):
+    """The service found faults in a body; `places` maps a faulty recipient's index to its sentence.
+
+    `is_too_long`: it has too many recipients; `limit` is how many are allowed, if known.
+    """
+
+    def __init__(self, status: int, errors: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(_sentences_of(errors))
+        about_all = [*errors.get("recipients", ()), *errors.get("items", ())]
+        limit = re.search(r"at most (\d+)", " ".join(about_all))
+        self.limit = None if limit is None else int(limit[1])
+        self.is_too_long = status == 413 or limit is not None
+        self.places = {int(place[1]): found[0] for key, found in errors.items() if (place := _PLACE.match(key))}
+
+
+def running_url(data_dir: str) -> str:
+    """Return the URL that `points up` has noted in the data directory.
+
+    Raises:
+        Refused: no service runs from there.
+    """
+    datadir = DataDir(data_dir)
+    url = datadir.read(RUNNING_FILE).get("web_url")
+    if url is None:
+        raise Refused(
+            f"No service runs from {datadir.path}: say where it is with --url, or start one with `points up`."
+        )
+    return str(url)
+
+
+@cache
+def say(sentence: str) -> None:
+    """Say once on standard error why a call waits."""
+    console(stderr=True).print(Text(sentence, "dim"), soft_wrap=True)
 
 
 class Service:
     """Calls to the service with one key; thread-safe. `say` gets a sentence that tells why a call waits."""
 
-    def __init__(self, url: str, key: str, *, patience_s: float, say: Callable[[str], object]) -> None:
+    def __init__(self, url: str, key: str, *, patience_s: float, say: Callable[[str], object] = say) -> None:
         self._url = url.rstrip("/")
-        self._wait_s = max(patience_s, 0.1)  # 0 would not wait for the batch.
         self._say = say
         self._was_reached = False
+        self.wait_s = max(patience_s, 0.1)  # 0 would not wait for the batch.
         try:
             parts = urlsplit(self._url)
             if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -44,10 +92,10 @@ class Service:
 
     def organization(self) -> points_client.Organization:
         """Return the key's organization, with the balance of the key's mode."""
-        return self._made(self._points.organization)
+        return self.answer(lambda points: points.organization())
 
     def verify(self, body: Mapping[str, Any]) -> points_client.Verified:
-        return self._made(lambda: self._points.verify(**body))
+        return self.answer(lambda points: points.verify(**body))
 
     def amount_max(self) -> int:
         """Return the most points for one recipient: the service names the limit when asked for more."""
@@ -66,45 +114,20 @@ class Service:
             NoAnswer: the batch may have been accepted.
             PointsError: the batch was not accepted.
         """
-        sent = self._made(lambda: self._points.send(**body, idempotency_key=idempotency_key, wait_s=self._wait_s))
+        sent = self.answer(lambda points: points.send(**body, idempotency_key=idempotency_key, wait_s=self.wait_s))
         if sent.status != "issued":
             raise NoAnswer(f"Batch {sent.batch_id} is {sent.status}, and was not issued in the time of --patience.")
         return sent
 
-    def verify_reverse(self, body: Mapping[str, Any]) -> points_client.Recoverable:
-        return self._made(lambda: self._points.verify_reverse(**body))
-
-    def reverse(self, body: Mapping[str, Any], idempotency_key: str) -> points_client.Reversed:
-        """Take points back, and return the result; wait until it is committed.
-
-        Raises:
-            NoAnswer: the reversal may have been accepted.
-            PointsError: it was not accepted.
-        """
-        found = self._made(lambda: self._points.reverse(**body, idempotency_key=idempotency_key, wait_s=self._wait_s))
-        if found.status != "done":
-            raise NoAnswer(f"Reversal {found.reversal_id} is queued, and was not done in the time of --patience.")
-        return found
-
-    def last_sequence(self) -> int:
-        """Return the sequence of the last event of the log."""
-        return self._made(self._points.events.last_sequence)
-
-    def follow(self, *, after: int, types: str | None) -> Iterator[points_client.Event]:
-        """Yield the events after a sequence as they happen, without end; `types` are separated by commas."""
-        followed = self._points.events.follow(after=after, types=None if types is None else [types])
-        while True:
-            yield self._made(lambda: next(followed))
-
-    def _made(self, call: Callable[[], T]) -> T:
-        """Make a call.
+    def answer(self, call: Callable[[points_client.Points], T]) -> T:
+        """Return the answer to a call of the client.
 
         Raises:
             NoAnswer: only temporary faults until the time ran out, or no clear answer to a send that may be accepted.
             PointsError: the call was refused.
         """
         try:
-            found = call()
+            found = call(self._points)
         except points_client.NoAnswer as error:
             raise NoAnswer(f"{error}") from None
         except points_client.PointsError as error:
@@ -140,4 +163,23 @@ class Service:
                 " recipients has changed since. Give the list and the command as they were then, and the difference in"
                 " another list; or, to pay everybody once more, name a new campaign with --again NAME."
             )
-        return Refused(sentences_of(errors))
+        return Refused(_sentences_of(errors))
+
+
+def in_order(calls: Iterable[tuple[T, Callable[[], R]]], *, at_most: int) -> Iterator[tuple[T, AsyncResult[R]]]:
+    """Yield each call's item and outcome, in order, while up to `at_most` calls run at the same time.
+
+    The pool's threads are daemons: an answer that never comes does not keep the process alive. The client's `send_all`
+    does not serve here: it yields transactions only, and a result file needs the batch of each part.
+    """
+    running: deque[tuple[T, AsyncResult[R]]] = deque()
+    with ThreadPool(at_most) as pool:
+        for item, call in calls:
+            running.append((item, pool.apply_async(call)))
+            if len(running) == at_most:
+                yield running.popleft()
+        yield from running
+
+
+def _sentences_of(errors: Mapping[str, Sequence[str]]) -> str:
+    return " ".join(sentence for sentences in errors.values() for sentence in sentences)
