@@ -10,6 +10,7 @@ from sqlalchemy import Connection, insert, select, text, update
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.events import log
 from app.models import Organization
+from app.postgres.locks import lock_organization
 from app.values import names
 
 
@@ -79,9 +80,8 @@ def set_flags(
     Raises:
         NotFound: there is no such organization.
     """
-    before = connection.execute(_FLAGS_FOR_UPDATE, {"id": organization_id}).one_or_none()
-    if before is None:
-        raise NotFound("organization", organization_id)
+    lock_organization(connection, organization_id)
+    before = connection.execute(_FLAGS, {"id": organization_id}).one()
     given = {"is_disabled": is_disabled, "is_suspended": is_suspended}
     for name, value in given.items():
         if value is not None and value != getattr(before, name):
@@ -89,7 +89,7 @@ def set_flags(
             log.write_of_organization(connection, _EVENT_OF_FLAG[name, value], organization_id)
 
 
-_FLAGS_FOR_UPDATE = text("SELECT is_disabled, is_suspended FROM organizations WHERE id = :id FOR NO KEY UPDATE")
+_FLAGS = text("SELECT is_disabled, is_suspended FROM organizations WHERE id = :id")
 _EVENT_OF_FLAG = {
     ("is_disabled", True): log.ORGANIZATION_DISABLED,
     ("is_disabled", False): log.ORGANIZATION_ENABLED,

@@ -7,11 +7,10 @@ from sqlalchemy import Connection, text
 
 from app.models import Base
 from app.postgres.connections import disable_timeouts, new_engine
+from app.postgres.locks import Kind, number
 from app.settings import settings
 from migrations import require_fit
 
-# Two deployments may start at once: the second waits for this lock, and then has nothing to do.
-_MIGRATION_LOCK = 0x5054_4D49_4752_4154
 _ASK_AGAIN_AFTER_S = 0.2
 
 
@@ -40,14 +39,15 @@ def run() -> None:
 
 
 def _wait_for_lock(connection: Connection) -> None:
-    """Wait until no other deployment migrates, however long that takes.
+    """Wait until no other deployment migrates, however long that takes. Then there is nothing left to do.
 
     It polls: a session that waits for a lock keeps its snapshot, and CREATE INDEX CONCURRENTLY in the other deployment
     waits for old snapshots to end. The two would wait for each other.
     """
     disable_timeouts(connection)
     connection.execution_options(isolation_level="AUTOCOMMIT")
-    while not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK}).scalar_one():
+    lock = {"lock": number(Kind.MIGRATION)}
+    while not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), lock).scalar_one():
         time.sleep(_ASK_AGAIN_AFTER_S)
     connection.commit()
     connection.execution_options(isolation_level="READ COMMITTED")

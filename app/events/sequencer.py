@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
+from app.postgres import locks
 from app.postgres.database import fetch_all
 
 # The most that one call numbers.
 NUMBERED_MAX = 5_000
-
-# Ours in the upper 16 bits, as in a drain's lock.
-_LOCK = 0x5045 << 48
 
 
 def number_events(connection: Connection, organization_id: int) -> int:
@@ -24,12 +22,10 @@ def number_events(connection: Connection, organization_id: int) -> int:
     that one had committed: so its id is higher, and who sees it sees both.
     """
     # A statement of its own, so that the next one sees what the sequencer before us has committed.
-    fetch_all(connection, _OWN, {"lock": _LOCK | organization_id})
+    locks.wait_for(connection, locks.Kind.SEQUENCE, organization_id)
     rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
     return int(rows[0][0])
 
-
-_OWN = b"SELECT pg_advisory_xact_lock(%(lock)s)"
 
 # PostgreSQL keeps the plan, and may make it while the tables are small: each batch and reversal is looked up by itself.
 _NUMBER = b"""

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, text
 
 from app.errors import CannotExtend, InvalidRequest, NotFound
 from app.ledger.claim import exclude_claims
+from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
 from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.timestamps import timestamp
@@ -33,7 +34,7 @@ def extend(
         "sandbox": sandbox,
         "held_until": held_until,
     }
-    connection.execute(_LOCK_ORGANIZATION, parameters)
+    lock_organization(connection, organization_id)
     if not sandbox:
         exclude_claims(connection)
     row = connection.execute(_FIND, parameters).one_or_none()
@@ -70,7 +71,6 @@ def _conflict(row: Any) -> str | None:
     return next((sentence for is_so, sentence in reasons if is_so), None)
 
 
-_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
 _FIND = text("""
     SELECT t.debited, t.credited, t.points_left, t.returned_at, coalesce(t.held_until, b.held_until) AS held_until,
            clock_timestamp() AS now

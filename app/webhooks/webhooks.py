@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.errors import NotFound, WebhookLimit
+from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
 
 WEBHOOKS_MAX = 10
@@ -62,16 +63,14 @@ def create(
         WebhookLimit: the organization has as many as it may in this mode.
     """
     scope = {"organization_id": organization_id, "sandbox": sandbox}
-    # Otherwise two calls could count at the same moment, without each other's webhook. NO KEY, because a plain
-    # FOR UPDATE would hold up each INSERT whose foreign key points at this row.
-    connection.execute(_LOCK_ORGANIZATION, scope)
+    # Otherwise two calls could count at the same time, without each other's webhook.
+    lock_organization(connection, organization_id)
     if connection.execute(_COUNT, scope).scalar_one() >= WEBHOOKS_MAX:
         raise WebhookLimit(WEBHOOKS_MAX)
     values = {"url": url, "types": list(types), "description": description, "secret": secret}
     return WebhookRow._make(connection.execute(_CREATE, scope | values).one())
 
 
-_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
 _COUNT = text("SELECT count(*) FROM webhooks WHERE organization_id = :organization_id AND sandbox = :sandbox")
 _LAST_SEQUENCE = """coalesce((SELECT last_sequence FROM event_logs
                                 WHERE organization_id = :organization_id AND sandbox = :sandbox), 0)"""

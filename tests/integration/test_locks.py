@@ -89,7 +89,7 @@ def test_what_was_queued_before_the_lock_and_issued_by_the_one_waited_for_is_not
 ) -> None:
     # As if the ownership of the drain had failed: the second worker gets as far as the row lock.
     another = itertools.count()
-    monkeypatch.setattr("app.ledger.issue.drain_lock", lambda _: next(another))
+    monkeypatch.setattr("app.postgres.locks.number", lambda *_: next(another))
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
 

@@ -9,11 +9,12 @@ from sqlalchemy.exc import ProgrammingError
 
 import migrations
 from app.models import Organization
+from app.postgres.locks import Kind, number
 from tests.deadline import until
 from tests.integration import races
 
-# The key of the lock under which one deployment at a time migrates (migrations/env.py).
-_LOCK = int.from_bytes(b"PTMIGRAT")
+# One deployment at a time holds it while it migrates.
+_LOCK = number(Kind.MIGRATION)
 
 
 def _is_migrated(scratch: Engine) -> bool:
