@@ -5,7 +5,6 @@ import time
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app.models import Base
 from app.postgres.connections import disable_timeouts, new_engine
 from app.postgres.locks import Kind, number
 from app.settings import settings
@@ -31,7 +30,7 @@ def run() -> None:
             connection.execute(text("SET lock_timeout = '5s'"))
             connection.execute(text("SET statement_timeout = '60s'"))
             connection.commit()
-            context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
+            context.configure(connection=connection, transaction_per_migration=True)
             with context.begin_transaction():
                 context.run_migrations()
     finally:

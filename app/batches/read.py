@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.models.member import sender_of
 from app.postgres.database import fetch_all
+from app.values.senders import sender_of
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
 # The states of a transaction.
@@ -18,7 +18,7 @@ IDEMPOTENCY_KEY_KEPT_DAYS = 31
 
 
 class BatchRow(NamedTuple):
-    """A batch without its recipients and metadata; the fields are those of `app.models.Batch`.
+    """A batch without its recipients and metadata; its fields are columns of `batches`.
 
     `sender` is the member who sent it, as a User: `{"id", "first_name", "last_name"}`; None for a key's.
     """

@@ -11,6 +11,7 @@ from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
 from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.timestamps import timestamp
+from app.values.transaction_ids import batch_and_position
 
 
 def extend(
@@ -28,8 +29,10 @@ def extend(
     """
     if transaction_id > INT64_MAX:
         raise NotFound("transaction", transaction_id)
+    batch_id, position = batch_and_position(transaction_id)
     parameters = {
-        "id": transaction_id,
+        "batch_id": batch_id,
+        "position": position,
         "organization_id": organization_id,
         "sandbox": sandbox,
         "held_until": held_until,
@@ -75,9 +78,9 @@ _FIND = text("""
     SELECT t.debited, t.credited, t.points_left, t.returned_at, coalesce(t.held_until, b.held_until) AS held_until,
            clock_timestamp() AS now
     FROM transactions t JOIN batches b ON b.id = t.batch_id
-    WHERE (t.batch_id, t.position) = (:id / 131072, :id % 131072)
+    WHERE (t.batch_id, t.position) = (:batch_id, :position)
       AND t.organization_id = :organization_id AND t.sandbox = :sandbox
 """)
 _EXTEND = text("""
-    UPDATE transactions SET held_until = :held_until WHERE (batch_id, position) = (:id / 131072, :id % 131072)
+    UPDATE transactions SET held_until = :held_until WHERE (batch_id, position) = (:batch_id, :position)
 """)

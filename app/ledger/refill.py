@@ -2,11 +2,10 @@
 
 import re
 
-from sqlalchemy import Connection, Row, insert, text
+from sqlalchemy import Connection, Row, text
 
 from app.errors import Refused
 from app.events import log
-from app.models import Refill
 from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
 
@@ -93,8 +92,8 @@ def _write(
     reference: str | None = None,
 ) -> int:
     connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, {"id": organization_id, "balance": balance})
-    row = {"organization_id": organization_id, "sandbox": sandbox, "amount": amount, "balance": balance}
-    connection.execute(insert(Refill).values(**row, reference=reference))
+    row = {"id": organization_id, "sandbox": sandbox, "amount": amount, "balance": balance, "reference": reference}
+    connection.execute(_WRITE, row)
     log.write_of_organization(
         connection, log.BALANCE_REFILLED, organization_id, sandbox=sandbox, amount=amount, reference=reference
     )
@@ -103,6 +102,10 @@ def _write(
 
 _BALANCES = text("SELECT balance, sandbox_balance, sandbox_start_balance FROM organizations WHERE id = :id")
 _BOOKED = text("SELECT amount, sandbox FROM refills WHERE organization_id = :id AND reference = :reference")
+_WRITE = text("""
+    INSERT INTO refills (organization_id, sandbox, amount, balance, reference)
+    VALUES (:id, :sandbox, :amount, :balance, :reference)
+""")
 _SET_LIVE = text("UPDATE organizations SET balance = :balance, last_refill = :balance WHERE id = :id")
 _SET_SANDBOX = text(
     "UPDATE organizations SET sandbox_balance = :balance, sandbox_last_refill = :balance WHERE id = :id"

@@ -11,6 +11,7 @@ from app.ledger.claim import exclude_claims
 from app.ledger.issue import own_and_lock
 from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
+from app.values.transaction_ids import POSITIONS
 
 
 class Taken(NamedTuple):
@@ -66,20 +67,20 @@ def _lock_what_is_credited(connection: Connection, reversal_id: int) -> list[int
 
 
 # The transactions of a reversal, each looked up by itself.
-_ASKED = """
+_ASKED = f"""
     reversals r
     CROSS JOIN LATERAL (
         SELECT x.* FROM transactions x WHERE x.batch_id = r.batch_id
         UNION ALL
         SELECT x.* FROM unnest(r.transaction_ids) AS asked (id)
         CROSS JOIN LATERAL (SELECT * FROM transactions
-                            WHERE batch_id = asked.id / 131072 AND position = asked.id % 131072 LIMIT 1) x
+                            WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS} LIMIT 1) x
     ) t
 """
-_LOCK_UNFOLDED = text("""
+_LOCK_UNFOLDED = text(f"""
     SELECT batch_id FROM unfolded_batches
     WHERE batch_id = ANY(ARRAY(SELECT r.batch_id FROM reversals r WHERE r.id = :id AND r.batch_id IS NOT NULL
-                               UNION SELECT unnest(r.transaction_ids) / 131072 FROM reversals r WHERE r.id = :id))
+                               UNION SELECT unnest(r.transaction_ids) / {POSITIONS} FROM reversals r WHERE r.id = :id))
     ORDER BY batch_id FOR UPDATE
 """)
 _LOCK_USERS = text(f"""
@@ -103,7 +104,7 @@ _OF_TRANSACTIONS = f"""
     FROM reversal r
     CROSS JOIN LATERAL unnest(r.transaction_ids) WITH ORDINALITY AS i (id, place)
     CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
-                        WHERE batch_id = i.id / 131072 AND position = i.id %% 131072 LIMIT 1) t
+                        WHERE batch_id = i.id / {POSITIONS} AND position = i.id %% {POSITIONS} LIMIT 1) t
     CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = t.batch_id LIMIT 1) b
 """
 _STATEMENT = files("app.ledger").joinpath("reverse.sql").read_text()

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from app.batches.read import BatchRow, TransactionRow
 from app.pages import addresses, references
-from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
+from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import (
     BATCH,
     BESIDE_BATCH,
@@ -16,6 +16,7 @@ from app.pages.statements import (
     order_and_limit,
     read_page,
 )
+from app.values.transaction_ids import POSITIONS, batch_and_position
 
 Row = tuple[BatchRow, TransactionRow]
 
@@ -49,7 +50,7 @@ _ADDRESS_OF_USER = text("SELECT email_key FROM users WHERE id = :id")
 
 def find(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row | None:
     """Return one transaction; None if the organization and mode have none with this id."""
-    batch_id, position = divmod(transaction_id, POSITIONS)
+    batch_id, position = batch_and_position(transaction_id)
     parameters = {"organization_id": organization_id, "sandbox": sandbox, "batch_id": batch_id, "position": position}
     row = connection.execute(_FIND, parameters).one_or_none()
     return None if row is None else _row(row)

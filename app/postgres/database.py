@@ -1,15 +1,17 @@
 """Transactions and statements: the only place where transactions begin and end, and how errors are classed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.postgres.connections import engine, psycopg_connection
+
+_T = TypeVar("_T")
 
 # Errors that mean an outage although psycopg does not class them as OperationalError: a database without the tables
 # (`/readyz` reports it), a pooler that leads to a standby, and a session that PostgreSQL has just ended.
@@ -70,6 +72,11 @@ def snapshot() -> Iterator[Connection]:
     with engine().connect().execution_options(**options) as connection, connection.begin():
         connection.execute(text("SET LOCAL enable_seqscan = on"))
         yield connection
+
+
+def row_to(kind: Callable[..., _T], row: Row[Any]) -> _T:
+    """Make a value from a row whose columns have the names of its fields."""
+    return kind(**row._mapping)  # noqa: SLF001  # SQLAlchemy's documented accessor.
 
 
 def fetch_all(

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all
+from app.values.transaction_ids import POSITIONS
 
 STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
 
 
 class ReversalRow(NamedTuple):
-    """A reversal without its entries; the fields are those of `app.models.Reversal`."""
+    """A reversal without its entries; its fields are columns of `reversals`."""
 
     id: int
     organization_id: int
@@ -94,10 +95,10 @@ def absent(connection: Connection, transaction_ids: Sequence[int], *, organizati
     return set(connection.execute(_ABSENT, parameters).scalars())
 
 
-_ABSENT = text("""
+_ABSENT = text(f"""
     SELECT asked.id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)
     LEFT JOIN LATERAL (SELECT organization_id, sandbox FROM transactions
-                       WHERE batch_id = asked.id / 131072 AND position = asked.id % 131072 LIMIT 1) t ON true
+                       WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS} LIMIT 1) t ON true
     WHERE (t.organization_id, t.sandbox) IS DISTINCT FROM (CAST(:organization_id AS bigint), CAST(:sandbox AS boolean))
 """)
 

@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 
 
 class UploadRow(NamedTuple):
-    """A list without its content, its parts and its bad lines; the fields are those of `app.models.Upload`."""
+    """A list without its content, its parts and its bad lines; its fields are columns of `uploads`."""
 
     id: int
     organization_id: int

@@ -1,16 +1,13 @@
-"""The migrations on a server of their own: up, down and up again, and equal to the models."""
+"""The migrations on a server of their own: up, down and up again."""
 
 from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, Engine, event, make_url, text
 
 import migrations
 from app.errors import Refused
 from app.local.postgresql import PostgreSQL
-from app.models import Organization
 from app.postgres.connections import engine
 from tests.integration import books
 
@@ -39,17 +36,6 @@ _CATALOG = text("""
     WHERE relnamespace = 'public'::regnamespace AND reloptions IS NOT NULL
     ORDER BY line
 """)
-
-
-def test_a_migrated_database_is_the_one_the_models_describe(server_url: str, scratch: Engine) -> None:
-    migrations.upgrade(server_url)
-    migrated = catalog(scratch)
-    with scratch.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), Organization.metadata) == []
-    migrations.downgrade(server_url, "base")
-    Organization.metadata.create_all(scratch)
-    # The triggers stand in a migration alone: they guard what the service has written, and not its models.
-    assert [line for line in migrated if not line.startswith("trigger ")] == catalog(scratch)
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
@@ -110,7 +96,7 @@ def test_a_migration_waits_for_no_lock_for_long_and_has_a_minute_for_each_statem
     limits: set[tuple[str, str]] = set()
 
     def look(_connection: Connection, cursor: Any, statement: str, *_: object) -> None:
-        if statement.lstrip().startswith("CREATE TABLE organizations"):
+        if "CREATE TABLE organizations" in statement:
             [limit] = cursor.connection.execute(
                 "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"
             )
