@@ -91,7 +91,7 @@ def find(connection: Connection, email: str) -> RegisteredUser:
     row = connection.execute(_FIND, {"email_key": parse(email).key}).one_or_none()
     if row is None:
         raise NotFound("user", f"registered as {email.strip()}")
-    return RegisteredUser(**{**row._mapping, "balance": int(row.balance)})  # noqa: SLF001
+    return RegisteredUser(**row._asdict() | {"balance": int(row.balance)})
 
 
 # A claim adds to the folded balance at once, so claimed transactions are not counted again.

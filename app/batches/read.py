@@ -86,8 +86,8 @@ def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox
 
 def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
     """Return a batch just accepted for this caller. None means that PostgreSQL lost it: no batch is ever deleted."""
-    row: Any = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one_or_none()
-    return None if row is None else BatchRow(*row)
+    row = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one_or_none()
+    return None if row is None else BatchRow._make(row)
 
 
 # The columns of a batch among the fields of `BatchRow`: all but the last two.
@@ -121,15 +121,15 @@ _TRANSACTIONS = f"""
 def transactions_between(connection: Connection, batch_id: int, first: int, *, at_most: int) -> list[TransactionRow]:
     """Return up to `at_most` transactions of a batch in request order, from position `first` on (counted from 0)."""
     parameters = {"batch_id": batch_id, "first": first, "last": first + at_most - 1}
-    return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS_BETWEEN, parameters)))
+    return list(map(TransactionRow._make, connection.execute(_TRANSACTIONS_BETWEEN, parameters)))
 
 
-_TRANSACTIONS_BETWEEN = f"""
+_TRANSACTIONS_BETWEEN = text(f"""
     SELECT {_TRANSACTION}
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-    WHERE t.batch_id = %(batch_id)s AND t.position BETWEEN %(first)s AND %(last)s
+    WHERE t.batch_id = :batch_id AND t.position BETWEEN :first AND :last
     ORDER BY t.position
-""".encode()
+""")
 
 
 class StateCounts(NamedTuple):

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 
 from app.batches.read import CANCELLED, QUEUED, REFUSED, SCHEDULED
 from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotFound
+from app.postgres.database import row_to
 from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
 from app.values.send_at import bounds_fault
@@ -136,7 +137,7 @@ class Scheduled:
 def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool) -> Scheduled:
     """Return what an organization has scheduled in one mode."""
     parameters = {"organization_id": organization_id, "sandbox": sandbox}
-    return Scheduled(**connection.execute(_SCHEDULED_OF, parameters).one()._mapping)  # noqa: SLF001
+    return row_to(Scheduled, connection.execute(_SCHEDULED_OF, parameters).one())
 
 
 # The sum is cut at 64 bits: no balance is larger, so that readers of JSON need no larger numbers.
@@ -158,7 +159,7 @@ class AllScheduled:
 
 def count_scheduled(connection: Connection) -> AllScheduled:
     """Count the scheduled batches of all organizations, for monitoring."""
-    return AllScheduled(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
+    return row_to(AllScheduled, connection.execute(_COUNT).one())
 
 
 _COUNT = text("""

@@ -66,7 +66,7 @@ def write_of_organization(
 ) -> None:
     """Write an event that shows the organization as it is in this transaction, and `more` beside it."""
     row = connection.execute(_ORGANIZATION, {"id": organization_id, "sandbox": sandbox}).one()
-    shown = {**row._mapping, "created_at": timestamp(row.created_at)}  # noqa: SLF001  # SQLAlchemy's documented accessor.
+    shown = row._asdict() | {"created_at": timestamp(row.created_at)}
     write(connection, kind, organization_id, sandbox=sandbox, data={"organization": shown, **more})
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from app.postgres import locks
-from app.postgres.database import fetch_all
+from app.postgres.database import fetch_all, row_to
 
 # The most that one call numbers.
 NUMBERED_MAX = 5_000
@@ -73,7 +73,7 @@ class Unnumbered:
 
 def count_unnumbered(connection: Connection) -> Unnumbered:
     """Count the events without a sequence, for the people who watch."""
-    return Unnumbered(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
+    return row_to(Unnumbered, connection.execute(_COUNT).one())
 
 
 _COUNT = text("""

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, text
 
 from app.ledger.claim import exclude_claims
 from app.postgres import locks
-from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 
 # Limits of one transaction, because it holds the organization's row.
@@ -84,12 +83,11 @@ def return_held(connection: Connection, step: list[Due]) -> list[Returned] | Non
     locks.lock_organization(connection, step[0].organization_id)
     if not all(one.sandbox for one in step):
         exclude_claims(connection)
-    returned = []
+    returned: list[Returned] = []
     for one in step:
-        rows = fetch_all(connection, _RETURN, {"batch_id": one.batch_id})
-        returned += [Returned._make(row) for row in rows]
+        returned += map(Returned._make, connection.execute(_RETURN, {"batch_id": one.batch_id}))
     return [one for one in returned if one.reversal_id is not None]
 
 
 _LIMIT_WAIT = text("SELECT set_config('lock_timeout', :timeout_ms, true)")
-_RETURN = files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX).encode()
+_RETURN = text(files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX))

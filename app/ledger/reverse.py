@@ -9,7 +9,6 @@ from app.batches.queue import oldest_due_reversal, postpone_reversal
 from app.errors import BalanceTooLarge, OrganizationDisabled
 from app.ledger.claim import exclude_claims
 from app.ledger.issue import own_and_lock
-from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 from app.values.transaction_ids import POSITIONS
 
@@ -46,7 +45,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
         "too_large": BalanceTooLarge.code,
     }
     statement = _REVERSE_TRANSACTIONS if due.batch_id is None else _REVERSE_BATCH
-    return [Taken._make(row) for row in fetch_all(connection, statement, parameters)]
+    return list(map(Taken._make, connection.execute(statement, parameters)))
 
 
 def _lock_what_is_credited(connection: Connection, reversal_id: int) -> list[int]:
@@ -104,9 +103,9 @@ _OF_TRANSACTIONS = f"""
     FROM reversal r
     CROSS JOIN LATERAL unnest(r.transaction_ids) WITH ORDINALITY AS i (id, place)
     CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
-                        WHERE batch_id = i.id / {POSITIONS} AND position = i.id %% {POSITIONS} LIMIT 1) t
+                        WHERE batch_id = i.id / {POSITIONS} AND position = i.id % {POSITIONS} LIMIT 1) t
     CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = t.batch_id LIMIT 1) b
 """
 _STATEMENT = files("app.ledger").joinpath("reverse.sql").read_text()
-_REVERSE_BATCH = _STATEMENT.format(asked=_OF_BATCH, int64_max=INT64_MAX).encode()
-_REVERSE_TRANSACTIONS = _STATEMENT.format(asked=_OF_TRANSACTIONS, int64_max=INT64_MAX).encode()
+_REVERSE_BATCH = text(_STATEMENT.format(asked=_OF_BATCH, int64_max=INT64_MAX))
+_REVERSE_TRANSACTIONS = text(_STATEMENT.format(asked=_OF_TRANSACTIONS, int64_max=INT64_MAX))

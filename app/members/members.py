@@ -9,6 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from app.errors import NotFound, Refused
 from app.members import actions
 from app.organizations import find as find_organization
+from app.postgres.database import row_to
 from app.values import names
 from app.values.addresses import parse
 from app.values.tokens import hash_token, new_token
@@ -110,7 +111,7 @@ _CREATE = text("""
 def find_all(connection: Connection, organization_id: int | None) -> list[ListedMember]:
     """Return the members of one organization (None: of all), oldest first, without removed ones."""
     rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
-    return [ListedMember(**row._mapping) for row in rows]  # noqa: SLF001
+    return [row_to(ListedMember, row) for row in rows]
 
 
 _FIND_ALL = text("""
@@ -159,7 +160,7 @@ def lock(connection: Connection, member_id: int, *, organization_id: int | None 
     row = connection.execute(_LOCK, {"id": member_id, "organization_id": organization_id}).one_or_none()
     if row is None:
         raise NotFound("member", member_id)
-    return Member(**row._mapping)  # noqa: SLF001
+    return row_to(Member, row)
 
 
 # NO KEY: a plain FOR UPDATE would block inserts that refer to the member, of actions and sessions.
@@ -188,7 +189,7 @@ _MAKE_LINK = text("""
 def find_by_link(connection: Connection, token: str) -> Member | None:
     """Return the member that a link belongs to, and lock the row. None: the link is not or no longer valid."""
     row = connection.execute(_FIND_BY_LINK, {"link_hash": hash_token(token)}).one_or_none()
-    return None if row is None else Member(**row._mapping)  # noqa: SLF001
+    return None if row is None else row_to(Member, row)
 
 
 _FIND_BY_LINK = text("""

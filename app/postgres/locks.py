@@ -6,7 +6,7 @@ of a piece of work, the organization's row, `CLAIMS`, rows of unfolded batches, 
 
 from enum import IntEnum, unique
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from app.errors import NotFound
 from app.postgres.database import fetch_all
@@ -51,13 +51,13 @@ def wait_for(connection: Connection, kind: Kind, which: int = 0) -> None:
 
 def share(connection: Connection, kind: Kind) -> None:
     """Take a lock together with others who share it, until the transaction ends, after whoever holds it alone."""
-    fetch_all(connection, b"SELECT pg_advisory_xact_lock_shared(%(lock)s)", {"lock": number(kind)})
+    connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": number(kind)})
 
 
 def try_to_take(connection: Connection, kind: Kind, which: int = 0) -> bool:
     """Take a lock until the transaction ends; False, without waiting, if somebody else holds it."""
-    rows = fetch_all(connection, b"SELECT pg_try_advisory_xact_lock(%(lock)s)", {"lock": number(kind, which)})
-    return bool(rows[0][0])
+    parameters = {"lock": number(kind, which)}
+    return bool(connection.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), parameters).scalar_one())
 
 
 def lock_organization(connection: Connection, organization_id: int) -> None:
@@ -72,8 +72,8 @@ def lock_organization(connection: Connection, organization_id: int) -> None:
     Raises:
         NotFound: there is no such organization.
     """
-    if not fetch_all(connection, _LOCK_ORGANIZATION, {"organization_id": organization_id}):
+    if connection.execute(_LOCK_ORGANIZATION, {"id": organization_id}).one_or_none() is None:
         raise NotFound("organization", organization_id)
 
 
-_LOCK_ORGANIZATION = b"SELECT FROM organizations WHERE id = %(organization_id)s FOR NO KEY UPDATE"
+_LOCK_ORGANIZATION = text("SELECT id FROM organizations WHERE id = :id FOR NO KEY UPDATE")
