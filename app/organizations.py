@@ -1,9 +1,9 @@
 """Organizations: their flags, and their balance in each mode."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -11,7 +11,8 @@ from app.errors import MayNotIssue, NotFound, OrganizationDisabled, Organization
 from app.events import log
 from app.postgres.database import row_to
 from app.postgres.locks import lock_organization
-from app.values import names
+from app.values.payloads import organization_payload
+from app.values.texts import checked_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,6 +30,10 @@ class OrganizationInMode:
     last_refill: int
     created_at: datetime
 
+    def payload(self) -> dict[str, Any]:
+        """Return what callers see of it."""
+        return organization_payload(**asdict(self))
+
 
 def may_not_issue(*, is_disabled: bool, is_suspended: bool) -> MayNotIssue | None:
     """Return why an organization may not issue at all, or None. Disabled wins over suspended."""
@@ -45,8 +50,7 @@ def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> 
     Raises:
         Refused: the name is blank, too long or not valid text.
     """
-    name = names.checked("The name", name)
-    values = {"name": name, "sandbox_start_balance": sandbox_start_balance}
+    values = {"name": checked_name("The name", name), "sandbox_start_balance": sandbox_start_balance}
     organization_id: int = connection.execute(_CREATE, values).scalar_one()
     return organization_id
 

@@ -8,8 +8,8 @@ import orjson
 from sqlalchemy import Connection, text
 
 from app.errors import NotFound
-from app.values import names
 from app.values.addresses import Address, parse
+from app.values.texts import checked_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +42,8 @@ def new_user(email: str | Address, first_name: str, last_name: str) -> NewUser:
     """
     return NewUser(
         address=parse(email) if isinstance(email, str) else email,
-        first_name=names.checked("first_name", first_name),
-        last_name=names.checked("last_name", last_name, may_be_blank=True),
+        first_name=checked_name("first_name", first_name),
+        last_name=checked_name("last_name", last_name, may_be_blank=True),
     )
 
 

@@ -81,19 +81,19 @@ IDEMPOTENCY_KEY = re.compile(r"^[!-~]{1,255}$")
 SCHEDULED_MAX = 1_000
 
 
-class Send(NamedTuple):
-    """One send as the front has read it: the hash of its API key, the request, and its idempotency key."""
-
-    key_hash: bytes
-    request: IssueRequest
-    idempotency_key: str | None
-
-
 class SendingMember(NamedTuple):
     """The member who sends from the console, and the mode."""
 
     member_id: int
     sandbox: bool
+
+
+class Send(NamedTuple):
+    """One send as an edge has read it. The sender is the hash of an API key, or a member."""
+
+    sender: bytes | SendingMember
+    request: IssueRequest
+    idempotency_key: str | None
 
 
 class Acceptance(NamedTuple):
@@ -116,62 +116,47 @@ class Acceptance(NamedTuple):
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
 
-_SQL = files("app.batches").joinpath("accept.sql").read_bytes()
-_ACCEPT = _SQL.replace(
-    b"{callers}",
-    b"""SELECT *, CAST(NULL AS bigint) AS member_id FROM api_keys
-        WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL""",
-)
-# The role is checked again: it may have been taken away since the page was shown.
-_ACCEPT_OF_MEMBER = _SQL.replace(
-    b"{callers}",
-    b"""SELECT CAST(NULL AS bigint) AS id, id AS member_id, CAST(%(sandbox)s AS boolean) AS sandbox, organization_id,
-               clock_timestamp() AS last_used_at
-        FROM members WHERE id = %(member_id)s AND removed_at IS NULL AND role IN ('sender', 'admin')""",
-)
+_ACCEPT = files("app.batches").joinpath("accept.sql").read_bytes()
 
 
-def accept(
-    connection: Connection, sends: Sequence[Send], member: SendingMember | None = None
-) -> list[Acceptance | PointsError | None]:
+def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:
     """Write a batch for each permitted send; return the outcomes in the order of the sends.
 
     Once the statement is committed, an accepted batch cannot be lost. Errors are returned and not raised, since each
-    concerns one send: `InvalidKey`, `IdempotencyKeyReused`, `InvalidRequest` (its `send_at` is out of bounds by
-    PostgreSQL's clock), `MayNotIssue`, `ScheduledLimit`. If a batch already exists for the idempotency key, it is
-    returned instead of the last three. None means that another send took the same idempotency key at the same moment:
-    its batch exists now, so ask again.
-
-    With `member`, all sends are this member's: their `key_hash` is not used, and `Refused` is returned instead of
-    `InvalidKey`.
+    concerns one send: `InvalidKey` (for a member `Refused`), `IdempotencyKeyReused`, `InvalidRequest` (its `send_at` is
+    out of bounds by PostgreSQL's clock), `MayNotIssue`, `ScheduledLimit`. If a batch already exists for the idempotency
+    key, it is returned instead of the last three. None means that another send took the key at the same time: its batch
+    exists now, so ask again.
 
     Raises:
         DBAPIError: nothing was accepted; if `app.postgres.database.is_away`, the outcome is unknown.
     """
-    stranger = InvalidKey() if member is None else Refused("You may not send points: ask an admin for the role sender.")
-    outcomes: list[Acceptance | PointsError | None] = [stranger] * len(sends)
+    outcomes: list[Acceptance | PointsError | None] = [_stranger(send.sender) for send in sends]
     parameters = {"sends": _json(sends), "scheduled_max": SCHEDULED_MAX, "earliest": EARLIEST, "latest": LATEST}
-    statement = _ACCEPT
-    if member is not None:
-        statement, parameters = _ACCEPT_OF_MEMBER, parameters | member._asdict()
-    for place, is_disabled, is_suspended, is_same, now, has_room, *accepted in fetch_all(
-        connection, statement, parameters
+    for index, is_disabled, is_suspended, is_same, now, has_room, *accepted in fetch_all(
+        connection, _ACCEPT, parameters
     ):
         acceptance = Acceptance(*accepted)
         refusal: PointsError | None
         if acceptance.existed:
             refusal = None if is_same else IdempotencyKeyReused()
         else:
-            refusal = _moment_fault(sends[place].request, now)
+            refusal = _send_at_error(sends[index].request, now)
             refusal = refusal or may_not_issue(is_disabled=is_disabled, is_suspended=is_suspended)
             refusal = refusal or (None if has_room else ScheduledLimit(SCHEDULED_MAX))
         if refusal is not None:
             refusal.organization_id = acceptance.organization_id
-        outcomes[place] = refusal or (acceptance if acceptance.batch_id else None)
+        outcomes[index] = refusal or (acceptance if acceptance.batch_id else None)
     return outcomes
 
 
-def _moment_fault(request: IssueRequest, now: datetime) -> PointsError | None:
+def _stranger(sender: bytes | SendingMember) -> PointsError:
+    if isinstance(sender, bytes):
+        return InvalidKey()
+    return Refused("You may not send points: ask an admin for the role sender.")
+
+
+def _send_at_error(request: IssueRequest, now: datetime) -> PointsError | None:
     sentence = None if request.send_at is None else bounds_fault(request.send_at, now=now)
     return None if sentence is None else InvalidRequest({"send_at": [sentence]})
 
@@ -181,7 +166,7 @@ def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
 
     Otherwise two fronts could count at the same moment, without each other's new batches, and exceed the limit.
     """
-    key_hashes = [send.key_hash for send in sends if send.request.send_at]
+    key_hashes = [send.sender for send in sends if send.request.send_at and isinstance(send.sender, bytes)]
     connection.execute(_LOCK_SCHEDULES, {"kind": locks.number(locks.Kind.SCHEDULES), "key_hashes": key_hashes})
 
 
@@ -193,13 +178,16 @@ _LOCK_SCHEDULES = text("""
 
 
 def _json(sends: Sequence[Send]) -> str:
-    return orjson.dumps([_columns(place, *send) for place, send in enumerate(sends)]).decode()
+    return orjson.dumps([_columns(index, *send) for index, send in enumerate(sends)]).decode()
 
 
-def _columns(place: int, key_hash: bytes, request: IssueRequest, idempotency_key: str | None) -> dict[str, Any]:
+def _columns(
+    index: int, sender: bytes | SendingMember, request: IssueRequest, idempotency_key: str | None
+) -> dict[str, Any]:
+    who = {"key_hash": sender.hex()} if isinstance(sender, bytes) else sender._asdict()
     return {
-        "place": place,
-        "key_hash": key_hash.hex(),
+        "index": index,
+        **who,
         "amount": request.amount,
         "running_totals": request.running_totals,
         "atomic": request.atomic,

@@ -1,5 +1,5 @@
--- Find the callers of one or many sends, and write their batches: one statement. app/batches/accept.py inserts the part
--- that finds the callers, by key or by member.
+-- Find the senders of one or many sends, each by its API key or as a member, and write their batches: one statement.
+-- A member's role is checked again: it may have been taken away since the page was shown.
 --
 -- `fresh` draws ids and moments in the order of the sends, so both rise together, and lists are newest first by either.
 -- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ID_RANGE` in
@@ -15,17 +15,26 @@
 --
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
 WITH asked AS MATERIALIZED (
-    SELECT s.*, k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
+    SELECT s.index, s.amount, s.running_totals, s.atomic, s.label, s.emails, s.email_keys, s.labels, s.item_references,
+           s.metadata, s.send_at, s.hold_days, s.idempotency_key, s.idempotency_hash,
+           k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
            clock_timestamp() AS now,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
-        place int, key_hash text, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
+        index int, key_hash text, member_id bigint, sandbox boolean, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
         email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz, hold_days int,
         idempotency_key text COLLATE "C", idempotency_hash text)
-    CROSS JOIN LATERAL ({callers} LIMIT 1) k
+    CROSS JOIN LATERAL (
+        SELECT id, CAST(NULL AS bigint) AS member_id, sandbox, organization_id, last_used_at
+        FROM api_keys WHERE hash = decode(s.key_hash, 'hex') AND revoked_at IS NULL
+        UNION ALL
+        SELECT NULL, id, s.sandbox, organization_id, clock_timestamp()
+        FROM members WHERE id = s.member_id AND removed_at IS NULL AND role IN ('sender', 'admin')
+        LIMIT 1
+    ) k
     CROSS JOIN LATERAL (SELECT * FROM organizations WHERE organizations.id = k.organization_id LIMIT 1) o
 ), known AS MATERIALIZED (
-    SELECT a.place, b.id, b.status, b.idempotency_hash = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
+    SELECT a.index, b.id, b.status, b.idempotency_hash = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
     FROM asked a
     CROSS JOIN LATERAL (
         SELECT * FROM batches
@@ -36,7 +45,7 @@ WITH asked AS MATERIALIZED (
     WHERE (b.organization_id, b.sandbox, b.idempotency_key) = (a.organization_id, a.sandbox, a.idempotency_key)
       AND a.idempotency_key IS NOT NULL
 ), scheduled AS MATERIALIZED (
-    SELECT a.place, w.count + row_number() OVER (PARTITION BY a.organization_id, a.sandbox ORDER BY a.place)
+    SELECT a.index, w.count + row_number() OVER (PARTITION BY a.organization_id, a.sandbox ORDER BY a.index)
                     <= %(scheduled_max)s::int AS has_room
     FROM asked a
     CROSS JOIN LATERAL (
@@ -49,13 +58,13 @@ WITH asked AS MATERIALIZED (
         ) waiting
     ) w
     WHERE a.send_at BETWEEN a.now + %(earliest)s::interval AND a.now + %(latest)s::interval
-      AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
+      AND NOT EXISTS (SELECT FROM known k WHERE k.index = a.index)
 ), fresh AS MATERIALIZED (
     SELECT a.*, clock_timestamp() AS created_at,
            (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, cardinality(a.emails) / 16)) AS id
-    FROM (SELECT * FROM asked ORDER BY place) a
-    WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.place = a.place)
-      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.place = a.place AND s.has_room))
+    FROM (SELECT * FROM asked ORDER BY index) a
+    WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.index = a.index)
+      AND (a.send_at IS NULL OR EXISTS (SELECT FROM scheduled s WHERE s.index = a.index AND s.has_room))
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
@@ -66,19 +75,19 @@ WITH asked AS MATERIALIZED (
            idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
            CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END
     FROM fresh
-    ORDER BY organization_id, sandbox, idempotency_key, place
+    ORDER BY organization_id, sandbox, idempotency_key, index
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id, organization_id, sandbox, send_at
 ), events AS (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
     SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM written WHERE send_at IS NOT NULL ORDER BY id
 )
-SELECT a.place, a.is_disabled, a.is_suspended, k.is_same, a.now, coalesce(s.has_room, true) AS has_room,
+SELECT a.index, a.is_disabled, a.is_suspended, k.is_same, a.now, coalesce(s.has_room, true) AS has_room,
        a.api_key_id, a.key_use_is_old, a.organization_id, coalesce(k.id, w.id) AS batch_id,
        coalesce(k.status, CASE WHEN a.send_at IS NULL THEN 'queued' ELSE 'scheduled' END) AS status,
        k.id IS NOT NULL AS existed, coalesce(k.created_at, f.created_at)
 FROM asked a
-LEFT JOIN known k ON k.place = a.place
-LEFT JOIN scheduled s ON s.place = a.place
-LEFT JOIN fresh f ON f.place = a.place
+LEFT JOIN known k ON k.index = a.index
+LEFT JOIN scheduled s ON s.index = a.index
+LEFT JOIN fresh f ON f.index = a.index
 LEFT JOIN written w ON w.id = f.id

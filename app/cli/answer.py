@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.local.datadir import DEFAULT
+from app.values.texts import in_utf8
 from app.values.timestamps import timestamp
-from app.values.utf8 import in_utf8
 
 if TYPE_CHECKING:
     from app.cli.tables import Columns

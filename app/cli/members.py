@@ -10,7 +10,7 @@ from app.cli.row_id import ORGANIZATION_ID, RowId
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.members import members as rows
 from app.postgres.database import transaction
-from app.values.shown import shown
+from app.values.texts import shown
 
 _COLUMNS = {
     "ID": "id",

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 from flask import request
-from werkzeug.datastructures import MultiDict
 
-from app.api.requests.queries import PageRequest, parse_page_request
 from app.api_keys import Caller
 from app.errors import InvalidRequest
+from app.pages.queries import PageRequest, Query, parse_page_request
 
 _ROWS = "50"
 _DAY_BEGINS, _DAY_ENDS = "T00:00:00Z", "T23:59:59.999999Z"
@@ -24,10 +23,14 @@ def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> 
             given[name] += moment
     always = {"limit": _ROWS, **(fixed or {})}
     try:
-        return parse_page_request(kind, MultiDict(given | always), who), {}
+        return parse_page_request(kind, _query(given | always), who), {}
     except InvalidRequest as error:
         faults = {name: _of_a_field(name, sentences[0]) for name, sentences in error.faults.items()}
-        return parse_page_request(kind, MultiDict(always), who), faults
+        return parse_page_request(kind, _query(always), who), faults
+
+
+def _query(parameters: Mapping[str, str]) -> Query:
+    return {name: [text] for name, text in parameters.items()}
 
 
 def _of_a_field(name: str, sentence: str) -> str:

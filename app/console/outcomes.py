@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response
 
-from app.api.answers import batches as bodies
+from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import ISSUED, BatchRow
 from app.postgres.database import transaction
@@ -87,7 +87,7 @@ def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Ro
 
 
 def _issued(batch: BatchRow, lines: Iterable[int], transactions: Sequence[batches.TransactionRow]) -> Iterator[_Row]:
-    shown = bodies.listed_transaction_bodies((batch, row) for row in transactions)
+    shown = payloads.transaction_payloads((batch, row) for row in transactions)
     for line, body in zip(lines, shown, strict=True):
         yield (
             *(line, for_spreadsheet(body["email"]), safe_reference(body["reference"] or "")),

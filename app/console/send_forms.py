@@ -67,10 +67,9 @@ class CheckAgainForm(_AskedForm):
 
 
 class IssueForm(FlaskForm):
-    """The last step, with the numbers that the page has shown to the member."""
+    """The last step. `seen` is the digest of what the page has shown to the member."""
 
-    recipients = HiddenField(validators=[Regexp("^[0-9]{1,19}$")])
-    points = HiddenField(validators=[Regexp("^[0-9]{1,19}$")])
+    seen = HiddenField(validators=[Regexp("^[0-9a-f]{64}$")])
     again = HiddenField()
 
 

@@ -1,26 +1,25 @@
 """Lists in the console: checking a list, its cost, and issuing it."""
 
-from dataclasses import replace
+import hashlib
 from io import BytesIO
-from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection
 
 from app.api.requests.issue import parse_issue_request
 from app.api_keys import Caller
-from app.batches import accept as acceptance
 from app.batches import verify
-from app.batches.accept import Acceptance, IssueRequest, Send, SendingMember
+from app.batches.accept import Acceptance, IssueRequest, Send, SendingMember, accept
 from app.console.caller import record_action
-from app.errors import InsufficientBalance, InvalidRequest, NotFound, PointsError, Refused
+from app.errors import InsufficientBalance, InvalidRequest, MayNotIssue, PointsError, Refused
 from app.members import actions
+from app.organizations import may_not_issue
 from app.recipient_files import ColumnUnclear
 from app.recipient_files.checking import AmountsMissing, Checked, check
 from app.settings import settings
 from app.uploads import parts as upload_parts
-from app.uploads import uploads
+from app.uploads import sent_before, uploads
 from app.uploads.uploads import Asked, UploadRow
 from app.values.numbers import counted
 
@@ -63,37 +62,41 @@ def look_at(content: bytes, name: str, asked: Asked) -> tuple[Checked | str, dic
     }
 
 
-def cost(connection: Connection, who: Caller, upload: UploadRow) -> verify.Verdict:
-    """Return verify's answer for a whole list: each part gets the balance that the parts before it leave."""
+class Cost(NamedTuple):
+    """What a list costs now: verify's answer for the whole list, and in how many batches it is sent.
+
+    `seen` is a digest of all that the last page shows, so that its button does just that.
+    """
+
+    verdict: verify.Verdict
+    paid_points: int
+    batches: int
+    seen: str
+
+
+def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
+    """Return what a checked list costs: each batch gets the balance that the batches before it leave."""
+    assert upload.recipients is not None, "it is checked"
     assert upload.points is not None, "it is checked"
-    left, paid, refusal = who.organization.balance, 0, None
-    for number in range(1, upload_parts.count(connection, upload.id) + 1):
-        request = _for_verify(upload, upload_parts.find(connection, upload.id, number))
-        verdict = verify.verify(replace(who.organization, balance=left), request)
-        refusal = refusal or verdict.refusal
-        paid += verdict.affordable_recipients
-        left -= _points_of_the_first(request, verdict.affordable_recipients)
-    if isinstance(refusal, InsufficientBalance):
-        refusal = InsufficientBalance(required=upload.points, available=who.organization.balance)
-    return verify.Verdict(
-        refusal=refusal, required=upload.points, available=who.organization.balance, affordable_recipients=paid
+    organization = who.organization
+    payable = upload_parts.payable(connection, upload.id, amount=upload.amount, balance=organization.balance)
+    refusal: MayNotIssue | InsufficientBalance | None = may_not_issue(
+        is_disabled=organization.is_disabled, is_suspended=organization.is_suspended
     )
-
-
-def _for_verify(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest:
-    """Return a part as far as verify needs it: the number of recipients, and the points for each."""
-    emails = [item.email for item in part.items]
-    amounts = [item.amount or upload.amount or 0 for item in part.items]
-    totals = list(accumulate(amounts)) if upload.amount is None else None
-    return IssueRequest(
-        emails=emails, email_keys=emails, amount=upload.amount, running_totals=totals, atomic=False, label=None
+    if refusal is None and payable.recipients < upload.recipients:
+        refusal = InsufficientBalance(required=upload.points, available=organization.balance)
+    verdict = verify.Verdict(
+        refusal=refusal,
+        required=upload.points,
+        available=organization.balance,
+        affordable_recipients=payable.recipients,
     )
+    return Cost(verdict, payable.points, payable.parts, _seen(upload, payable))
 
 
-def _points_of_the_first(request: IssueRequest, count: int) -> int:
-    if count == 0:
-        return 0
-    return (request.amount or 0) * count if request.running_totals is None else request.running_totals[count - 1]
+def _seen(upload: UploadRow, payable: upload_parts.Payable) -> str:
+    settled = (upload.id, upload.sandbox, upload.column, upload.amount, upload.label, upload.recipients, upload.points)
+    return hashlib.sha256(orjson.dumps([*settled, *payable])).hexdigest()
 
 
 def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest:
@@ -120,45 +123,58 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
 
 
 class ListChanged(Refused):
-    """The list was changed after its page was shown."""
+    """The list, or whom the balance pays of it, is not what the page has shown."""
 
     def __init__(self) -> None:
-        super().__init__("The list was changed in another window after this page was shown. Look at it again.")
+        super().__init__(
+            "The list was changed since you looked, or the balance now pays more or less of it: "
+            "look at this page again before you issue points."
+        )
 
 
-def issue(connection: Connection, who: Caller, token: str, *, recipients: int, points: int) -> list[Acceptance] | None:
+def issue(
+    connection: Connection, who: Caller, upload: UploadRow, *, seen: str, is_meant: bool
+) -> list[Acceptance] | None:
     """Accept a whole list as queued batches; the drain issues them in the list's order. None: it was sent before.
 
-    A second request for the same list waits at the list's row for this transaction, and then finds the list sent.
-
     Args:
-        recipients: the number of recipients that the page has shown; `points` is the sum that it has shown.
+        who: read after the list's row was locked.
+        upload: its row is locked; a second request waits for that, and then finds the list sent.
+        seen: the `seen` of the cost that the page has shown.
+        is_meant: the member has said that the recipients are to get points again.
 
     Raises:
-        NotFound: there is no such list.
-        ListChanged: the list has other numbers now.
+        ListChanged: the page would show something else now.
+        Refused: the recipients were sent to before, and it is not said that this is meant.
         PointsError: nothing was accepted.
     """
-    upload = uploads.find(connection, token, organization_id=who.organization.id, sandbox=who.sandbox, lock=True)
-    if upload is None:
-        raise NotFound("list", token)
     if upload.sent_at is not None:
         return None
-    if (upload.recipients, upload.points) != (recipients, points):
+    if upload.recipients is None or upload.points is None:
+        raise ListChanged  # A question is open: the list is not checked now.
+    now = cost(connection, who, upload)
+    if now.seen != seen:
         raise ListChanged
+    if not is_meant and sent_before.sent_before(connection, upload):
+        raise Refused("This list was sent before. Tick the box if you want to issue points again.")
+    accepted = _accept(connection, who, upload, batches=now.batches)
+    uploads.mark_sent(connection, upload.id, [one.batch_id for one in accepted])
+    detail = f"{counted(upload.points, 'point')} to {counted(upload.recipients, 'recipient')}"
+    if len(accepted) > 1:
+        detail += f", in {len(accepted)} batches"
+    record_action(connection, actions.SENT, accepted[0].batch_id, sandbox=who.sandbox, detail=detail)
+    return accepted
+
+
+def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: int) -> list[Acceptance]:
     assert who.member_id is not None, "a member sends it"
     member, accepted = SendingMember(who.member_id, who.sandbox), []
-    for number in range(1, upload_parts.count(connection, upload.id) + 1):
+    for number in range(1, batches + 1):
         request = request_of(upload, upload_parts.find(connection, upload.id, number))
-        send = Send(b"", request, f"console-{token}-{number}")
-        outcome = acceptance.accept(connection, [send], member)[0]
+        send = Send(member, request, f"console-{upload.token}-{number}")
+        outcome = accept(connection, [send])[0]
         if isinstance(outcome, PointsError):
             raise outcome
         assert outcome is not None and not outcome.existed, "nobody else has the row of this list"  # noqa: PT018
         accepted.append(outcome)
-    uploads.mark_sent(connection, upload.id, [one.batch_id for one in accepted])
-    detail = f"{counted(points, 'point')} to {counted(recipients, 'recipient')}"
-    if len(accepted) > 1:
-        detail += f", in {len(accepted)} batches"
-    record_action(connection, actions.SENT, accepted[0].batch_id, sandbox=who.sandbox, detail=detail)
     return accepted

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, text
 
-from app.values.timestamps import timestamp
+from app.values.payloads import organization_payload
 
 BATCH_SCHEDULED, BATCH_ISSUED = "batch.scheduled", "batch.issued"
 BATCH_REFUSED, BATCH_CANCELLED = "batch.refused", "batch.cancelled"
@@ -66,8 +66,8 @@ def write_of_organization(
 ) -> None:
     """Write an event that shows the organization as it is in this transaction, and `more` beside it."""
     row = connection.execute(_ORGANIZATION, {"id": organization_id, "sandbox": sandbox}).one()
-    shown = row._asdict() | {"created_at": timestamp(row.created_at)}
-    write(connection, kind, organization_id, sandbox=sandbox, data={"organization": shown, **more})
+    organization = organization_payload(**row._asdict())
+    write(connection, kind, organization_id, sandbox=sandbox, data={"organization": organization, **more})
 
 
 _ORGANIZATION = text("""

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from app.values import payloads
 from app.values.timestamps import timestamp
 
 # The version of the form of events.
@@ -60,53 +61,44 @@ def batch_data(row: Any) -> dict[str, Any]:
     metadata, more = row.metadata, {}
     if metadata is not None and len(orjson.dumps(metadata)) > _METADATA_BYTES_MAX:
         metadata, more = None, {"more": f"/v1/batches/{row.batch_id}"}
-    send_at = row.send_at or row.batch_send_at
-    batch = {
-        "batch_id": row.batch_id,
-        "status": status,
-        "final": status != "scheduled",
-        "refusal": row.batch_refusal if status == "refused" else None,
-        "label": row.label,
-        "metadata": metadata,
-        "idempotency_key": row.idempotency_key,
-        "api_key_id": row.batch_api_key_id,
-        "sender": row.sender,
-        "counts": _counts(row) if is_issued else None,
-        "created_at": timestamp(row.batch_created_at),
-        "send_at": None if send_at is None else timestamp(send_at),
-        "issued_at": timestamp(row.issued_at) if is_issued else None,
-        "amount": row.debited_amount if is_issued else None,
-        "current_balance": row.batch_balance if is_issued else None,
-    }
+    batch = payloads.batch_payload(
+        batch_id=row.batch_id,
+        status=status,
+        refusal=row.batch_refusal if status == "refused" else None,
+        label=row.label,
+        metadata=metadata,
+        idempotency_key=row.idempotency_key,
+        api_key_id=row.batch_api_key_id,
+        sender=row.sender,
+        counts=_counts(row) if is_issued else None,
+        created_at=row.batch_created_at,
+        send_at=row.send_at or row.batch_send_at,
+        issued_at=row.issued_at if is_issued else None,
+        amount=row.debited_amount if is_issued else None,
+        current_balance=row.batch_balance if is_issued else None,
+    )
     return {"batch": batch | more}
 
 
 def _counts(row: Any) -> dict[str, int]:
-    return {
-        "recipients": row.recipient_count,
-        "debited": row.debited_count,
-        "credited": row.credited,
-        "held": row.debited_count - row.credited,
-        "unpaid": row.recipient_count - row.debited_count,
-        "reversed": 0,
-    }
+    return payloads.batch_counts(
+        recipients=row.recipient_count, debited=row.debited_count, credited=row.credited, reversed_whole=0
+    )
 
 
 def reversal_data(row: Any) -> dict[str, Any]:
     """Build the `data` of an event about a reversal: the reversal as the list of reversals showed it at that time."""
-    return {
-        "reversal": {
-            "reversal_id": row.reversal_id,
-            "status": "done",
-            "final": True,
-            "refusal": None,
-            "reason": row.reason,
-            "batch_id": row.reversal_batch_id,
-            "idempotency_key": row.idempotency_key,
-            "api_key_id": row.reversal_api_key_id,
-            "created_at": timestamp(row.reversal_created_at),
-            "done_at": timestamp(row.done_at),
-            "amount": row.reversed_amount,
-            "current_balance": row.reversal_balance,
-        }
-    }
+    reversal = payloads.reversal_payload(
+        reversal_id=row.reversal_id,
+        status="done",
+        refusal=None,
+        reason=row.reason,
+        batch_id=row.reversal_batch_id,
+        idempotency_key=row.idempotency_key,
+        api_key_id=row.reversal_api_key_id,
+        created_at=row.reversal_created_at,
+        done_at=row.done_at,
+        amount=row.reversed_amount,
+        current_balance=row.reversal_balance,
+    )
+    return {"reversal": reversal}

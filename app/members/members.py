@@ -10,8 +10,8 @@ from app.errors import NotFound, Refused
 from app.members import actions
 from app.organizations import find as find_organization
 from app.postgres.database import row_to
-from app.values import names
 from app.values.addresses import parse
+from app.values.texts import checked_name
 from app.values.tokens import hash_token, new_token
 
 # Each role includes the ones before it.
@@ -70,8 +70,8 @@ def create(
     """
     assert role in ROLES, "the caller has checked the role"
     address = parse(email)
-    first_name = names.checked("The first name", first_name)
-    last_name = names.checked("The last name", last_name, may_be_blank=True)
+    first_name = checked_name("The first name", first_name)
+    last_name = checked_name("The last name", last_name, may_be_blank=True)
     find_organization(connection, organization_id, sandbox=False)
     token, link_hash = new_token()
     values = {

@@ -10,8 +10,7 @@ from app.recipient_files.cells import address_in, from_spreadsheet, trimmed
 from app.recipient_files.list_file import ListFile
 from app.recipient_files.rows import Row
 from app.values.addresses import Address
-from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
-from app.values.shown import shown
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
 
 AMOUNT = ("amount", "points")
 # The headings of all columns with a line's own values.
@@ -22,7 +21,6 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _WHOLE_NUMBER = re.compile("[1-9][0-9]{0,18}")
 # A text that a spreadsheet would take for a formula, also with apostrophes in front.
 _LIKE_A_FORMULA = re.compile(r"'*[=+@-]")
-_LABEL_LENGTH_MAX = 255
 
 
 class BadCell(PointsError):
@@ -145,8 +143,8 @@ def _reference_in(text: str, *, is_unicode: bool) -> str | None:
 
 
 def _label_in(text: str) -> str | None:
-    if len(text) > _LABEL_LENGTH_MAX:
-        raise BadCell(f"has a label of {len(text)} characters: there may be at most {_LABEL_LENGTH_MAX}.")
+    if len(text) > LABEL_LENGTH_MAX:
+        raise BadCell(f"has a label of {len(text)} characters: there may be at most {LABEL_LENGTH_MAX}.")
     if CONTROL.search(text):
         raise BadCell("has a label of several lines, or with a tab or another control character.")
     return text or None

@@ -53,11 +53,46 @@ def drop(connection: Connection, upload_ids: Sequence[int]) -> None:
 _DROP = text("DELETE FROM upload_parts WHERE upload_id = ANY(:upload_ids)")
 
 
-def count(connection: Connection, upload_id: int) -> int:
-    return int(connection.execute(_COUNT, {"upload_id": upload_id}).scalar_one())
+class Payable(NamedTuple):
+    """The parts of a list as they are now, and whom a balance pays of them.
+
+    `digest` is another one when any recipient, its values, their order or the borders of the parts are others.
+    """
+
+    parts: int
+    digest: str
+    recipients: int
+    points: int
 
 
-_COUNT = text("SELECT count(*) FROM upload_parts WHERE upload_id = :upload_id")
+def payable(connection: Connection, upload_id: int, *, amount: int | None, balance: int) -> Payable:
+    """Tell whom a balance pays: of each part the first recipients, from what the parts before it leave.
+
+    Args:
+        amount: the points for each recipient; None: each has its own.
+    """
+    return Payable(*connection.execute(_PAYABLE, {"id": upload_id, "amount": amount, "balance": balance}).one())
+
+
+_PAYABLE = text("""
+    WITH RECURSIVE paid AS (
+        SELECT 0 AS parts, CAST('' AS bytea) AS digest, CAST(0 AS bigint) AS recipients, CAST(0 AS bigint) AS points
+        UNION ALL
+        SELECT p.number,
+               sha256(d.digest || convert_to(
+                   CAST(json_build_array(p.emails, p.amounts, p.item_references, p.labels) AS text), 'UTF8')),
+               d.recipients + first.recipients, d.points + first.points
+        FROM paid d
+        JOIN upload_parts p ON (p.upload_id, p.number) = (:id, d.parts + 1)
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS recipients, CAST(coalesce(max(total), 0) AS bigint) AS points
+            FROM (SELECT sum(coalesce(i.amount, CAST(:amount AS bigint))) OVER (ORDER BY position) AS total
+                  FROM unnest(p.emails, p.amounts) WITH ORDINALITY AS i (email, amount, position)) totals
+            WHERE total <= CAST(:balance AS bigint) - d.points
+        ) first
+    )
+    SELECT parts, encode(digest, 'hex'), recipients, points FROM paid ORDER BY parts DESC LIMIT 1
+""")
 
 
 def find(connection: Connection, upload_id: int, number: int) -> StoredPart:

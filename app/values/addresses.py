@@ -7,7 +7,7 @@ from typing import NamedTuple
 import email_validator
 
 from app.errors import InvalidAddress
-from app.values.utf8 import is_utf8
+from app.values.texts import is_utf8
 
 LENGTH_MAX = 254  # RFC 5321, 4.5.3.1.3: a path of 256 octets, less its angle brackets.
 _LOCAL_LENGTH_MAX = 64  # RFC 5321, 4.5.3.1.1.

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-from app.values.shown import shown
+from app.values.texts import shown
 
 # ISO 8601 with a zone. The expression is valid in JSON Schema too.
 TIMESTAMP_FORM = (

@@ -1,4 +1,7 @@
-"""The actions on a webhook besides changing it. Each takes a webhook whose row is locked."""
+"""The actions on a webhook besides changing it. Each takes a webhook whose row is locked; `act` locks it."""
+
+from collections.abc import Callable
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -6,8 +9,39 @@ from app.errors import InvalidRequest, WebhookDisabled, WebhookNotStuck
 from app.events import log
 from app.events.payloads import Event
 from app.events.read import state_of
+from app.postgres.database import transaction
 from app.webhooks.upcoming import upcoming
-from app.webhooks.webhooks import AFRESH, BY_CALLER, DISABLED, WebhookRow, change
+from app.webhooks.waking import wake
+from app.webhooks.webhooks import AFRESH, BY_CALLER, DISABLED, WebhookRow, change, find
+
+_Outcome = TypeVar("_Outcome")
+
+
+def act(
+    webhook_id: int,
+    action: Callable[[Connection, WebhookRow], _Outcome],
+    *,
+    organization_id: int,
+    sandbox: bool,
+    also: Callable[[Connection], None] | None = None,
+) -> _Outcome:
+    """Do an action on a webhook with its row locked, in a transaction of its own, and wake its deliveries.
+
+    Args:
+        also: called after the action, in the same transaction.
+
+    Raises:
+        NotFound: the organization has no such webhook in this mode.
+        PointsError: the action is not possible; nothing is changed.
+    """
+    with transaction() as connection:
+        # Otherwise two who act at once both see the webhook as it was before the other.
+        webhook = find(connection, webhook_id, organization_id=organization_id, sandbox=sandbox, lock=True)
+        outcome = action(connection, webhook)
+        if also is not None:
+            also(connection)
+    wake(organization_id)
+    return outcome
 
 
 def ping(connection: Connection, webhook: WebhookRow) -> WebhookRow:

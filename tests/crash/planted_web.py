@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from app.api.answers import batches
+from app.batches import payloads
 from app.messaging import jobs
 from app.web.gunicorn import *  # noqa: F403  # gunicorn reads its settings from this module instead of that one.
 from tests.crash import planted_places as places
@@ -11,4 +11,4 @@ from tests.crash.planted import plant_before, reach
 # PostgreSQL has been told to commit the batch, and no worker has been told of it.
 plant_before(jobs, "submit", partial(reach, places.WEB_BETWEEN_COMMIT_AND_SUBMIT))
 # A worker has committed the batch, and its caller has not been answered.
-plant_before(batches, "issued_body", partial(reach, places.WEB_AFTER_COMMIT_BEFORE_ANSWER))
+plant_before(payloads, "issued_payload", partial(reach, places.WEB_AFTER_COMMIT_BEFORE_ANSWER))

@@ -76,17 +76,14 @@ def test_what_is_held_is_extended(points: Points) -> None:
 
 def test_a_consumer_handles_what_a_follower_is_told_as_it_happens(points: Points) -> None:
     handled: list[tuple[int, str]] = []
+    stored = [0]
     lock = threading.RLock()
-
-    def load(_: object) -> int:
-        return handled[-1][0] if handled else 0
-
     consumer = Consumer(
         points,
         transaction=lambda: lock,
-        load=load,
+        load=lambda _: stored[-1],
         handle=lambda _, event: handled.append((event.sequence, event.type)),
-        store=lambda _, __: None,
+        store=lambda _, sequence: stored.append(sequence),
         types=("batch.*", "reversal.*"),
     )
     first = points.send(recipients=[address()], amount=1)

@@ -11,6 +11,7 @@ from flask import Flask
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
+from app.ledger.refill import refill
 from app.postgres import connections
 from app.postgres.connections import engine
 from app.postgres.database import transaction
@@ -20,15 +21,14 @@ from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.faulty_list import FAULTY_LIST
 from tests.integration import books
+from tests.integration.races import started, until_waiting
 from tests.integration.visitors import Visitor, forgery_token, visitor
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
 
 @pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> Flask:
-    """Make the pages; no worker runs, so nobody waits for a reversal."""
-    monkeypatch.setattr("app.console.views.take_back._WAIT_S", 0.0)
+def app() -> Flask:
     return create_app()
 
 
@@ -63,7 +63,7 @@ def confirm(of: Visitor, path: str, **fields: str) -> TestResponse:
 
 
 def _hidden(page: TestResponse) -> dict[str, str]:
-    return dict(re.findall(r'name="(csrf_token|recipients|points|form_id)"[^>]* value="([^"]*)"', page.text))
+    return dict(re.findall(r'name="(csrf_token|seen|form_id)"[^>]* value="([^"]*)"', page.text))
 
 
 def words_of(page: TestResponse) -> str:
@@ -262,14 +262,133 @@ def test_pasted_addresses_are_a_list_too(ann: Visitor) -> None:
     assert "Points in all 14" in words_of(ann.get(answer.location))
 
 
-def test_a_list_changed_in_another_window_is_not_issued(ann: Visitor) -> None:
+_TWO_COLUMNS = "private;work;amount\na@example.com;b@example.com;1\nc@example.com;d@example.com;3\n"
+
+
+def _is_refused_as_changed(answer: TestResponse) -> None:
+    assert answer.status_code == 409
+    assert "The list was changed since you looked" in answer.text
+    assert value("SELECT count(*) FROM batches") == 0
+    assert value("SELECT count(*) FROM uploads WHERE sent_at IS NOT NULL") == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "now"),
+    [
+        ({"column": "1"}, [("b@example.com", "1", "Spring"), ("d@example.com", "3", "Spring")]),
+        ({"label": "Autumn"}, [("a@example.com", "1", "Autumn"), ("c@example.com", "3", "Autumn")]),
+        ({"label": ""}, [("a@example.com", "1", ""), ("c@example.com", "3", "")]),
+        ({"amount": "2"}, [("a@example.com", "2", "Spring"), ("c@example.com", "2", "Spring")]),
+    ],
+    ids=["column", "label", "no label", "amount"],
+)
+def test_what_another_window_has_changed_is_shown_before_it_is_issued(
+    ann: Visitor, changed: dict[str, str], now: list[tuple[str, str, str]]
+) -> None:
+    path, first = checked(ann, _TWO_COLUMNS), {"column": "0", "amount": "", "label": "Spring"}
+    assert ann.post(path, of=path, **first).status_code == 303
+    form = _hidden(ann.get(f"{path}/confirm"))
+    assert ann.post(path, of=path, **first | changed).status_code == 303
+    refused = ann.client.post(f"{path}/confirm", data=form)
+    _is_refused_as_changed(refused)
+    assert now[0][0] in words_of(refused)
+    assert ann.client.post(f"{path}/confirm", data=_hidden(refused)).status_code == 303
+    books.drain_all(ann.organization_id)
+    outcome = rows_of(ann.get(f"{path}/outcome.csv"))
+    assert [(row["email"], row["amount"], row["label"]) for row in outcome] == now
+
+
+def test_a_list_changed_into_one_that_was_sent_before_is_said_to_be_changed(ann: Visitor) -> None:
+    confirm(ann, checked(ann, "email\nb@example.com\n", amount="5"))
+    path = checked(ann, "private;work\na@example.com;b@example.com\n")
+    for column in "01":
+        form = _hidden(ann.get(f"{path}/confirm"))
+        assert ann.post(path, of=path, column=column, amount="5").status_code == 303
+    refused = ann.client.post(f"{path}/confirm", data=form)
+    assert "The list was changed since you looked" in refused.text
+    assert "Yes, issue points to them again" in refused.text
+
+
+def test_a_list_that_another_window_has_left_with_a_question_is_not_issued(ann: Visitor) -> None:
     path = checked(ann, "email\na@example.com\n", amount="3")
     form = _hidden(ann.get(f"{path}/confirm"))
-    assert ann.post(path, of=path, amount="300").status_code == 303
+    assert ann.post(path, of=path, amount="").status_code == 303
+    asked = ann.client.post(f"{path}/confirm", data=form)
+    assert (asked.status_code, asked.location) == (303, path)
+    assert "Nothing was issued. The list was changed since you looked" in ann.get(path).text
+    assert value("SELECT count(*) FROM batches") == 0
+
+
+def _eight(ann: Visitor, *, mode: str = "live", amount: str = "300") -> str:
+    return checked(ann, "email\n" + "".join(f"p{i}@example.com\n" for i in range(8)), amount=amount, mode=mode)
+
+
+def _refill(ann: Visitor, points: int) -> None:
+    with transaction() as connection:
+        refill(connection, ann.organization_id, points)
+
+
+def test_a_button_for_three_of_eight_does_not_pay_all_after_a_refill(ann: Visitor) -> None:
+    path = _eight(ann)
+    page = ann.get(f"{path}/confirm")
+    assert "Issue points to 3 of 8 recipients" in page.text
+    assert "3 of 8 recipients, 900 points" in words_of(page)
+    _refill(ann, 2_000)
+    refused = ann.client.post(f"{path}/confirm", data=_hidden(page))
+    _is_refused_as_changed(refused)
+    assert "Issue 2 400 points to 8 recipients" in words_of(refused)
+    assert ann.client.post(f"{path}/confirm", data=_hidden(refused)).status_code == 303
+
+
+def test_a_button_for_all_does_not_pay_a_part_once_the_balance_is_lower(ann: Visitor) -> None:
+    path = _eight(ann, amount="100")
+    form = _hidden(ann.get(f"{path}/confirm"))
+    books.issue_now(ann.organization_id, ["other@example.com"], 300)
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert refused.status_code == 409
-    assert "another window" in refused.text
-    assert books.drain_all(ann.organization_id) == []
+    assert "Issue points to 7 of 8 recipients" in refused.text
+    assert value("SELECT count(*) FROM batches") == 1
+
+
+def test_a_refill_that_lands_while_the_button_waits_for_the_list_counts(ann: Visitor) -> None:
+    path = _eight(ann)
+    form = _hidden(ann.get(f"{path}/confirm"))
+    with started() as start, transaction() as other:
+        other.execute(text("SELECT FROM uploads FOR UPDATE"))
+        waits = start(lambda: ann.client.post(f"{path}/confirm", data=form))
+        until_waiting()
+        _refill(ann, 2_000)
+        other.commit()
+        _is_refused_as_changed(waits.result())
+
+
+def test_a_refill_that_pays_nobody_more_changes_nothing(ann: Visitor) -> None:
+    path = _eight(ann)
+    form = _hidden(ann.get(f"{path}/confirm"))
+    _refill(ann, 100)
+    assert ann.client.post(f"{path}/confirm", data=form).status_code == 303
+
+
+def test_the_button_of_one_list_or_mode_issues_no_other(ann: Visitor) -> None:
+    live, other, sandbox = _eight(ann, amount="1"), _eight(ann, amount="1"), _eight(ann, amount="1", mode="sandbox")
+    form = _hidden(ann.get(f"{live}/confirm"))
+    for path in (other, sandbox):
+        _is_refused_as_changed(ann.client.post(f"{path}/confirm", data=form))
+    books.execute("UPDATE uploads SET sandbox = true")
+    _is_refused_as_changed(ann.client.post(f"{live.replace('/live/', '/sandbox/')}/confirm", data=form))
+
+
+def test_who_is_shown_as_paid_of_several_batches_is_paid(monkeypatch: pytest.MonkeyPatch, ann: Visitor) -> None:
+    monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
+    forget_everything()
+    amounts = {"a": 600, "b": 600, "c": 300, "d": 200, "e": 100}
+    lines = "".join(f"{name}@example.com,{amount}\n" for name, amount in amounts.items())
+    path = checked(ann, f"email,amount\n{lines}")
+    assert "3 of 5 recipients, 1 000 points" in words_of(ann.get(f"{path}/confirm"))
+    assert confirm(ann, path).status_code == 303
+    books.drain_all(ann.organization_id)
+    states = [row["state"] for row in rows_of(ann.get(f"{path}/outcome.csv"))]
+    assert states == ["held", "unpaid", "held", "unpaid", "held"]
 
 
 def test_a_sandbox_list_moves_no_real_points(ann: Visitor) -> None:
@@ -318,7 +437,7 @@ def test_another_organization_meets_nothing_of_this_one(app: Flask, ann: Visitor
     pages.append(reversal)
     assert {page: mallory.get(page).status_code for page in pages} == dict.fromkeys(pages, 404)
     forms = [path, f"{path}/confirm", *(f"/console/live/batches/{waiting}/{what}" for what in ("cancel", "take-back"))]
-    fields = own | {"reason": "x", "form_id": "f" * 24, "recipients": "1", "points": "3", "again": "yes", "amount": "3"}
+    fields = own | {"reason": "x", "form_id": "f" * 24, "seen": "0" * 64, "again": "yes", "amount": "3"}
     assert {to: mallory.client.post(to, data=fields).status_code for to in forms} == dict.fromkeys(forms, 404)
     for page in ("/batches", "/transactions", "/held", "/batches?email=secret@example.com"):
         assert "secret@example.com" not in words_of(mallory.get(page)).replace("?email", "")

@@ -10,8 +10,11 @@ from app.events.sequencer import number_events
 from app.members.members import ADMIN
 from app.postgres.database import transaction
 from app.web.application import create_app
+from app.webhooks import actions as webhook_actions
+from app.webhooks import webhooks
 from tests.conftest import forget_everything
 from tests.integration import books
+from tests.integration.races import started, until_waiting
 from tests.integration.visitors import Visitor, visitor
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -89,6 +92,21 @@ def test_a_webhook_is_pinged_disabled_enabled_and_deleted(admin: Visitor) -> Non
     assert "Webhook 1 is deleted." in admin.get("/webhooks").text
     activity = admin.get("/activity").text
     assert all(f"Live webhook 1: {done}" in activity for done in ("pinged", "disabled", "enabled", "deleted"))
+
+
+def test_a_webhook_that_two_disable_at_once_is_disabled_by_one_event(admin: Visitor) -> None:
+    _make(admin)
+    with started() as start, transaction() as first:
+        found = webhooks.find(first, 1, organization_id=admin.organization_id, sandbox=False, lock=True)
+        webhook_actions.disable(first, found)
+        second = start(lambda: admin.post("/webhooks/1/disable", of="/webhooks/1"))
+        until_waiting()
+        first.commit()
+        assert second.result().location == "/console/live/webhooks/1"
+    with transaction() as connection:
+        number_events(connection, admin.organization_id)
+        types = connection.exec_driver_sql("SELECT type FROM events").scalars().all()
+    assert types.count("webhook.disabled") == 1
 
 
 def test_what_cannot_be_done_is_said_on_the_page_and_is_no_activity(admin: Visitor) -> None:

@@ -20,6 +20,7 @@ from app.api.sending import send_path, threads, waiting
 from app.batches.accept import IssueRequest
 from app.ledger.drain import drain
 from app.messaging import hints, jobs, process_redis
+from app.messaging.drains import Drains
 from app.messaging.jobs import QUEUE
 from app.postgres.connections import connections_in_use
 from app.postgres.database import transaction
@@ -51,7 +52,7 @@ class Front:
 @pytest.fixture
 def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
     monkeypatch.setenv("POINTS_RATE_LIMIT", "off")
-    monkeypatch.setattr("app.api.views.send.send_path", send_path.SendPath())
+    monkeypatch.setattr("app.api.views.send.send_path", send_path.SendPath(Drains()))
     is_over = threading.Event()
 
     def until_over(work: Callable[[], None]) -> None:

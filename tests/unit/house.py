@@ -55,7 +55,7 @@ class House:
         self.waited_s: list[float] = []
 
     def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
-        assert send.key_hash == hash_key(KEY)
+        assert send.sender == hash_key(KEY)
         if self.error is not None:
             raise self.error
         known = self.known.get(send.idempotency_key or "")

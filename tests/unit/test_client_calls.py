@@ -1,12 +1,15 @@
 """The client's runs, events, webhooks and signatures, without a network."""
 
 import asyncio
+import base64
 import contextlib
+import hmac
 import json
 import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any
 
 import httpx
@@ -18,6 +21,7 @@ from points_client import (
     AsyncPoints,
     Consumer,
     Event,
+    Invalid,
     InvalidSignature,
     NoAnswer,
     Points,
@@ -35,11 +39,16 @@ def event(sequence: int, kind: str = "batch.issued") -> dict[str, Any]:
     return {**about, "version": "1.0", "organization": {"id": 1}, "data": {"batch": {}}, "more": "unknown"}
 
 
+def refused(status: int, **errors: list[str]) -> httpx.Response:
+    return httpx.Response(status, json={"success": False, "data": None, "errors": errors, "additional_data": None})
+
+
 class Log:
     """A service that answers from a log of events, three at a time, and remembers what it was asked."""
 
     def __init__(self, last: int) -> None:
-        self.last = last
+        self.last, self.dropped_to = last, 0
+        self.kinds: dict[int, str] = {}
         self.calls: list[tuple[str, str, Any]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -49,8 +58,25 @@ class Log:
             return httpx.Response(204)
         if request.url.path == "/v1/events":
             after = int(request.url.params.get("after", 0))
-            found = [event(sequence) for sequence in range(after + 1, min(after + 3, self.last) + 1)]
-            data: dict[str, Any] = {"events": found, "last_sequence": found[-1]["sequence"] if found else after}
+            after = max(after, self.dropped_to if "after" not in request.url.params else 0)
+            if after < self.dropped_to:
+                return refused(400, after=[f"The events up to {self.dropped_to} are no longer kept."])
+            looked = [
+                event(one, self.kinds.get(one, "batch.issued"))
+                for one in range(after + 1, min(after + 3, self.last) + 1)
+            ]
+            types = request.url.params.get("types", "*").split(",")
+            found = [one for one in looked if any(fnmatchcase(one["type"], glob) for glob in types)]
+            data: dict[str, Any] = {"events": found, "last_sequence": looked[-1]["sequence"] if looked else after}
+        elif request.url.path == "/v1/organization":
+            data = {
+                "id": 1,
+                "name": "Acme",
+                "is_disabled": False,
+                "is_suspended": False,
+                "balance": 1,
+                "created_at": MOMENT,
+            }
         elif request.method == "GET" and request.url.path.endswith(("/webhooks", "/deliveries")):
             name = request.url.path.rpartition("/")[2]
             about = {"id": 5, "event": {"id": "evt_1", "sequence": 1, "type": "ping"}, "attempt": 1, "delivered": True}
@@ -144,7 +170,7 @@ class Books:
 
 def test_a_consumer_handles_each_event_once_also_after_a_crash_and_when_it_comes_again(points: Points) -> None:
     books = Books()
-    consumer = Consumer(points, transaction=books.transaction, load=books.load, handle=books.handle, store=books.store)
+    consumer = consumer_of(points, books)
     books.crash_at = 4
     with pytest.raises(RuntimeError):
         consumer.catch_up()
@@ -154,6 +180,61 @@ def test_a_consumer_handles_each_event_once_also_after_a_crash_and_when_it_comes
     [again] = list(points.events.list(after=6))
     assert not consumer.take(again)
     assert books.handled == [1, 2, 3, 4, 5, 6, 7]
+
+
+def consumer_of(points: Points, books: Books, types: tuple[str, ...] | None = None) -> Consumer[Books]:
+    return Consumer(
+        points, transaction=books.transaction, load=books.load, handle=books.handle, store=books.store, types=types
+    )
+
+
+def told(sequence: int, **changed: Any) -> Event:
+    body = json.dumps(event(sequence) | changed)
+    return verify_webhook(body, _signed(body), SECRET)
+
+
+@pytest.mark.parametrize("stored", [0, 3, 6])
+def test_an_event_that_comes_before_others_is_handled_after_them(points: Points, stored: int) -> None:
+    books = Books()
+    books.sequence = stored
+    assert consumer_of(points, books).take(told(7))
+    assert (books.handled, books.sequence) == ([*range(stored + 1, 8)], 7)
+
+
+def test_an_event_is_not_handled_while_one_before_it_cannot_be_had(points: Points, log: Log) -> None:
+    books, log.last = Books(), 4
+    with pytest.raises(PointsError, match="ends at 4, before the event 7"):
+        consumer_of(points, books).take(told(7))
+    assert (books.handled, books.sequence) == ([1, 2, 3, 4], 4)
+
+
+@pytest.mark.parametrize("changed", [{"sandbox": False}, {"organization": {"id": 2}}, {"organization": {}}])
+def test_an_event_of_another_log_is_not_handled(points: Points, changed: dict[str, Any]) -> None:
+    books = Books()
+    with pytest.raises(Invalid, match="another organization or mode"):
+        consumer_of(points, books).take(told(1, **changed))
+    assert (books.handled, books.sequence) == ([], 0)
+
+
+def test_an_event_of_a_type_that_was_not_asked_for_is_passed(points: Points, log: Log) -> None:
+    books, log.kinds = Books(), {2: "ping", 7: "ping"}
+    assert not consumer_of(points, books, ("batch.*",)).take(told(7, type="ping"))
+    assert (books.handled, books.sequence) == ([1, 3, 4, 5, 6], 7)
+
+
+def test_the_place_of_a_consumer_follows_the_log_also_where_nothing_is_for_it(points: Points, log: Log) -> None:
+    books = Books()
+    log.kinds = dict.fromkeys(range(1, 8), "ping")
+    assert consumer_of(points, books, ("batch.*",)).catch_up() == 0
+    assert (books.handled, books.sequence) == ([], 7)
+
+
+def test_a_consumer_begins_with_the_oldest_event_that_is_kept(points: Points, log: Log) -> None:
+    books, log.dropped_to = Books(), 4
+    assert consumer_of(points, books).catch_up() == 3
+    books.sequence = 2
+    with pytest.raises(Invalid, match="no longer kept"):
+        consumer_of(points, books).catch_up()
 
 
 def test_an_asynchronous_consumer_does_the_same(log: Log) -> None:
@@ -175,11 +256,11 @@ def test_an_asynchronous_consumer_does_the_same(log: Log) -> None:
 
     async def run() -> int:
         async with AsyncPoints(KEY, URL, transport=httpx.MockTransport(log)) as points:
-            return await AsyncConsumer(
-                points, transaction=transaction, load=load, handle=handle, store=store
-            ).catch_up()
+            consumer = AsyncConsumer(points, transaction=transaction, load=load, handle=handle, store=store)
+            assert await consumer.take(told(5))
+            return await consumer.catch_up()
 
-    assert asyncio.run(run()) == 7
+    assert asyncio.run(run()) == 2
     assert books.handled == [1, 2, 3, 4, 5, 6, 7]
 
 
@@ -206,6 +287,9 @@ def test_a_signature_of_the_library_that_signs_is_believed() -> None:
         ({"Webhook-Id": "evt_2"}, "No signature"),
         ({"Webhook-Signature": "v1,YWJj"}, "No signature"),
         ({"Webhook-Signature": "v1,é"}, "No signature"),
+        ({"Webhook-Signature": "v1,\udcff"}, "No signature"),
+        ({"Webhook-Id": "\xff"}, "must be ASCII"),
+        ({"Webhook-Id": "\udcff"}, "must be ASCII"),
         ({"Webhook-Signature": ""}, "No signature"),
         ({"Webhook-Timestamp": "1769851800"}, "No signature"),
     ],
@@ -231,8 +315,24 @@ def test_a_signature_is_good_for_five_minutes(away_s: int) -> None:
 def test_signed_text_that_is_no_event_is_not_taken_for_one() -> None:
     with pytest.raises(InvalidSignature, match="no event"):
         verify_webhook("{}", _signed("{}"), SECRET)
-    with pytest.raises(ValueError, match="whsec_"):
-        verify_webhook("{}", _signed("{}"), "whsec_*")
+    deep = "[" * 100_000
+    with pytest.raises(InvalidSignature, match="no event"):
+        verify_webhook(deep, _signed(deep), SECRET)
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_*", "whsec_QUJD", "whsec_" + "QUJD" * 7, "QUJD"])
+def test_a_secret_that_anybody_could_guess_is_not_taken(secret: str) -> None:
+    body = json.dumps(event(1))
+    key = base64.b64encode(
+        hmac.digest(base64.b64decode(secret[6:]), f"evt_1.{int(time.time())}.{body}".encode(), "sha256")
+    )
+    headers = {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(int(time.time())),
+        "webhook-signature": f"v1,{key.decode()}",
+    }
+    with pytest.raises(ValueError, match="secret must"):
+        verify_webhook(body, headers, secret)
 
 
 class Counting(FakePoints):

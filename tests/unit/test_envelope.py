@@ -85,8 +85,8 @@ def test_a_verdict_is_validated_or_says_why_not() -> None:
     good = Verdict(refusal=None, required=60, available=100, affordable_recipients=2)
     poor = errors.InsufficientBalance(required=60, available=50)
     bad = Verdict(refusal=poor, required=60, available=50, affordable_recipients=1)
-    assert envelope.verdict_body(good) == {"validated": True, "error": None}
-    assert envelope.verdict_body(bad) == {"validated": False, "error": poor.sentence}
+    assert envelope.verdict_payload(good) == {"validated": True, "error": None}
+    assert envelope.verdict_payload(bad) == {"validated": False, "error": poor.sentence}
     assert envelope.verdict_additions(good) == {
         "code": None,
         "required": 60,
@@ -102,7 +102,7 @@ def test_a_verdict_is_validated_or_says_why_not() -> None:
 
 
 def test_an_organization_shows_the_balance_of_the_mode_it_is_seen_in() -> None:
-    assert envelope.organization_body(CALLER.organization) == {
+    assert CALLER.organization.payload() == {
         "id": 7,
         "name": "Acme",
         "is_disabled": False,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.api.answers import batches as bodies
 from app.api.answers import envelope
+from app.batches import payloads
 from app.batches.read import REFUSED, StateCounts
 from tests.unit import rows
 
@@ -20,7 +20,7 @@ def sent(data: dict[str, Any]) -> dict[str, Any]:
 
 def issued(issue: rows.Issue, *, as_issued: bool = True) -> dict[str, Any]:
     """Return the send result of a batch as it is sent."""
-    return sent(bodies.issued_body(issue.batch, issue.transactions, as_issued=as_issued))
+    return sent(payloads.issued_payload(issue.batch, issue.transactions, as_issued=as_issued))
 
 
 def test_a_transaction_has_every_field_of_the_interface_document() -> None:
@@ -164,7 +164,7 @@ def test_an_end_is_shown_while_it_is_held_and_to_a_retry_as_it_was_issued() -> N
 
 def test_an_issued_batch_shows_its_send_result_as_it_is_now() -> None:
     issue = rows.Issue(batch=rows.issued_batch(), transactions=[rows.transaction(claimed=True)])
-    assert sent(bodies.batch_body(issue.batch, issue.transactions, metadata={"run": "7"})) == {
+    assert sent(payloads.whole_batch_payload(issue.batch, issue.transactions, metadata={"run": "7"})) == {
         "batch_id": 42,
         "status": "issued",
         "final": True,
@@ -203,12 +203,12 @@ def test_a_batch_that_is_not_issued_shows_null_for_what_an_issue_would_fill(stat
         "amount": None,
         "current_balance": None,
     }
-    assert sent(bodies.listed_batch_body(batch, states=StateCounts(), metadata=None)) == listed
-    assert sent(bodies.batch_body(batch, [], metadata=None)) == listed | {"transactions": None}
+    assert sent(payloads.listed_batch_payload(batch, states=StateCounts(), metadata=None)) == listed
+    assert sent(payloads.whole_batch_payload(batch, [], metadata=None)) == listed | {"transactions": None}
 
 
 def test_each_transaction_of_a_list_shows_the_batch_that_it_comes_with() -> None:
     batches = [rows.issued_batch(id=number, amount=amount) for number, amount in ((3, 30), (2, 20), (1, 10))]
     listed = [(batch, rows.transaction(id=number)) for number, batch in enumerate([*batches, batches[2]])]
-    shown = bodies.listed_transaction_bodies(listed)
+    shown = payloads.transaction_payloads(listed)
     assert [(body["id"], body["amount"]) for body in shown] == [(0, 30), (1, 20), (2, 10), (3, 10)]

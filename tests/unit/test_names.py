@@ -3,12 +3,12 @@
 import pytest
 
 from app.errors import Refused
-from app.values.names import checked
+from app.values.texts import checked_name
 
 
 @pytest.mark.parametrize("name", ["A", "x" * 255, "Søren 雨", "Two\nlines", "A\u00a0b"])
 def test_a_name_comes_back_without_the_blanks_around_it(name: str) -> None:
-    assert checked("The name", f" \t{name}\n") == name
+    assert checked_name("The name", f" \t{name}\n") == name
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ def test_a_name_comes_back_without_the_blanks_around_it(name: str) -> None:
 )
 def test_what_is_no_name_is_refused_with_what_is_wrong(name: str, sentence: str) -> None:
     with pytest.raises(Refused) as refused:
-        checked("The name", name)
+        checked_name("The name", name)
     assert refused.value.sentence == sentence

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug.datastructures import MultiDict
 
-from app.api.requests.queries import PageRequest, parse_page_request
 from app.errors import InvalidRequest
 from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters
+from app.pages.queries import PageRequest, parse_page_request
 from tests.unit.conftest import CALLER
 
 NOTHING_ASKED = Filters(organization_id=7, sandbox=False)
@@ -18,7 +18,7 @@ NAMES = ("limit", "cursor", "email", "batch", "created_from", "created_to", "deb
 
 
 def parse(*pairs: tuple[str, str]) -> PageRequest:
-    return parse_page_request("transactions", MultiDict(pairs), CALLER)
+    return parse_page_request("transactions", MultiDict(pairs).to_dict(flat=False), CALLER)
 
 
 def sentences_of(*pairs: tuple[str, str]) -> dict[str, str]:
@@ -66,7 +66,7 @@ def test_a_cursor_is_taken_with_the_filters_it_was_made_with_whatever_the_limit(
     assert faults_of(("email", "bob@example.com"), ("cursor", cursor)) == {"cursor"}
     assert faults_of(("cursor", cursor)) == {"cursor"}
     with pytest.raises(InvalidRequest):
-        parse_page_request("batches", MultiDict([("email", "ada@example.com"), ("cursor", cursor)]), CALLER)
+        parse_page_request("batches", {"email": ["ada@example.com"], "cursor": [cursor]}, CALLER)
 
 
 @pytest.mark.parametrize(

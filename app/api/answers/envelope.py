@@ -30,7 +30,6 @@ from app.errors import (
     WebhookConflict,
     WebhookLimit,
 )
-from app.organizations import OrganizationInMode
 from app.reversals.preview import Recoverable
 from app.values.timestamps import timestamp
 
@@ -111,7 +110,7 @@ def failure_of(error: PointsError) -> Response:
     return response
 
 
-def verdict_body(verdict: Verdict | Recoverable) -> dict[str, Any]:
+def verdict_payload(verdict: Verdict | Recoverable) -> dict[str, Any]:
     """Verify result of a send or a reversal: `{"validated": bool, "error": string or null}`."""
     return {
         "validated": verdict.refusal is None,
@@ -129,20 +128,7 @@ def verdict_additions(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def organization_body(organization: OrganizationInMode) -> dict[str, Any]:
-    """Organization, with the balance of the key's mode."""
-    return {
-        "id": organization.id,
-        "name": organization.name,
-        "is_disabled": organization.is_disabled,
-        "is_suspended": organization.is_suspended,
-        "balance": organization.balance,
-        "last_refill": organization.last_refill,
-        "created_at": timestamp(organization.created_at),
-    }
-
-
-def scheduled_body(scheduled: Scheduled) -> dict[str, Any]:
+def scheduled_payload(scheduled: Scheduled) -> dict[str, Any]:
     """The scheduled batches of an organization, for `additional_data.scheduled`."""
     next_at = None if scheduled.next_at is None else timestamp(scheduled.next_at)
     return {"batches": scheduled.batches, "amount": scheduled.amount, "next_at": next_at}

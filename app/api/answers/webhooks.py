@@ -8,7 +8,7 @@ from app.values.timestamps import timestamp
 from app.webhooks.webhooks import WebhookRow
 
 
-def webhook_body(webhook: WebhookRow, *, secret: str | None = None) -> dict[str, Any]:
+def webhook_payload(webhook: WebhookRow, *, secret: str | None = None) -> dict[str, Any]:
     """A webhook as it is now; only the call that makes a secret shows it."""
     return {
         "id": webhook.id,
@@ -27,7 +27,7 @@ def webhook_body(webhook: WebhookRow, *, secret: str | None = None) -> dict[str,
     }
 
 
-def delivery_body(delivery: DeliveryRow) -> dict[str, Any]:
+def delivery_payload(delivery: DeliveryRow) -> dict[str, Any]:
     """An attempt to deliver an event."""
     return {
         "id": delivery.id,

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from app.api.openapi import answers
+from app.api.openapi import answers, event_answers
 from app.api.openapi.answers import Null, says
 from app.api.openapi.calls import CODES, SUCCESSES
 
@@ -35,11 +35,14 @@ class Failure(BaseModel):
     additional_data: Problem | None = says("Null on a 400; on every other error its code.")
 
 
+_MODELS = vars(answers) | vars(event_answers)
+
+
 def _success(answer: dict[str, Any]) -> type[BaseModel]:
     """Return the model of a success. By default, the model of its data has the same name without `Answer`."""
     name: str = answer["model"]
-    data = getattr(answers, answer.get("data", name.removesuffix("Answer")))
-    beside = getattr(answers, answer.get("additional_data", "Additions"))
+    data = _MODELS[answer.get("data", name.removesuffix("Answer"))]
+    beside = _MODELS[answer.get("additional_data", "Additions")]
     payload, additions = (data, says("The payload.")), (beside, says("Additional data."))
     return create_model(name, __base__=Success, __doc__=data.__doc__, data=payload, additional_data=additions)
 

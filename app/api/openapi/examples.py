@@ -7,9 +7,10 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Delivery, Organization, ReversedTransaction, Transaction
+from app.api.openapi.answers import Organization, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
+from app.api.openapi.event_answers import Delivery, ReversedTransaction
 from app.errors import InsufficientBalance, OrganizationSuspended
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"

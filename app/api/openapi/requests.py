@@ -11,22 +11,21 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, WithJsonSchema
 from app.api.openapi.answers import says
 from app.api.requests.events_query import TYPES_LENGTH_MAX, WAIT_MAX_S
 from app.api.requests.fields import (
-    LABEL_LENGTH_MAX,
     METADATA_KEY_LENGTH_MAX,
     METADATA_KEYS_MAX,
     METADATA_VALUE_LENGTH_MAX,
 )
-from app.api.requests.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
-from app.api.requests.queries import PARAMETERS as PARAMETERS_OF_LISTS
 from app.api.requests.reverse import REASON_LENGTH_MAX
 from app.api.requests.webhook import DESCRIPTION_LENGTH_MAX, TYPES_MAX
 from app.batches.read import STATES, STATUSES
 from app.events.types import PATTERNS
 from app.pages.filters import LOOKED_AT_MAX
+from app.pages.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
+from app.pages.queries import PARAMETERS as PARAMETERS_OF_LISTS
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX, Settings
 from app.values.hold_days import HOLD_DAYS_MAX
-from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
 from app.webhooks.receivers import URL_LENGTH_MAX
 
 _TEXT = {"type": "string"}

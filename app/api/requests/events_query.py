@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-from werkzeug.datastructures import MultiDict
-
-from app.api.requests.queries import LIMIT_DEFAULT, ParameterFault, integer_of, limit_of, read_parameter
-from app.api.requests.validation_errors import FaultsFound
 from app.events.log import TYPES, types_like
+from app.pages.queries import LIMIT_DEFAULT, ParameterFault, Query, integer_of, limit_of, read_parameter
 from app.settings import INT64_MAX
-from app.values.shown import shown
+from app.values.texts import shown
+from app.values.validation_errors import FaultsFound
 
 PARAMETERS = ("after", "types", "limit", "wait")
 WAIT_MAX_S = 25
@@ -26,7 +24,7 @@ class EventsRequest:
     wait_s: int
 
 
-def parse_events_request(query: MultiDict[str, str]) -> EventsRequest:
+def parse_events_request(query: Query) -> EventsRequest:
     """Read the query of the log.
 
     Raises:

@@ -3,14 +3,13 @@
 from datetime import UTC, datetime
 
 from app.api.requests.json_object import is_integer, is_missing, kind
-from app.api.requests.validation_errors import FaultsFound, unknown_name
 from app.settings import INT64_MAX, Settings
 from app.values import send_at
 from app.values.hold_days import HOLD_DAYS_MAX
-from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
 from app.values.timestamps import parse_timestamp
+from app.values.validation_errors import FaultsFound, unknown_name
 
-LABEL_LENGTH_MAX = 255
 METADATA_KEYS_MAX = 20
 METADATA_KEY_LENGTH_MAX = 40
 METADATA_VALUE_LENGTH_MAX = 500

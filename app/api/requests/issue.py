@@ -22,10 +22,10 @@ from app.api.requests.fields import (
 from app.api.requests.items import Items
 from app.api.requests.json_object import is_missing, parse_object
 from app.api.requests.recipients import read_recipient, read_recipients
-from app.api.requests.validation_errors import FaultsFound
 from app.batches.accept import IssueRequest
 from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address
+from app.values.validation_errors import FaultsFound
 
 FIELDS = ("recipients", "recipient", "items", "amount", "atomic", "label", "expect", "metadata")
 FIELDS_OF_SEND = (*FIELDS, "send_at", "hold_days")

@@ -6,10 +6,10 @@ from typing import Any
 from app.api.requests.fields import amount_fault, label_fault, reference_fault
 from app.api.requests.json_object import is_missing, kind
 from app.api.requests.recipients import CostLimit
-from app.api.requests.validation_errors import FaultsFound
 from app.errors import InvalidAddress
 from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address, parse
+from app.values.validation_errors import FaultsFound
 
 ITEM_FIELDS = ("email", "amount", "label", "reference")
 _FIELDS = frozenset(ITEM_FIELDS)

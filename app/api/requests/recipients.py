@@ -1,10 +1,10 @@
 """`recipient` and `recipients`: the addresses of a body, in order."""
 
 from app.api.requests.json_object import kind
-from app.api.requests.validation_errors import FaultsFound
 from app.errors import InvalidAddress
 from app.settings import Settings
 from app.values.addresses import Address, is_costly, parse
+from app.values.validation_errors import FaultsFound
 
 COSTLY_CHARACTERS_MAX = 20_000
 

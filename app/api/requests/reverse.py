@@ -5,9 +5,9 @@ from typing import Any
 
 from app.api.requests.fields import read_atomic, shown_number, text_fault
 from app.api.requests.json_object import is_integer, is_missing, kind, parse_object
-from app.api.requests.validation_errors import FaultsFound
 from app.reversals.accept import ReverseRequest
 from app.settings import INT64_MAX, Settings
+from app.values.validation_errors import FaultsFound
 
 FIELDS = ("batch", "transactions", "amount", "atomic", "reason")
 REASON_LENGTH_MAX = 255

@@ -4,9 +4,9 @@ from typing import Any
 
 from app.api.requests.fields import text_fault
 from app.api.requests.json_object import is_integer, is_missing, kind, parse_object
-from app.api.requests.validation_errors import FaultsFound, unknown_name
 from app.events.types import PATTERNS
 from app.settings import INT64_MAX
+from app.values.validation_errors import FaultsFound, unknown_name
 from app.webhooks.receivers import ReceiverRefused, parse, resolve
 
 FIELDS = ("url", "types", "description")

@@ -8,10 +8,10 @@ from contextlib import suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.api.sending.drains import Job
 from app.batches import accept as acceptance
 from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED
+from app.messaging.drains import Job
 from app.postgres.database import is_away, single_statement, transaction
 
 # The limits keep the statement short. If it fails, few sends are affected.

@@ -7,12 +7,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import api_keys, logs
 from app.api.sending.accepting import Accepting
-from app.api.sending.drains import Drains, Job
 from app.api.sending.threads import Threads
 from app.api.sending.wait_slots import WAITING_SENDS_MAX, WAITING_SENDS_OF_AN_ORGANIZATION_MAX, WaitSlots
 from app.api.sending.waiting import READ_ALONE, Rows, Waiting
 from app.batches.accept import Acceptance, Send
 from app.batches.read import QUEUED
+from app.messaging.drains import Drains, Job, drains
 from app.postgres.database import transaction
 
 _log = logs.logger()
@@ -33,9 +33,9 @@ class Sent(NamedTuple):
 class SendPath:
     """The sends of one process."""
 
-    def __init__(self) -> None:
-        self._drains = Drains()
-        self._accepting = Accepting(self._drains.ask)
+    def __init__(self, drains: Drains) -> None:
+        self._drains = drains
+        self._accepting = Accepting(drains.ask)
         self._waiting = Waiting()
         self._threads = Threads(self._waiting.poll, self._waiting.listen)
         self._slots = WaitSlots(at_most=WAITING_SENDS_MAX, of_one_at_most=WAITING_SENDS_OF_AN_ORGANIZATION_MAX)
@@ -69,10 +69,6 @@ class SendPath:
                 waiter.is_final.wait(deadline - time.monotonic())
             return Sent(accepted, accepted_at, waiter.rows, may_wait)
 
-    def ask_for_drain(self, organization_id: int, batch_id: int, recipients: int, *, request_id: str) -> None:
-        """Ask for the drain of batches that were accepted elsewhere; do not wait for them."""
-        self._drains.ask(Job(organization_id, batch_id, recipients, request_id))
-
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
         """Ask for the drain of an accepted reversal, then wait as for a batch. The caller reads the row afterwards."""
         deadline = time.monotonic() + wait_s
@@ -96,4 +92,4 @@ def _note_use(api_key_id: int) -> None:
         _log.warning("key_use_not_noted", api_key_id=api_key_id, **logs.kind_of(error))
 
 
-send_path = SendPath()
+send_path = SendPath(drains)

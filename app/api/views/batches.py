@@ -2,17 +2,18 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 from sqlalchemy import Connection
 
-from app.api.answers import batches as bodies
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.queries import next_cursor, parse_page_request, refuse_parameters
+from app.api.requests.query import query, refuse_parameters
 from app.api_keys import Caller
+from app.batches import payloads
 from app.batches import read as batches
 from app.errors import NotFound
 from app.pages import batch_pages
+from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
 from app.settings import INT64_MAX
 
@@ -23,13 +24,13 @@ blueprint = Blueprint("batches", __name__)
 def list_batches() -> Response:
     """Answer 200 with a page of the organization's batches in the key's mode, newest first."""
     who = caller()
-    asked = parse_page_request("batches", request.args, who)
+    asked = parse_page_request("batches", query(), who)
     with transaction() as connection:
         page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
         states = batches.count_states(connection, [batch.id for batch in page.rows if batch.debited_count])
         metadata = batches.find_metadata(connection, [batch.id for batch in page.rows])
     shown = [
-        bodies.listed_batch_body(
+        payloads.listed_batch_payload(
             batch, states=states.get(batch.id, batches.StateCounts()), metadata=metadata.get(batch.id)
         )
         for batch in page.rows
@@ -60,4 +61,4 @@ def read_batch(connection: Connection, batch_id: int, who: Caller) -> dict[str, 
         raise NotFound("batch", batch_id)
     transactions = batches.transactions_of(connection, batch.id)
     metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
-    return bodies.batch_body(batch, transactions, metadata=metadata)
+    return payloads.whole_batch_payload(batch, transactions, metadata=metadata)

@@ -5,11 +5,12 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import orjson
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.events_query import EventsRequest, parse_events_request
+from app.api.requests.query import query
 from app.api.sending.wait_slots import WaitSlots
 from app.api_keys import Caller
 from app.errors import InvalidRequest
@@ -41,7 +42,7 @@ class _Found(NamedTuple):
 def list_events() -> Response:
     """Answer 200 with the next events. With `wait`, answer once there is one, or with none when the time is over."""
     who = caller()
-    asked = parse_events_request(request.args)
+    asked = parse_events_request(query())
     found = _read(who, asked, asked.after)
     if not found.events and found.is_end and asked.wait_s:
         assert who.api_key_id is not None, "a caller of /v1 has a key"

@@ -2,11 +2,12 @@
 
 from flask import Blueprint, Response
 
-from app.api.answers import batches, envelope
+from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.body import json_bytes
 from app.api.requests.issue import parse_extend
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
+from app.batches import payloads
 from app.errors import NotFound
 from app.ledger.extend import extend as extend_hold
 from app.pages import transaction_pages
@@ -33,4 +34,4 @@ def extend(transaction_id: int) -> Response:
         row = transaction_pages.find(connection, transaction_id, organization_id=organization_id, sandbox=sandbox)
     if row is None:
         raise NotFound("transaction", transaction_id)
-    return envelope.success(batches.listed_transaction_bodies([row])[0])
+    return envelope.success(payloads.transaction_payloads([row])[0])

@@ -4,7 +4,7 @@ from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.batches import schedule
 from app.postgres.database import single_statement
 
@@ -17,5 +17,5 @@ def show_organization() -> Response:
     refuse_parameters()
     with single_statement() as connection:
         scheduled = schedule.scheduled_of(connection, who.organization.id, sandbox=who.sandbox)
-    body = envelope.organization_body(who.organization)
-    return envelope.success(body, scheduled=envelope.scheduled_body(scheduled))
+    body = who.organization.payload()
+    return envelope.success(body, scheduled=envelope.scheduled_payload(scheduled))

@@ -6,7 +6,7 @@ from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.body import json_bytes
 from app.api.requests.issue import parse_reschedule
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.api.views.batches import read_batch
 from app.batches import schedule
 from app.metrics.record import current_record

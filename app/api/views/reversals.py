@@ -1,14 +1,15 @@
 """`GET /v1/reversals` and `GET /v1/reversals/{id}`: reversals as they are now, queued or final."""
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.answers import reversals as reversal_bodies
 from app.api.auth import caller
-from app.api.requests.queries import next_cursor, parse_page_request, refuse_parameters
+from app.api.requests.query import query, refuse_parameters
 from app.errors import NotFound
 from app.pages import reversal_pages
+from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
+from app.reversals import payloads
 from app.reversals import read as reversals
 from app.settings import INT64_MAX
 
@@ -19,10 +20,10 @@ blueprint = Blueprint("reversals", __name__)
 def list_reversals() -> Response:
     """Answer 200 with a page of the organization's reversals in the key's mode, newest first."""
     who = caller()
-    asked = parse_page_request("reversals", request.args, who)
+    asked = parse_page_request("reversals", query(), who)
     with transaction() as connection:
         page = reversal_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-    shown = [reversal_bodies.listed_reversal_body(reversal) for reversal in page.rows]
+    shown = [payloads.listed_reversal_payload(reversal) for reversal in page.rows]
     return envelope.success({"reversals": shown, "next_cursor": next_cursor("reversals", asked, page)})
 
 
@@ -38,4 +39,4 @@ def show_reversal(reversal_id: int) -> Response:
         if reversal is None:
             raise NotFound("reversal", reversal_id)
         entries = reversals.entries_of(connection, reversal.id)
-    return envelope.success(reversal_bodies.reversal_body(reversal, entries))
+    return envelope.success(payloads.whole_reversal_payload(reversal, entries))

@@ -5,10 +5,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import logs
 from app.api.answers import envelope
-from app.api.answers import reversals as reversal_bodies
 from app.api.auth import caller
 from app.api.requests.body import json_bytes
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.api.requests.reverse import parse_reverse_request
 from app.api.requests.send_headers import idempotency_key, wants_no_wait
 from app.api.sending.send_path import send_path
@@ -17,6 +16,7 @@ from app.errors import BalanceTooLarge, OrganizationDisabled, ReversalLost
 from app.metrics.record import current_record
 from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
+from app.reversals import payloads
 from app.reversals import read as reversals
 from app.reversals.accept import AcceptedReversal, ReverseRequest
 from app.reversals.preview import recoverable
@@ -38,7 +38,7 @@ def verify() -> Response:
     with transaction() as connection:
         status = reversal_acceptance.require_batch(connection, who, request)
         found = recoverable(connection, request, who.organization, batch_status=status)
-    return envelope.success(envelope.verdict_body(found), **reversal_bodies.recoverable_additions(found))
+    return envelope.success(envelope.verdict_payload(found), **payloads.recoverable_additions(found))
 
 
 @blueprint.post("/v1/points/reverse")
@@ -94,7 +94,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
         raise BalanceTooLarge if reversal.refusal == BalanceTooLarge.code else OrganizationDisabled
     if reversal.status == reversals.QUEUED:
         return _queued(reversal.id)
-    response = envelope.success(reversal_bodies.reverse_result(reversal, entries), status=201)
+    response = envelope.success(payloads.reverse_result(reversal, entries), status=201)
     if accepted.status == reversals.DONE:  # It was done before this call.
         response.headers["Idempotency-Replayed"] = "true"
     response.headers["Location"] = f"/v1/reversals/{reversal.id}"

@@ -6,7 +6,7 @@ from app import organizations
 from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.body import refuse_too_large
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.errors import DevelopmentKeyRequired
 from app.ledger.refill import reset_sandbox
 from app.postgres.database import transaction
@@ -29,4 +29,4 @@ def reset() -> Response:
     with transaction() as connection:
         reset_sandbox(connection, who.organization.id)
         organization = organizations.find(connection, who.organization.id, sandbox=True)
-    return envelope.success(envelope.organization_body(organization))
+    return envelope.success(organization.payload())

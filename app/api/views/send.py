@@ -5,15 +5,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
 from app import logs
-from app.api.answers import batches as bodies
 from app.api.answers import envelope
 from app.api.auth import caller, hash_of_key
 from app.api.requests.body import json_bytes
 from app.api.requests.issue import FIELDS_OF_SEND, parse_issue_request
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import idempotency_key, wants_no_wait
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
+from app.batches import payloads
 from app.batches import read as batches
 from app.batches.accept import Acceptance, Send
 from app.errors import BatchCancelled, BatchLost, OrganizationDisabled, OrganizationSuspended, PointsError
@@ -103,7 +103,7 @@ def _answer(accepted: Acceptance, rows: Rows | None, *, wait: str) -> Response:
         raise OrganizationDisabled if batch.refusal == OrganizationDisabled.code else OrganizationSuspended
     if batch.status == batches.QUEUED:
         return _accepted(batch.id, wait=wait)
-    body = bodies.issued_body(batch, transactions, as_issued=True)
+    body = payloads.issued_payload(batch, transactions, as_issued=True)
     response = envelope.success(body, status=201, batch_id=batch.id)
     if accepted.status == batches.ISSUED:  # It was issued before this call.
         response.headers["Idempotency-Replayed"] = "true"

@@ -1,12 +1,14 @@
 """`GET /v1/transactions` and `GET /v1/transactions/{id}`: transactions as they are now."""
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
-from app.api.answers import batches, envelope
+from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.queries import next_cursor, parse_page_request, refuse_parameters
+from app.api.requests.query import query, refuse_parameters
+from app.batches import payloads
 from app.errors import NotFound
 from app.pages import transaction_pages
+from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
 from app.settings import INT64_MAX
 
@@ -17,10 +19,10 @@ blueprint = Blueprint("transactions", __name__)
 def list_transactions() -> Response:
     """Answer 200 with a page of the organization's transactions in the key's mode, newest first."""
     who = caller()
-    asked = parse_page_request("transactions", request.args, who)
+    asked = parse_page_request("transactions", query(), who)
     with transaction() as connection:
         page = transaction_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-    shown = batches.listed_transaction_bodies(page.rows)
+    shown = payloads.transaction_payloads(page.rows)
     return envelope.success({"transactions": shown, "next_cursor": next_cursor("transactions", asked, page)})
 
 
@@ -37,4 +39,4 @@ def show_transaction(transaction_id: int) -> Response:
             )
     if row is None:
         raise NotFound("transaction", transaction_id)
-    return envelope.success(batches.listed_transaction_bodies([row])[0])
+    return envelope.success(payloads.transaction_payloads([row])[0])

@@ -6,7 +6,7 @@ from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.body import json_bytes
 from app.api.requests.issue import parse_issue_request
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.batches import verify as ledger
 from app.settings import settings
 
@@ -20,4 +20,4 @@ def verify() -> Response:
     refuse_parameters()
     request = parse_issue_request(json_bytes(), settings())
     verdict = ledger.verify(organization, request)
-    return envelope.success(envelope.verdict_body(verdict), **envelope.verdict_additions(verdict))
+    return envelope.success(envelope.verdict_payload(verdict), **envelope.verdict_additions(verdict))

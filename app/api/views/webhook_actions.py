@@ -6,17 +6,15 @@ from flask import Blueprint, Response
 from sqlalchemy import Connection
 
 from app.api.answers import envelope
-from app.api.answers.webhooks import webhook_body
+from app.api.answers.webhooks import webhook_payload
 from app.api.auth import caller
 from app.api.requests.body import json_bytes, refuse_too_large
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.api.requests.webhook import parse_replay
 from app.api_keys import Caller
-from app.postgres.database import transaction
 from app.webhooks import actions as webhook_actions
 from app.webhooks import webhooks
 from app.webhooks.secrets import encrypted, new_secret
-from app.webhooks.waking import wake
 from app.webhooks.webhooks import WebhookRow
 
 blueprint = Blueprint("webhook_actions", __name__)
@@ -27,21 +25,14 @@ Action = Callable[[Connection, WebhookRow], WebhookRow]
 
 
 def _act(who: Caller, webhook_id: int, action: Action) -> WebhookRow:
-    """Change a webhook of the caller, and wake its deliveries."""
-    with transaction() as connection:
-        webhook = webhooks.find(
-            connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
-        )
-        webhook = action(connection, webhook)
-    wake(webhook.organization_id)
-    return webhook
+    return webhook_actions.act(webhook_id, action, organization_id=who.organization.id, sandbox=who.sandbox)
 
 
 def _answer(webhook_id: int, action: Action) -> Response:
     refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
-    return envelope.success(webhook_body(_act(who, webhook_id, action)))
+    return envelope.success(webhook_payload(_act(who, webhook_id, action)))
 
 
 @blueprint.post(f"{_PATH}/ping")
@@ -77,7 +68,7 @@ def rotate(webhook_id: int) -> Response:
     secret = new_secret()
     stored = encrypted(secret)
     webhook = _act(who, webhook_id, lambda connection, found: webhooks.rotate(connection, found.id, secret=stored))
-    return envelope.success(webhook_body(webhook, secret=secret))
+    return envelope.success(webhook_payload(webhook, secret=secret))
 
 
 @blueprint.post(f"{_PATH}/replay")
@@ -87,4 +78,4 @@ def replay(webhook_id: int) -> Response:
     refuse_parameters()
     sequence = parse_replay(json_bytes())
     webhook = _act(who, webhook_id, lambda connection, found: webhook_actions.replay(connection, found, sequence))
-    return envelope.success(webhook_body(webhook))
+    return envelope.success(webhook_payload(webhook))

@@ -1,12 +1,13 @@
 """`GET /v1/webhooks/{id}/deliveries`: the attempts of the last 30 days, newest first."""
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.answers.webhooks import delivery_body
+from app.api.answers.webhooks import delivery_payload
 from app.api.auth import caller
-from app.api.requests.queries import next_cursor, parse_page_request
+from app.api.requests.query import query
 from app.pages import delivery_pages
+from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
 from app.webhooks import webhooks
 
@@ -22,10 +23,10 @@ def list_deliveries(webhook_id: int) -> Response:
         NotFound: the caller has no such webhook.
     """
     who = caller()
-    asked = parse_page_request("deliveries", request.args, who, webhook_id=webhook_id)
+    asked = parse_page_request("deliveries", query(), who, webhook_id=webhook_id)
     with transaction() as connection:
         webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
     with transaction() as connection:
         page = delivery_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
-    shown = [delivery_body(delivery) for delivery in page.rows]
+    shown = [delivery_payload(delivery) for delivery in page.rows]
     return envelope.success({"deliveries": shown, "next_cursor": next_cursor("deliveries", asked, page)})

@@ -3,10 +3,10 @@
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
-from app.api.answers.webhooks import webhook_body
+from app.api.answers.webhooks import webhook_payload
 from app.api.auth import caller
 from app.api.requests.body import json_bytes, refuse_too_large
-from app.api.requests.queries import refuse_parameters
+from app.api.requests.query import refuse_parameters
 from app.api.requests.webhook import parse_webhook
 from app.postgres.database import transaction
 from app.webhooks import webhooks
@@ -34,7 +34,7 @@ def create() -> Response:
         webhook = webhooks.create(
             connection, organization_id=who.organization.id, sandbox=who.sandbox, secret=stored, **columns
         )
-    response = envelope.success(webhook_body(webhook, secret=secret), status=201)
+    response = envelope.success(webhook_payload(webhook, secret=secret), status=201)
     response.headers["Location"] = f"/v1/webhooks/{webhook.id}"
     return response
 
@@ -46,7 +46,7 @@ def list_webhooks() -> Response:
     refuse_parameters()
     with transaction() as connection:
         found = webhooks.find_all(connection, organization_id=who.organization.id, sandbox=who.sandbox)
-    return envelope.success({"webhooks": [webhook_body(webhook) for webhook in found], "next_cursor": None})
+    return envelope.success({"webhooks": [webhook_payload(webhook) for webhook in found], "next_cursor": None})
 
 
 @blueprint.get("/v1/webhooks/<int:webhook_id>")
@@ -56,7 +56,7 @@ def show(webhook_id: int) -> Response:
     refuse_parameters()
     with transaction() as connection:
         webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
-    return envelope.success(webhook_body(webhook))
+    return envelope.success(webhook_payload(webhook))
 
 
 @blueprint.patch("/v1/webhooks/<int:webhook_id>")
@@ -77,7 +77,7 @@ def change(webhook_id: int) -> Response:
         afresh = webhooks.AFRESH if columns.get("url", webhook.url) != webhook.url else {}
         webhook = webhooks.change(connection, webhook.id, **columns, **afresh)
     wake(webhook.organization_id)
-    return envelope.success(webhook_body(webhook))
+    return envelope.success(webhook_payload(webhook))
 
 
 @blueprint.delete("/v1/webhooks/<int:webhook_id>")

@@ -14,7 +14,7 @@ from app.cli.send.run import Choices
 from app.errors import Refused
 from app.local.interrupts import end_gently
 from app.settings import INT64_MAX
-from app.values.utf8 import is_utf8
+from app.values.texts import is_utf8
 
 
 def _text(_context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:

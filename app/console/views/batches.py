@@ -3,9 +3,8 @@
 from flask import Response, render_template, request
 from sqlalchemy import Connection
 
-from app.api.answers import batches as bodies
-from app.api.requests.queries import next_cursor
 from app.api_keys import Caller
+from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import ISSUED, STATUSES, BatchRow, StateCounts
 from app.console import outcomes
@@ -15,6 +14,7 @@ from app.console.list_queries import asked_of
 from app.errors import NotFound
 from app.pages import batch_pages
 from app.pages.filters import Page
+from app.pages.queries import next_cursor
 from app.postgres.database import transaction
 from app.settings import INT64_MAX
 
@@ -52,8 +52,8 @@ def show_batch(batch_id: int) -> str:
     return render_template(
         "console/batch.html",
         batch=batch,
-        body=bodies.listed_batch_body(batch, states=states, metadata=metadata),
-        transactions=bodies.listed_transaction_bodies((batch, row) for row in rows),
+        body=payloads.listed_batch_payload(batch, states=states, metadata=metadata),
+        transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,
         shown=_TRANSACTIONS_SHOWN,
         organization=who.organization,

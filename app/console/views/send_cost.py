@@ -1,24 +1,21 @@
 """*Send*, the last two steps: the cost of a list, and issuing it."""
 
-from flask import redirect, render_template, url_for
-from sqlalchemy import Connection
+from flask import flash, redirect, render_template, url_for
 from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
-from app.api.sending.send_path import send_path
 from app.batches.read import QUEUED
 from app.console import sending
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member
 from app.console.send_forms import IssueForm
 from app.console.views.send import find_list
-from app.errors import MayNotIssue, NotFound, PointsError, Refused
+from app.errors import MayNotIssue, NotFound, PointsError
 from app.members.members import SENDER
+from app.messaging.drains import Job, drains
 from app.metrics.record import current_record
 from app.postgres.database import is_locked_out, transaction
-from app.uploads import parts as upload_parts
 from app.uploads import sent_before
-from app.uploads.uploads import UploadRow
 
 # Another request has locked the list for longer than a statement waits.
 _BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
@@ -47,11 +44,9 @@ def issue(token: str) -> Page:
         return _with_cost("console/confirm.html", token, refusal=sending.ListChanged().sentence)
     try:
         with transaction() as connection:
+            upload = find_list(connection, token, lock=True)
             who = calling_member(connection)
-            _require_meant(connection, find_list(connection, token), is_meant=bool(form.again.data))
-            accepted = sending.issue(
-                connection, who, token, recipients=int(form.recipients.data), points=int(form.points.data)
-            )
+            accepted = sending.issue(connection, who, upload, seen=form.seen.data, is_meant=bool(form.again.data))
     except NotFound:
         raise
     except PointsError as error:
@@ -61,19 +56,10 @@ def issue(token: str) -> Page:
             raise
         return _with_cost("console/confirm.html", token, refusal=_BUSY)
     if accepted and accepted[-1].status == QUEUED:
+        assert upload.recipients is not None, "what is sent is checked"
         current_record().batch_id = accepted[-1].batch_id
-        send_path.ask_for_drain(
-            who.organization.id,
-            accepted[-1].batch_id,
-            int(form.recipients.data),
-            request_id=current_record().trace_id,
-        )
+        drains.ask(Job(upload.organization_id, accepted[-1].batch_id, upload.recipients, current_record().trace_id))
     return redirect(url_for("console.outcome", token=token), 303)
-
-
-def _require_meant(connection: Connection, upload: UploadRow, *, is_meant: bool) -> None:
-    if upload.sent_at is None and not is_meant and sent_before.sent_before(connection, upload):
-        raise Refused("This list was sent before. Tick the box if you want to issue points again.")
 
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page:
@@ -82,19 +68,22 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page
         if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token), 303)
         if upload.question is not None:
+            if refusal is not None:
+                flash(f"Nothing was issued. {refusal}", "bad")
             return redirect(url_for("console.check", token=token), 303)
-        verdict = sending.cost(connection, who, upload)
-        batches = upload_parts.count(connection, upload.id)
+        now = sending.cost(connection, who, upload)
         earlier = sent_before.sent_before(connection, upload)
+    verdict = now.verdict
     page = render_template(
         template,
         upload=upload,
         organization=who.organization,
         verdict=verdict,
         may_issue=not isinstance(verdict.refusal, MayNotIssue) and verdict.affordable_recipients > 0,
-        batches=batches,
+        paid_points=now.paid_points,
+        batches=now.batches,
         earlier=earlier,
         refusal=refusal,
-        form=IssueForm(formdata=None, recipients=upload.recipients, points=upload.points),
+        form=IssueForm(formdata=None, seen=now.seen),
     )
     return page if refusal is None else (page, 409)

@@ -7,7 +7,6 @@ from flask import redirect, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.api.requests.reverse import parse_reverse_request
-from app.api.sending.send_path import send_path
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.forms import say_beside
@@ -16,6 +15,7 @@ from app.console.views.batches import find_batch
 from app.errors import InvalidRequest, NotFound, PointsError
 from app.members import actions
 from app.members.members import SENDER
+from app.messaging.drains import Job, drains
 from app.metrics.record import current_record
 from app.postgres.database import transaction
 from app.reversals import accept as reversal_acceptance
@@ -23,9 +23,6 @@ from app.reversals import read as reversals
 from app.reversals.accept import ReverseRequest
 from app.reversals.preview import recoverable
 from app.settings import INT64_MAX, settings
-
-# How long the page waits for the reversal; then it shows it as queued.
-_WAIT_S = 3.0
 
 
 @pages.get("/batches/<int:batch_id>/take-back")
@@ -38,7 +35,7 @@ def ask_to_take_back(batch_id: int) -> str:
 @pages.post("/batches/<int:batch_id>/take-back")
 @needs(SENDER)
 def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
-    """Queue the reversal, wait briefly, and redirect to it. The same form sent again leads to the same reversal."""
+    """Queue the reversal and redirect to its page. The same form sent again leads to the same reversal."""
     form = TakeBackForm()
     if not form.validate():
         return _asking(batch_id, form), 400
@@ -59,9 +56,7 @@ def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
         say_beside(form.reason, error.sentence)
         return _asking(batch_id, form), 409
     if accepted.status == reversals.QUEUED:
-        send_path.wait_for_reversal(
-            who.organization.id, accepted.reversal_id, wait_s=_WAIT_S, request_id=current_record().trace_id
-        )
+        drains.ask(Job(who.organization.id, None, None, current_record().trace_id))
     return redirect(url_for("console.show_reversal", reversal_id=accepted.reversal_id), 303)
 
 

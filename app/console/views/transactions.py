@@ -2,14 +2,14 @@
 
 from flask import render_template, request
 
-from app.api.answers import batches
-from app.api.requests.queries import PageRequest, next_cursor
+from app.batches import payloads
 from app.batches.read import HELD, STATES
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of
 from app.pages import transaction_pages
 from app.pages.filters import Page
+from app.pages.queries import PageRequest, next_cursor
 from app.postgres.database import transaction
 
 
@@ -32,7 +32,7 @@ def _listed(template: str, fixed: dict[str, str]) -> str:
         page = _page(asked)
     return render_template(
         template,
-        rows=list(zip((batch for batch, _ in page.rows), batches.listed_transaction_bodies(page.rows), strict=True)),
+        rows=list(zip((batch for batch, _ in page.rows), payloads.transaction_payloads(page.rows), strict=True)),
         faults=faults,
         next_cursor=next_cursor("transactions", asked, page),
         states=STATES,

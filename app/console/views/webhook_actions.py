@@ -13,12 +13,10 @@ from app.console.views.webhooks import secret_page, to_webhook
 from app.errors import InvalidRequest, PointsError, WebhookConflict
 from app.members import actions as member_actions
 from app.members.members import ADMIN
-from app.postgres.database import transaction
 from app.settings import INT64_MAX
 from app.webhooks import actions
 from app.webhooks import webhooks as rows
 from app.webhooks.secrets import encrypted, new_secret
-from app.webhooks.waking import wake
 from app.webhooks.webhooks import WebhookRow
 
 _Action = Callable[[Connection, WebhookRow], object]
@@ -87,9 +85,10 @@ def _sentences(error: PointsError) -> list[str]:
 
 
 def _act(webhook_id: int, action: _Action, done: str) -> None:
+    sandbox = is_sandbox()
+
+    def note(connection: Connection) -> None:
+        record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=sandbox, detail=done)
+
     organization_id = current_member().organization_id
-    with transaction() as connection:
-        found = rows.find(connection, webhook_id, organization_id=organization_id, sandbox=is_sandbox())
-        action(connection, found)
-        record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=found.sandbox, detail=done)
-    wake(organization_id)
+    actions.act(webhook_id, action, organization_id=organization_id, sandbox=sandbox, also=note)

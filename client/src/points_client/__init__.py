@@ -6,7 +6,7 @@ from points_client._sync.client import Points
 from points_client._sync.consumer import Consumer
 from points_client.attempts import RETRIED, Wait
 from points_client.errors import Invalid, InvalidSignature, NoAnswer, NotAuthorized, PointsError, Refused
-from points_client.event_results import DeliveredEvent, Delivery, Event, Webhook
+from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.requests import Item
 from points_client.results import Batch, Counts, Organization, Scheduled, Sent, Transaction, User, Verified
 from points_client.reversal_results import Recoverable, Reversal, Reversed, ReversedTransaction
@@ -22,6 +22,7 @@ __all__ = [
     "DeliveredEvent",
     "Delivery",
     "Event",
+    "EventPage",
     "Invalid",
     "InvalidSignature",
     "Item",

@@ -1,6 +1,7 @@
 """Events, webhooks and their deliveries."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -25,6 +26,18 @@ class Event:
     organization: Mapping[str, Any]
     document: Mapping[str, Any]
     version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventPage:
+    """Some events after the sequence `after`. The log was looked through up to `last_sequence`, also without an event.
+
+    0 as `after`: from the oldest event that is kept.
+    """
+
+    after: int
+    events: tuple[Event, ...]
+    last_sequence: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +84,12 @@ class Delivery:
     ms: int | None = None
     error: str | None = None
     created_at: datetime | None = None
+
+
+def is_asked_for(event: Event, types: Sequence[str] | None) -> bool:
+    """Tell whether an event is of one of these types, `*` stands for any part of one; None: all."""
+    patterns = (re.escape(one).replace(r"\*", ".*") for one in ",".join(types or ()).split(","))
+    return types is None or any(re.fullmatch(one, event.type) for one in patterns)
 
 
 def read_event(document: Mapping[str, Any]) -> Event:

@@ -5,6 +5,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import Mapping
 
@@ -12,6 +13,7 @@ from points_client.errors import InvalidSignature
 from points_client.event_results import Event, read_event
 
 TOLERANCE_S = 300
+KEY_BYTES_MIN = 24  # Standard Webhooks: 24 to 64 bytes.
 
 
 def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -> Event:
@@ -28,30 +30,37 @@ def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -
 
     Raises:
         InvalidSignature: a header is missing, no signature is of this secret, or it is too old or in the future.
-        ValueError: `secret` is not a secret.
+        ValueError: `secret` is not a secret: an empty or short one would let anybody sign.
     """
+    key = _key(secret)
     found = {name.lower(): value for name, value in headers.items()}
     try:
         message_id, timestamp = found["webhook-id"], found["webhook-timestamp"]
         signatures = found["webhook-signature"].split()
     except KeyError as error:
         raise InvalidSignature(f"The header {error.args[0]} is missing.") from None
-    content = body.encode() if isinstance(body, str) else bytes(body)
+    if not (message_id + timestamp).isascii():
+        raise InvalidSignature("webhook-id and webhook-timestamp must be ASCII.")
+    content = body.encode(errors="replace") if isinstance(body, str) else bytes(body)
     signed = b".".join((message_id.encode(), timestamp.encode(), content))
-    expected = "v1," + base64.b64encode(hmac.new(_key(secret), signed, hashlib.sha256).digest()).decode()
+    expected = b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
     # A list, not a generator, so that every signature is compared in any case.
-    if not any([hmac.compare_digest(expected.encode(), signature.encode()) for signature in signatures]):  # noqa: C419
+    if not any([hmac.compare_digest(expected, one.encode(errors="replace")) for one in signatures]):  # noqa: C419
         raise InvalidSignature("No signature is of this secret.")
-    if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE_S:
+    if not re.fullmatch(r"\d{1,12}", timestamp) or abs(time.time() - int(timestamp)) > TOLERANCE_S:
         raise InvalidSignature(f"It was not signed in the last {TOLERANCE_S // 60} minutes.")
     try:
         return read_event(json.loads(content))
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         raise InvalidSignature("It is signed, but it is no event.") from None
 
 
 def _key(secret: str) -> bytes:
     try:
-        return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except (binascii.Error, ValueError):
         raise ValueError("The secret must be whsec_ and base64, as the service has shown it.") from None
+    if len(key) < KEY_BYTES_MIN:
+        sentence = f"The secret must have {KEY_BYTES_MIN} bytes or more, but has {len(key)}: is it set?"
+        raise ValueError(sentence)
+    return key

@@ -1,14 +1,16 @@
 """One call: tried until there is an answer or its time is over."""
 
-from asyncio import sleep
+from asyncio import get_running_loop, sleep
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any, TypeVar
 
 import httpx
 
 from points_client.answers import Answer
 from points_client.attempts import Attempts, Wait
+from points_client.connections import Connections
 from points_client.errors import NoAnswer, PointsError
 from points_client.reading import read
 from points_client.requests import base_url, checked_key, is_local
@@ -33,13 +35,20 @@ class AsyncCaller:
         self.patience_s = patience_s
         self._on_wait, self._retried = on_wait, retried
         headers = {"Authorization": f"Bearer {checked_key(key)}", "Accept": "application/json"}
-        self._http = httpx.AsyncClient(
+        make = partial(
+            httpx.AsyncClient,
             base_url=base_url(url),
             headers=headers | {"User-Agent": "points-client/1.0"},
             timeout=_TIMEOUT,
             transport=transport,
             trust_env=not is_local(url),
         )
+        is_fake = isinstance(transport, httpx.MockTransport)
+        self._connections = Connections(make, shareable=transport is None or is_fake)
+
+    @property
+    def _http(self) -> httpx.AsyncClient:
+        return self._connections.here(get_running_loop())
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -71,12 +80,13 @@ class AsyncCaller:
             time_s=wait_s or self.patience_s,
             retried=self._retried,
         )
+        http = self._http
         while True:
             try:
-                response = await self._http.request(method, path, json=body, params=query, headers=headers)
+                response = await http.request(method, path, json=body, params=query, headers=headers)
                 next_step = attempts.answered(response)
             except httpx.DecodingError as error:
-                message = f"{self._http.base_url} answers, but not as a Points Issuing Service does. Is the URL right?"
+                message = f"{http.base_url} answers, but not as a Points Issuing Service does. Is the URL right?"
                 raise NoAnswer(message, key=key) from error
             except (httpx.TransportError, UnicodeError) as error:  # UnicodeError: an impossible host name.
                 next_step = attempts.lost(error)

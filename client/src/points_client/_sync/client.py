@@ -15,6 +15,8 @@ from points_client._sync.sending import send, send_all
 from points_client._sync.transactions import Transactions
 from points_client._sync.webhooks import Webhooks
 from points_client.attempts import RETRIED, Wait
+from points_client.comparing import is_of
+from points_client.errors import NoAnswer
 from points_client.parts import PART_SIZE
 from points_client.requests import PATIENCE_S, WAIT_S, AnyItem, new_key, reverse_body, send_body
 from points_client.results import Organization, Sent, Transaction, Verified
@@ -31,6 +33,8 @@ class Points:
         transport: replaces the network in tests: `points_client.testing.FakePoints`.
         on_wait: called before each wait with its reason and length. If it raises, the call ends.
         retried: the statuses that are tried again.
+
+    `sandbox` tells whether the key is a development key.
 
     Every call may raise a `PointsError`: `Invalid`, `NotAuthorized`, `Refused`, or `NoAnswer`.
 
@@ -50,6 +54,7 @@ class Points:
     ) -> None:
         caller = Caller(key, url, patience_s=patience_s, transport=transport, on_wait=on_wait, retried=retried)
         self._caller = caller
+        self.sandbox = key.strip().startswith("pts_dev_")
         self.batches = Batches(caller)
         self.transactions = Transactions(caller)
         self.reversals = Reversals(caller)
@@ -226,4 +231,7 @@ class Points:
         answer = self._caller.call("POST", "/v1/points/reverse", body=body, key=key, wait_s=wait_s)
         nothing = {"transactions": (), "amount": None, "current_balance": None}
         about = {"status": "done", "replayed": answer.replayed, "idempotency_key": key}
-        return result(Reversed, {**nothing, **about, **answer.data}, key=key)
+        found = result(Reversed, {**nothing, **about, **answer.data}, key=key)
+        if found.status == "done" and not is_of(found.transactions, body):
+            raise NoAnswer("The answer is about other transactions than those sent. Is the URL right?", key=key)
+        return found

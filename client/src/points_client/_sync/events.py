@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from time import sleep
 
 from points_client._sync.calling import Caller, result
-from points_client.event_results import Event
+from points_client.event_results import Event, EventPage
 from points_client.requests import query
 
 _WAIT_S = 25  # The longest time that the service holds a call.
@@ -27,22 +27,17 @@ class Events:
         Raises:
             Invalid: events after `after` are no longer kept; the sentence names the oldest.
         """
-        while True:
-            page, looked_to = self._page(after, types, page_size, 0)
-            for event in page:
+        for page in self.pages(after=after, types=types, page_size=page_size):
+            for event in page.events:
                 yield event
-            if not page and looked_to == (after or 0):
-                return
-            after = looked_to
 
     def last_sequence(self) -> int:
         """Return the sequence of the last event. Follow after it to get only new events."""
-        after: int | None = None
-        while True:  # With a rare type, each call looks through thousands of events.
-            _, looked_to = self._page(after, ("ping",), 1000, 0)
-            if looked_to == (after or 0):
-                return looked_to
-            after = looked_to
+        looked_to = 0
+        # With a rare type, each call looks through thousands of events.
+        for page in self.pages(types=("ping",), page_size=1000):
+            looked_to = page.last_sequence
+        return looked_to
 
     def follow(self, *, after: int, types: Sequence[str] | None = None) -> Iterator[Event]:
         """Yield the events after a sequence as they happen, without end. After a break, go on after the last one seen.
@@ -54,20 +49,41 @@ class Events:
             NoAnswer: the service was out of reach for longer than `patience_s`.
             Invalid: events after `after` are no longer kept; the sentence names the oldest.
         """
+        for page in self.pages(after=after, types=types, follow=True):
+            for event in page.events:
+                yield event
+
+    def pages(
+        self,
+        *,
+        after: int | None = None,
+        types: Sequence[str] | None = None,
+        page_size: int = 100,
+        follow: bool = False,
+    ) -> Iterator[EventPage]:
+        """Yield the events page by page, each with how far the log was looked through; `follow`: without end."""
         while True:
             asked_at = time.monotonic()
-            page, after = self._page(after, types, 100, _WAIT_S)
-            for event in page:
-                yield event
-            if not page and time.monotonic() - asked_at < 1:
+            page = self.page(after=after, types=types, page_size=page_size, wait_s=_WAIT_S if follow else 0)
+            yield page
+            is_end = not page.events and page.last_sequence == (after or 0)
+            if is_end and not follow:
+                return
+            if follow and not page.events and time.monotonic() - asked_at < 1:
                 sleep(1)
+            after = page.last_sequence
 
-    def _page(
-        self, after: int | None, types: Sequence[str] | None, limit: int, wait_s: int
-    ) -> tuple[Sequence[Event], int]:
-        """Return a page of events, and the sequence up to which the log was looked through."""
+    def page(
+        self,
+        *,
+        after: int | None = None,
+        types: Sequence[str] | None = None,
+        page_size: int = 100,
+        wait_s: int = 0,
+    ) -> EventPage:
+        """Return the next events, and how far the log was looked through; `wait_s`, at most 25: wait for the first."""
         names = None if types is None else ",".join(types)
-        asked = query(after=after, types=names, limit=limit, wait=wait_s or None)
+        asked = query(after=after, types=names, limit=page_size, wait=wait_s or None)
         answer = self._caller.call("GET", "/v1/events", query=asked)
-        page = [result(Event, {**event, "document": event}) for event in answer.part("events")]
-        return page, answer.part("last_sequence")
+        events = tuple(result(Event, {**event, "document": event}) for event in answer.part("events"))
+        return EventPage(after=after or 0, events=events, last_sequence=answer.part("last_sequence"))

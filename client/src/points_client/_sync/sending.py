@@ -6,6 +6,7 @@ from typing import Any
 
 from points_client._sync.calling import Caller, result
 from points_client._sync.in_order import in_order
+from points_client.comparing import is_about
 from points_client.errors import NoAnswer
 from points_client.parts import Part, checked_run, parts
 from points_client.requests import AnyItem
@@ -16,14 +17,14 @@ def send(caller: Caller, body: Mapping[str, Any], key: str, wait_s: float) -> Se
     """Send a batch under its key.
 
     Raises:
-        NoAnswer: there was no clear answer, or one with another number of recipients.
+        NoAnswer: there was no clear answer, or one about other recipients than those sent.
         PointsError: it is refused.
     """
     answer = caller.call("POST", "/v1/points/send", body=body, key=key, wait_s=wait_s)
     nothing = {"transactions": (), "amount": None, "current_balance": None}
     about = {"status": "issued", "replayed": answer.replayed, "idempotency_key": key, **answer.additional}
     sent = result(Sent, {**nothing, **about, **answer.data}, key=key)
-    if sent.status == "issued" and len(sent.transactions) != len(body.get("items") or body.get("recipients", ())):
+    if sent.status == "issued" and not is_about(sent.transactions, body):
         raise NoAnswer("The answer is about other recipients than those sent. Is the URL right?", key=key)
     return sent
 

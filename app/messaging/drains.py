@@ -22,7 +22,7 @@ class Job(NamedTuple):
 
 
 class Drains:
-    """The drains that this process asks for."""
+    """The drains that one process asks for."""
 
     def __init__(self) -> None:
         # Until when (`time.monotonic`) the broker is sent nothing; 0 once it has taken a message.
@@ -52,3 +52,6 @@ def _submit(job: Job) -> bool:
     except Exception as error:  # noqa: BLE001  # The batch is accepted, so no error of the broker may reach the caller.
         _log.error("message_not_sent", organization_id=job.organization_id, **logs.kind_of(error))
         return False
+
+
+drains = Drains()

@@ -1,46 +1,45 @@
-"""The bodies of reversals, built by pure functions."""
+"""What callers see of a reversal and its entries, built by pure functions."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from app.reversals.preview import Recoverable
-from app.reversals.read import QUEUED, EntryRow, ReversalRow
-from app.values.timestamps import timestamp
+from app.reversals.read import EntryRow, ReversalRow
+from app.values import payloads
 
 
 def reverse_result(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
     """Reverse result: what was taken from each transaction, the sum, and the balance right after it."""
     return {
         "reversal_id": reversal.id,
-        "transactions": _entry_bodies(entries),
+        "transactions": _entry_payloads(entries),
         "amount": reversal.reversed_amount,
         "current_balance": reversal.current_balance,
     }
 
 
-def reversal_body(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
+def whole_reversal_payload(reversal: ReversalRow, entries: Sequence[EntryRow]) -> dict[str, Any]:
     """A reversal as it is now; the keys of the result are null until it is done."""
     done = reversal.reversed_amount is not None
-    return listed_reversal_body(reversal, transactions=_entry_bodies(entries) if done else None)
+    return listed_reversal_payload(reversal, transactions=_entry_payloads(entries) if done else None)
 
 
-def listed_reversal_body(reversal: ReversalRow, **more: object) -> dict[str, Any]:
+def listed_reversal_payload(reversal: ReversalRow, **more: object) -> dict[str, Any]:
     """A reversal as a list shows it, without its transactions."""
-    return {
-        "reversal_id": reversal.id,
-        "status": reversal.status,
-        "final": reversal.status != QUEUED,
-        "refusal": reversal.refusal,
-        "reason": reversal.reason,
-        "batch_id": reversal.batch_id,
-        "idempotency_key": reversal.idempotency_key,
-        "api_key_id": reversal.api_key_id,
-        "created_at": timestamp(reversal.created_at),
-        "done_at": None if reversal.done_at is None else timestamp(reversal.done_at),
+    return payloads.reversal_payload(
+        reversal_id=reversal.id,
+        status=reversal.status,
+        refusal=reversal.refusal,
+        reason=reversal.reason,
+        batch_id=reversal.batch_id,
+        idempotency_key=reversal.idempotency_key,
+        api_key_id=reversal.api_key_id,
+        created_at=reversal.created_at,
+        done_at=reversal.done_at,
         **more,
-        "amount": reversal.reversed_amount,
-        "current_balance": reversal.current_balance,
-    }
+        amount=reversal.reversed_amount,
+        current_balance=reversal.current_balance,
+    )
 
 
 def recoverable_additions(found: Recoverable) -> dict[str, int]:
@@ -55,7 +54,7 @@ def recoverable_additions(found: Recoverable) -> dict[str, int]:
     }
 
 
-def _entry_bodies(entries: Sequence[EntryRow]) -> list[dict[str, Any]]:
+def _entry_payloads(entries: Sequence[EntryRow]) -> list[dict[str, Any]]:
     return [
         {
             "id": entry.transaction_id,

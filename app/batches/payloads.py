@@ -1,4 +1,4 @@
-"""The bodies of batches and their transactions, built by pure functions; `envelope` wraps them."""
+"""What callers see of a batch and its transactions, built by pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -7,10 +7,11 @@ from typing import Any
 import orjson
 
 from app.batches.read import CREDITED, HELD, ISSUED, RETURNED, REVERSED, UNPAID, BatchRow, StateCounts, TransactionRow
+from app.values import payloads
 from app.values.timestamps import timestamp
 
 
-def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
+def issued_payload(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
     """Send result: the transactions, the sum of the debited ones, and the balance right after the batch.
 
     With `as_issued`, flags, recipients and points taken back are those of the moment of issue, without later claims and
@@ -18,73 +19,68 @@ def issued_body(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_i
     """
     assert batch.status == ISSUED, "only an issued batch has a send result"
     return {
-        "transactions": _transaction_bodies(batch, transactions, as_issued=as_issued),
+        "transactions": _payloads_of(batch, transactions, as_issued=as_issued),
         "amount": batch.debited_amount,
         "current_balance": batch.current_balance,
     }
 
 
-def batch_body(
+def whole_batch_payload(
     batch: BatchRow, transactions: Sequence[TransactionRow], *, metadata: Mapping[str, str] | None
 ) -> dict[str, Any]:
     """A batch as it is now; the keys of the send result are null until it is issued."""
-    bodies = _transaction_bodies(batch, transactions, as_issued=False) if batch.status == ISSUED else None
+    bodies = _payloads_of(batch, transactions, as_issued=False) if batch.status == ISSUED else None
     whole = sum(row.points_left == 0 for row in transactions)
     credited = sum(row.credited and row.points_left != 0 for row in transactions)
     states = StateCounts(credited=credited, reversed=whole)
-    return listed_batch_body(batch, states=states, metadata=metadata, transactions=bodies)
+    return listed_batch_payload(batch, states=states, metadata=metadata, transactions=bodies)
 
 
-def listed_batch_body(
+def listed_batch_payload(
     batch: BatchRow, *, states: StateCounts, metadata: Mapping[str, str] | None, **more: object
 ) -> dict[str, Any]:
     """A batch as a list shows it: as it is now, with counts of its transactions by state, but without transactions."""
-    return {
-        "batch_id": batch.id,
-        "status": batch.status,
-        "final": batch.is_final,
-        "refusal": batch.refusal,
-        "label": batch.label,
-        "metadata": metadata,
-        "idempotency_key": batch.idempotency_key,
-        "api_key_id": batch.api_key_id,
-        "sender": batch.sender,
-        "counts": _counts(batch, states),
-        "created_at": timestamp(batch.created_at),
-        "send_at": None if batch.send_at is None else timestamp(batch.send_at),
-        "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
+    return payloads.batch_payload(
+        batch_id=batch.id,
+        status=batch.status,
+        refusal=batch.refusal,
+        label=batch.label,
+        metadata=metadata,
+        idempotency_key=batch.idempotency_key,
+        api_key_id=batch.api_key_id,
+        sender=batch.sender,
+        counts=_counts(batch, states),
+        created_at=batch.created_at,
+        send_at=batch.send_at,
+        issued_at=batch.issued_at,
         **more,
-        "amount": batch.debited_amount,
-        "current_balance": batch.current_balance,
-    }
+        amount=batch.debited_amount,
+        current_balance=batch.current_balance,
+    )
 
 
 def _counts(batch: BatchRow, states: StateCounts) -> dict[str, int] | None:
     if batch.debited_count is None:
         return None
-    return {
-        "recipients": batch.recipient_count,
-        "debited": batch.debited_count,
-        "credited": states.credited,
-        "held": batch.debited_count - states.credited - states.reversed,
-        "unpaid": batch.recipient_count - batch.debited_count,
-        "reversed": states.reversed,
-    }
+    return payloads.batch_counts(
+        recipients=batch.recipient_count,
+        debited=batch.debited_count,
+        credited=states.credited,
+        reversed_whole=states.reversed,
+    )
 
 
-def listed_transaction_bodies(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
+def transaction_payloads(rows: Iterable[tuple[BatchRow, TransactionRow]]) -> list[dict[str, Any]]:
     """Transactions as they are now, from rows of a batch and a transaction; rows of one batch are adjacent."""
     bodies = []
     for _, group in groupby(rows, key=lambda row: row[0].id):
         of_batch = list(group)
         transactions = [transaction for _, transaction in of_batch]
-        bodies += _transaction_bodies(of_batch[0][0], transactions, as_issued=False)
+        bodies += _payloads_of(of_batch[0][0], transactions, as_issued=False)
     return bodies
 
 
-def _transaction_bodies(
-    batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool
-) -> list[dict[str, Any]]:
+def _payloads_of(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> list[dict[str, Any]]:
     assert batch.issued_at is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
     before, after = _organization_around_its_balance(batch)
     created_at = timestamp(batch.issued_at)
@@ -137,11 +133,16 @@ def _organization_around_its_balance(batch: BatchRow) -> tuple[bytes, bytes]:
 
     An organization that issues is neither disabled nor suspended: the drain checked that under the lock.
     """
-    before = {
-        "id": batch.organization_id,
-        "name": batch.organization_name,
-        "is_disabled": False,
-        "is_suspended": False,
-    }
-    after = {"last_refill": batch.last_refill, "created_at": timestamp(batch.organization_created_at)}
-    return orjson.dumps(before)[:-1] + b',"balance":', b"," + orjson.dumps(after)[1:]
+    assert batch.organization_name is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
+    assert batch.last_refill is not None, "an issued batch is complete (ck_batches_issued_when_complete)"
+    organization = payloads.organization_payload(
+        id=batch.organization_id,
+        name=batch.organization_name,
+        is_disabled=False,
+        is_suspended=False,
+        balance=0,
+        last_refill=batch.last_refill,
+        created_at=batch.organization_created_at,
+    )
+    before, balance, after = orjson.dumps(organization).partition(b'"balance":0')
+    return before + balance[:-1], after

@@ -4,16 +4,11 @@ One answer reports every fault, each under the name of its parameter. An unknown
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from flask import request
-from werkzeug.datastructures import MultiDict
-
-from app.api.requests.fields import LABEL_LENGTH_MAX
-from app.api.requests.validation_errors import FaultsFound
 from app.api_keys import Caller
 from app.batches.accept import IDEMPOTENCY_KEY
 from app.batches.read import STATES, STATUSES
@@ -23,9 +18,9 @@ from app.pages.filters import CursorPosition, Filters, Page
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
 from app.values import addresses
-from app.values.references import REFERENCE, REFERENCE_LENGTH_MAX
-from app.values.shown import shown
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
+from app.values.validation_errors import FaultsFound
 
 LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
 
@@ -48,6 +43,9 @@ FORMS = {
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _NO_CURSOR = "must be the next_cursor of an earlier answer"
 
+# The parameters of a query, each with all its values.
+Query = Mapping[str, Sequence[str]]
+
 _Value = TypeVar("_Value")
 
 
@@ -64,26 +62,11 @@ class PageRequest:
     limit: int
 
 
-def refuse_parameters() -> None:
-    """Refuse every parameter, for a call that takes none: nothing that a caller sends is ignored.
-
-    Raises:
-        InvalidRequest: there are parameters; each is a fault under its name.
-    """
-    if request.environ.get("QUERY_STRING"):
-        faults = FaultsFound()
-        faults.add_unknown("parameter", request.args, (), whole="query")
-        faults.raise_if_any()
-
-
-def parse_page_request(
-    kind: str, query: MultiDict[str, str], who: Caller, *, webhook_id: int | None = None
-) -> PageRequest:
+def parse_page_request(kind: str, query: Query, who: Caller, *, webhook_id: int | None = None) -> PageRequest:
     """Read the query of a list.
 
     Args:
         kind: the list: `batches`, `transactions`, `reversals` or `deliveries`. A cursor is valid in one list only.
-        query: the parameters, each with all its values.
         webhook_id: the webhook of a list of deliveries.
 
     Raises:
@@ -124,11 +107,9 @@ def parse_page_request(
     return PageRequest(filters=filters, start=start, limit=LIMIT_DEFAULT if limit is None else limit)
 
 
-def read_parameter(
-    query: MultiDict[str, str], name: str, parse: Callable[[str], _Value], faults: FaultsFound
-) -> _Value | None:
+def read_parameter(query: Query, name: str, parse: Callable[[str], _Value], faults: FaultsFound) -> _Value | None:
     """Read one parameter; None if it is absent, or has a fault, which is added."""
-    values = query.getlist(name)
+    values = query.get(name, [])
     if len(values) > 1:
         faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
     elif values:

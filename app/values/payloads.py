@@ -1,0 +1,117 @@
+"""What callers see of an organization, a batch and a reversal: the same in answers, in events and in the console."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from app.values.timestamps import timestamp
+
+
+def organization_payload(
+    *,
+    id: int,  # noqa: A002  # The name of the field.
+    name: str,
+    is_disabled: bool,
+    is_suspended: bool,
+    balance: int,
+    last_refill: int,
+    created_at: datetime,
+) -> dict[str, Any]:
+    """Organization, with the balance and the last refill of one mode."""
+    return {
+        "id": id,
+        "name": name,
+        "is_disabled": is_disabled,
+        "is_suspended": is_suspended,
+        "balance": balance,
+        "last_refill": last_refill,
+        "created_at": timestamp(created_at),
+    }
+
+
+def batch_payload(
+    *,
+    batch_id: int,
+    status: str,
+    refusal: str | None,
+    label: str | None,
+    metadata: Mapping[str, str] | None,
+    idempotency_key: str | None,
+    api_key_id: int | None,
+    sender: Mapping[str, Any] | None,
+    counts: Mapping[str, int] | None,
+    created_at: datetime,
+    send_at: datetime | None,
+    issued_at: datetime | None,
+    amount: int | None,
+    current_balance: int | None,
+    **more: object,
+) -> dict[str, Any]:
+    """A batch without its transactions; what only an issued batch has is null before."""
+    return {
+        "batch_id": batch_id,
+        "status": status,
+        "final": status not in ("scheduled", "queued"),
+        "refusal": refusal,
+        "label": label,
+        "metadata": metadata,
+        "idempotency_key": idempotency_key,
+        "api_key_id": api_key_id,
+        "sender": sender,
+        "counts": counts,
+        "created_at": timestamp(created_at),
+        "send_at": _timestamp(send_at),
+        "issued_at": _timestamp(issued_at),
+        **more,
+        "amount": amount,
+        "current_balance": current_balance,
+    }
+
+
+def batch_counts(*, recipients: int, debited: int, credited: int, reversed_whole: int) -> dict[str, int]:
+    """The transactions of an issued batch by state."""
+    return {
+        "recipients": recipients,
+        "debited": debited,
+        "credited": credited,
+        "held": debited - credited - reversed_whole,
+        "unpaid": recipients - debited,
+        "reversed": reversed_whole,
+    }
+
+
+def reversal_payload(
+    *,
+    reversal_id: int,
+    status: str,
+    refusal: str | None,
+    reason: str,
+    batch_id: int | None,
+    idempotency_key: str | None,
+    api_key_id: int | None,
+    created_at: datetime,
+    done_at: datetime | None,
+    amount: int | None,
+    current_balance: int | None,
+    **more: object,
+) -> dict[str, Any]:
+    """A reversal without its entries; what only a done one has is null before."""
+    return {
+        "reversal_id": reversal_id,
+        "status": status,
+        "final": status != "queued",
+        "refusal": refusal,
+        "reason": reason,
+        "batch_id": batch_id,
+        "idempotency_key": idempotency_key,
+        "api_key_id": api_key_id,
+        "created_at": timestamp(created_at),
+        "done_at": _timestamp(done_at),
+        **more,
+        "amount": amount,
+        "current_balance": current_balance,
+    }
+
+
+def _timestamp(time: datetime | None) -> str | None:
+    return None if time is None else timestamp(time)

@@ -1,0 +1,53 @@
+"""Texts that somebody has sent or typed: labels, references and names, and how a sentence shows one."""
+
+import re
+
+from app.errors import Refused
+
+LABEL_LENGTH_MAX = 255
+NAME_LENGTH_MAX = 255
+# 1 to 128 visible characters: no blanks, no control characters, and none that are invisible or change the direction of
+# the text. The expression is valid in JSON Schema too.
+REFERENCE = re.compile(r"^[^\s\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]{1,128}$")
+REFERENCE_LENGTH_MAX = 128
+_SHOWN_LENGTH_MAX = 40
+# Python reads bytes that are not UTF-8 as lone surrogates.
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def shown(text: str) -> str:
+    """Return the text in quotation marks, cut where it is long, with ? for what cannot be seen; or “empty”."""
+    if not text:
+        return "empty"
+    cut = text if len(text) <= _SHOWN_LENGTH_MAX else f"{text[:_SHOWN_LENGTH_MAX]}…"
+    return f"“{''.join(character if character.isprintable() else '?' for character in cut)}”"
+
+
+def checked_name(what: str, name: str, *, may_be_blank: bool = False) -> str:
+    """Return a trimmed name; `what` begins the sentence of a refusal.
+
+    Raises:
+        Refused: blank, too long, or with characters that PostgreSQL cannot store.
+    """
+    name = name.strip()
+    if not (name or may_be_blank) or len(name) > NAME_LENGTH_MAX:
+        raise Refused(f"{what} must have 1 to {NAME_LENGTH_MAX} characters, but has {len(name)}.")
+    if "\0" in name:
+        raise Refused(f"{what} must not contain a NUL character.")
+    if not is_utf8(name):
+        raise Refused(f"{what} is not in UTF-8.")
+    return name
+
+
+def in_utf8(text: str) -> str:
+    """Return the text with a replacement character for each lone surrogate."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def is_utf8(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
