@@ -11,6 +11,7 @@ from app.events import log
 from app.organizations import OrganizationInMode
 from app.postgres.database import row_to
 from app.values.keys import new_key
+from app.values.row_ids import require_id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +60,7 @@ _CREATE = text("""
 """)
 
 
-def find_caller(connection: Connection, key_hash: bytes) -> Caller:
+def get_caller(connection: Connection, key_hash: bytes) -> Caller:
     """Return the caller that a key belongs to. The look-up by hash rules out timing attacks.
 
     Raises:
@@ -118,6 +119,7 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
     Raises:
         NotFound: there is no such key, or the given organization has no such key.
     """
+    require_id("key", api_key_id)
     parameters = {"id": api_key_id, "organization_id": organization_id}
     revoked = connection.execute(_REVOKE, parameters).one_or_none()
     if revoked is not None:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.events import log
-from app.postgres.database import row_to
+from app.postgres.database import row_to, row_with_id
 from app.postgres.locks import lock_organization
 from app.values.payloads import organization_payload
 from app.values.texts import checked_name
@@ -60,16 +60,14 @@ _CREATE = text("""
 """)
 
 
-def find(connection: Connection, organization_id: int, *, sandbox: bool) -> OrganizationInMode:
+def get(connection: Connection, organization_id: int, *, sandbox: bool) -> OrganizationInMode:
     """Return one organization in the given mode.
 
     Raises:
         NotFound: there is no such organization.
     """
-    row = connection.execute(_FIND, {"id": organization_id, "sandbox": sandbox}).one_or_none()
-    if row is None:
-        raise NotFound("organization", organization_id)
-    return row_to(OrganizationInMode, row)
+    parameters = {"id": organization_id, "sandbox": sandbox}
+    return row_to(OrganizationInMode, row_with_id(connection, _GET, parameters, "organization"))
 
 
 def find_all(connection: Connection, *, sandbox: bool) -> list[OrganizationInMode]:
@@ -83,7 +81,7 @@ _IN_MODE = """
            CASE WHEN CAST(:sandbox AS boolean) THEN sandbox_last_refill ELSE last_refill END AS last_refill
     FROM organizations
 """
-_FIND = text(f"{_IN_MODE} WHERE id = :id")
+_GET = text(f"{_IN_MODE} WHERE id = :id")
 _FIND_ALL = text(f"{_IN_MODE} ORDER BY id")
 
 

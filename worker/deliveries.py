@@ -7,6 +7,7 @@ not fork, so it can look in the same process, also while the broker is away.
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from celery import bootsteps
@@ -17,7 +18,7 @@ from app.messaging import hints
 from app.messaging.jobs import DELIVER, DELIVERIES, celery, submit_delivery
 from app.messaging.worker_counters import WEBHOOK_ATTEMPTS, count
 from app.postgres.connections import require_writable_server
-from app.postgres.database import transaction
+from app.postgres.database import steps, transaction
 from app.webhooks import cursors, delivery
 from app.webhooks.attempts import Attempt
 
@@ -108,10 +109,8 @@ class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no ty
 
     @staticmethod
     def _drop_old_deliveries() -> None:
-        for _ in range(_DROP_STEPS_MAX):
-            with transaction() as connection:
-                if cursors.drop_old_deliveries(connection, at_most=_DROP_STEP) < _DROP_STEP:
-                    return
+        step = partial(cursors.drop_old_deliveries, at_most=_DROP_STEP)
+        steps(step, steps_max=_DROP_STEPS_MAX, full=_DROP_STEP)
 
 
 def is_delivering(parent: Any) -> bool:

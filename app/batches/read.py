@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.postgres.database import fetch_all
+from app.postgres.database import fetch_all, row_with_id
 from app.values.senders import sender_of
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
@@ -80,8 +80,18 @@ class TransactionRow(NamedTuple):
 def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow | None:
     """Return one batch of an organization and mode; None if they have no such batch."""
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
-    row: Any = connection.execute(_FIND, parameters).one_or_none()
-    return None if row is None else BatchRow(*row)
+    row = connection.execute(_FIND, parameters).one_or_none()
+    return None if row is None else BatchRow._make(row)
+
+
+def get(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow:
+    """Return one batch of an organization and mode.
+
+    Raises:
+        NotFound: they have no such batch.
+    """
+    parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
+    return BatchRow._make(row_with_id(connection, _FIND, parameters, "batch"))
 
 
 def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:

@@ -9,10 +9,9 @@ from datetime import datetime
 from sqlalchemy import Connection, text
 
 from app.batches.read import CANCELLED, QUEUED, REFUSED, SCHEDULED
-from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotFound
-from app.postgres.database import row_to
+from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest
+from app.postgres.database import row_to, row_with_id
 from app.postgres.locks import lock_organization
-from app.settings import INT64_MAX
 from app.values.send_at import bounds_fault
 
 
@@ -89,13 +88,9 @@ def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbo
     Raises:
         NotFound: the organization has no such batch in this mode.
     """
-    if batch_id > INT64_MAX:
-        raise NotFound("batch", batch_id)
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
     lock_organization(connection, organization_id)
-    row = connection.execute(_LOCK_BATCH, parameters).one_or_none()
-    if row is None:
-        raise NotFound("batch", batch_id)
+    row = row_with_id(connection, _LOCK_BATCH, parameters, "batch")
     return row.status, row.now
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.errors import CannotExtend, InvalidRequest, NotFound
+from app.errors import CannotExtend, InvalidRequest
 from app.ledger.claim import exclude_claims
+from app.postgres.database import row_with_id
 from app.postgres.locks import lock_organization
-from app.settings import INT64_MAX
 from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.timestamps import timestamp
 from app.values.transaction_ids import batch_and_position
@@ -27,10 +27,9 @@ def extend(
         CannotExtend: it is not held, is held without end, or its end has passed.
         InvalidRequest: the moment is not later, or too far ahead.
     """
-    if transaction_id > INT64_MAX:
-        raise NotFound("transaction", transaction_id)
     batch_id, position = batch_and_position(transaction_id)
     parameters = {
+        "id": transaction_id,
         "batch_id": batch_id,
         "position": position,
         "organization_id": organization_id,
@@ -40,9 +39,7 @@ def extend(
     lock_organization(connection, organization_id)
     if not sandbox:
         exclude_claims(connection)
-    row = connection.execute(_FIND, parameters).one_or_none()
-    if row is None:
-        raise NotFound("transaction", transaction_id)
+    row = row_with_id(connection, _FIND, parameters, "transaction")
     if (sentence := _conflict(row)) is not None:
         raise CannotExtend(sentence)
     if held_until == row.held_until:  # A repeated call.

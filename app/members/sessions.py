@@ -9,6 +9,7 @@ from app.errors import NotFound
 from app.members import actions
 from app.members.members import Member
 from app.postgres.database import row_to
+from app.values.row_ids import require_id
 from app.values.tokens import hash_token, new_token
 
 SESSION_HOURS = 12
@@ -133,6 +134,7 @@ def end(connection: Connection, session_id: int, *, member_id: int) -> None:
     Raises:
         NotFound: the member has no session with this id.
     """
+    require_id("session", session_id)
     if not connection.execute(_END, {"id": session_id, "member_id": member_id}).rowcount:
         raise NotFound("session", session_id)
 

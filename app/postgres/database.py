@@ -5,11 +5,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, Row, TextClause, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from app.errors import NotFound
 from app.postgres.connections import engine, psycopg_connection
+from app.values.row_ids import require_id
 
 _T = TypeVar("_T")
 
@@ -72,6 +74,38 @@ def snapshot() -> Iterator[Connection]:
     with engine().connect().execution_options(**options) as connection, connection.begin():
         connection.execute(text("SET LOCAL enable_seqscan = on"))
         yield connection
+
+
+def steps(step: Callable[[Connection], int], *, steps_max: int, full: int = 1) -> int:
+    """Do a long piece of work in steps, each in its own transaction; return how much they have done together.
+
+    Args:
+        step: does a part of the work, and returns how much.
+        steps_max: the most steps. What is left after them waits for the next run.
+        full: a step that does less than this was the last.
+    """
+    done = 0
+    for _ in range(steps_max):
+        with transaction() as connection:
+            did = step(connection)
+        done += did
+        if did < full:
+            break
+    return done
+
+
+def row_with_id(connection: Connection, statement: TextClause, parameters: Mapping[str, Any], noun: str) -> Row[Any]:
+    """Return the one row of a statement, which asks for the id `parameters["id"]`.
+
+    Raises:
+        NotFound: there is no such row.
+    """
+    row_id = parameters["id"]
+    require_id(noun, row_id)
+    row = connection.execute(statement, parameters).one_or_none()
+    if row is None:
+        raise NotFound(noun, row_id)
+    return row
 
 
 def row_to(kind: Callable[..., _T], row: Row[Any]) -> _T:

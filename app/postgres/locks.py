@@ -8,8 +8,7 @@ from enum import IntEnum, unique
 
 from sqlalchemy import Connection, text
 
-from app.errors import NotFound
-from app.postgres.database import fetch_all
+from app.postgres.database import fetch_all, row_with_id
 
 
 @unique
@@ -72,8 +71,7 @@ def lock_organization(connection: Connection, organization_id: int) -> None:
     Raises:
         NotFound: there is no such organization.
     """
-    if connection.execute(_LOCK_ORGANIZATION, {"id": organization_id}).one_or_none() is None:
-        raise NotFound("organization", organization_id)
+    row_with_id(connection, _LOCK_ORGANIZATION, {"id": organization_id}, "organization")
 
 
 _LOCK_ORGANIZATION = text("SELECT id FROM organizations WHERE id = :id FOR NO KEY UPDATE")

@@ -12,7 +12,7 @@ from app.events.read import state_of
 from app.postgres.database import transaction
 from app.webhooks.upcoming import upcoming
 from app.webhooks.waking import wake
-from app.webhooks.webhooks import AFRESH, BY_CALLER, DISABLED, WebhookRow, change, find
+from app.webhooks.webhooks import AFRESH, BY_CALLER, DISABLED, WebhookRow, change, get
 
 _Outcome = TypeVar("_Outcome")
 
@@ -36,7 +36,7 @@ def act(
     """
     with transaction() as connection:
         # Otherwise two who act at once both see the webhook as it was before the other.
-        webhook = find(connection, webhook_id, organization_id=organization_id, sandbox=sandbox, lock=True)
+        webhook = get(connection, webhook_id, organization_id=organization_id, sandbox=sandbox, lock=True)
         outcome = action(connection, webhook)
         if also is not None:
             also(connection)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.errors import NotFound, WebhookLimit
+from app.errors import WebhookLimit
+from app.postgres.database import row_with_id
 from app.postgres.locks import lock_organization
-from app.settings import INT64_MAX
 
 WEBHOOKS_MAX = 10
 ENABLED, FAILING, DISABLED = STATUSES = ("enabled", "failing", "disabled")
@@ -81,7 +81,7 @@ _CREATE = text(f"""
 """)
 
 
-def find(
+def get(
     connection: Connection, webhook_id: int, *, organization_id: int, sandbox: bool, lock: bool = False
 ) -> WebhookRow:
     """Return a webhook; with `lock`, to change it, its row is locked until the transaction ends.
@@ -90,15 +90,11 @@ def find(
         NotFound: the organization has no such webhook in this mode.
     """
     parameters = {"id": webhook_id, "organization_id": organization_id, "sandbox": sandbox}
-    statement = _LOCK if lock else _FIND
-    row = connection.execute(statement, parameters).one_or_none() if webhook_id <= INT64_MAX else None
-    if row is None:
-        raise NotFound("webhook", webhook_id)
-    return WebhookRow._make(row)
+    return WebhookRow._make(row_with_id(connection, _LOCK if lock else _GET, parameters, "webhook"))
 
 
 _ONE = f"SELECT {COLUMNS} FROM webhooks WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
-_FIND = text(_ONE)
+_GET = text(_ONE)
 _LOCK = text(f"{_ONE} FOR NO KEY UPDATE")
 
 

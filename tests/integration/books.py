@@ -50,7 +50,7 @@ def make_users(*emails: str) -> list[int]:
     """Register users and return their ids in the order of the addresses."""
     with transaction() as connection:
         register(connection, [users.new_user(email, "First", "Last") for email in emails])
-        return [users.find(connection, email).id for email in emails]
+        return [users.get(connection, email).id for email in emails]
 
 
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[int] | None:
@@ -175,7 +175,7 @@ def queue_reversal(
         batch_id=batch_id, transaction_ids=transaction_ids, amount=amount, atomic=atomic, reason="a mistake"
     )
     with transaction() as connection:
-        who = api_keys.find_caller(connection, key_of(connection, organization_id, sandbox))
+        who = api_keys.get_caller(connection, key_of(connection, organization_id, sandbox))
         accepted = reversal_acceptance.accept(connection, who, request, idempotency_key)
     assert not accepted.existed, "the idempotency key names another reversal"
     return accepted.reversal_id
@@ -253,12 +253,12 @@ def read_batch(organization_id: int, batch_id: int, *, sandbox: bool = False) ->
 
 def balance_of(organization_id: int, *, sandbox: bool = False) -> int:
     with transaction() as connection:
-        return organizations.find(connection, organization_id, sandbox=sandbox).balance
+        return organizations.get(connection, organization_id, sandbox=sandbox).balance
 
 
 def balance_of_user(email: str) -> int:
     with transaction() as connection:
-        return users.find(connection, email).balance
+        return users.get(connection, email).balance
 
 
 def counts() -> tuple[int, int]:

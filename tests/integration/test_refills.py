@@ -33,9 +33,9 @@ def test_the_last_refill_is_the_balance_right_after_it_and_stays_when_points_are
         refill(connection, organization_id, 10, sandbox=sandbox)
     books.issue_now(organization_id, ["ann@example.com"], 3, sandbox=sandbox)
     with transaction() as connection:
-        seen = organizations.find(connection, organization_id, sandbox=sandbox)
+        seen = organizations.get(connection, organization_id, sandbox=sandbox)
         assert (seen.balance, seen.last_refill) == (12, 15)
-        assert organizations.find(connection, organization_id, sandbox=not sandbox).last_refill == 5
+        assert organizations.get(connection, organization_id, sandbox=not sandbox).last_refill == 5
 
 
 @both_modes
@@ -77,9 +77,9 @@ def test_a_reset_takes_the_sandbox_back_to_its_start_by_a_refill_of_the_differen
         if change > 0:
             refill(connection, organization_id, change, sandbox=True)
         assert reset_sandbox(connection, organization_id) == 50
-        seen = organizations.find(connection, organization_id, sandbox=True)
+        seen = organizations.get(connection, organization_id, sandbox=True)
         assert (seen.balance, seen.last_refill) == (50, 50)
-        assert organizations.find(connection, organization_id, sandbox=False).balance == 5
+        assert organizations.get(connection, organization_id, sandbox=False).balance == 5
         newest = text("SELECT amount, balance FROM refills WHERE sandbox ORDER BY id DESC LIMIT 1")
         assert connection.execute(newest).one() == (amount, 50)
     assert books.breaches() == []

@@ -80,7 +80,7 @@ def no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 def calling(no_rows: None, monkeypatch: pytest.MonkeyPatch) -> Calling:
     """Let every key be known as the one of `CALLER`."""
     who = Calling()
-    monkeypatch.setattr("app.api.auth.find_caller", lambda _connection, _hash: who.caller)
+    monkeypatch.setattr("app.api.auth.get_caller", lambda _connection, _hash: who.caller)
     nothing = Scheduled(batches=0, amount=0, next_at=None)
     monkeypatch.setattr("app.batches.schedule.scheduled_of", lambda _connection, _id, **_: nothing)
     return who

@@ -142,7 +142,7 @@ def test_an_error_below_the_edge_is_answered_and_logged_without_its_values(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("app.api.auth.find_caller", fail)
+    monkeypatch.setattr("app.api.auth.get_caller", fail)
     response = client.get("/v1/organization", headers=AUTHORIZED | {"X-Request-Id": "req-17"})
     [sentence] = errors_of(response, status)["service"]
     assert "secret" not in f"{sentence} {events}"

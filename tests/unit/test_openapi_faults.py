@@ -27,7 +27,7 @@ def test_something_is_wrong_with_the_service(client: FlaskClient, monkeypatch: p
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("app.api.auth.find_caller", fail)
+    monkeypatch.setattr("app.api.auth.get_caller", fail)
     [sentence] = EXAMPLES["fault"]["errors"]["service"]
     named = re.search(r"request id (\w+) when", sentence)
     assert named is not None

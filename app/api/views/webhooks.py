@@ -55,7 +55,7 @@ def show(webhook_id: int) -> Response:
     who = caller()
     refuse_parameters()
     with transaction() as connection:
-        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        webhook = webhooks.get(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
     return envelope.success(webhook_payload(webhook))
 
 
@@ -71,7 +71,7 @@ def change(webhook_id: int) -> Response:
     refuse_parameters()
     columns = parse_webhook(json_bytes(), is_new=False)
     with transaction() as connection:
-        webhook = webhooks.find(
+        webhook = webhooks.get(
             connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
         )
         afresh = webhooks.AFRESH if columns.get("url", webhook.url) != webhook.url else {}
@@ -91,7 +91,7 @@ def delete(webhook_id: int) -> Response:
     who = caller()
     refuse_parameters()
     with transaction() as connection:
-        webhook = webhooks.find(
+        webhook = webhooks.get(
             connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
         )
         webhooks.delete(connection, webhook.id)
