@@ -13,6 +13,8 @@ from app.postgres.database import is_away, is_locked_out
 class Unreachable(PointsError):
     """The database did not answer; the command did nothing, or not all of it."""
 
+    status = 503
+
 
 @contextmanager
 def database_in_reach() -> Iterator[None]:

@@ -68,6 +68,11 @@ def test_each_expected_error_has_its_status_and_its_field(error: errors.PointsEr
     assert response.headers.get("WWW-Authenticate") == ("Bearer" if status == 401 else None)
 
 
+def test_an_error_without_a_status_cannot_be_defined() -> None:
+    with pytest.raises(TypeError, match="The error Forgotten has no status"):
+        type("Forgotten", (errors.PointsError,), {})
+
+
 @pytest.mark.parametrize(
     ("moment", "text"),
     [
