@@ -296,4 +296,4 @@ def test_each_transaction_of_a_list_shows_the_batch_that_it_comes_with() -> None
 
 def test_an_error_without_a_status_cannot_be_defined() -> None:
     with pytest.raises(TypeError, match="The error Forgotten has no status"):
-        type("Forgotten", (PointsError,), {})
+        type("Forgotten", (errors.PointsError,), {})
