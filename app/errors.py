@@ -9,12 +9,13 @@ Faults = Mapping[str, Sequence[str]]
 class PointsError(Exception):
     """Base of every expected error.
 
-    Each class has a `status` of its own or of its base; a class without one cannot be defined. `field` is the key of
-    the envelope's `errors` under which the sentence stands. `code` is a stable word for programs.
-    `organization_id` goes into the log: the organization whose request is refused.
+    A class without a `status`, of its own or of its base, cannot be defined. `says` is the sentence unless another is
+    given; it stands under `field` in the envelope's `errors`. `code` is a stable word for programs. `organization_id`
+    goes into the log: the organization whose request is refused.
     """
 
     status: ClassVar[int]
+    says: ClassVar[str] = ""
     code = "invalid_request"
     field = "request"
     organization_id: int | None = None
@@ -24,9 +25,9 @@ class PointsError(Exception):
         if not hasattr(cls, "status"):
             raise TypeError(f"The error {cls.__name__} has no status.")
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, sentence: str | None = None) -> None:
+        self.sentence = self.says if sentence is None else sentence
+        super().__init__(self.sentence)
 
     @property
     def faults(self) -> Faults:
@@ -54,9 +55,7 @@ class InvalidKey(PointsError):
     status = 401
     code = "invalid_key"
     field = "authorization"
-
-    def __init__(self) -> None:
-        super().__init__("A valid API key is required, sent as `Authorization: Bearer <key>`.")
+    says = "A valid API key is required, sent as `Authorization: Bearer <key>`."
 
 
 class DevelopmentKeyRequired(PointsError):
@@ -65,9 +64,7 @@ class DevelopmentKeyRequired(PointsError):
     status = 403
     code = "development_key_required"
     field = "authorization"
-
-    def __init__(self) -> None:
-        super().__init__("Only a development key may reset the sandbox, but this is a live key.")
+    says = "Only a development key may reset the sandbox, but this is a live key."
 
 
 class MayNotIssue(PointsError):
@@ -79,16 +76,12 @@ class MayNotIssue(PointsError):
 
 class OrganizationDisabled(MayNotIssue):
     code = "organization_disabled"
-
-    def __init__(self) -> None:
-        super().__init__("The organization is disabled and can neither issue points nor take them back.")
+    says = "The organization is disabled and can neither issue points nor take them back."
 
 
 class OrganizationSuspended(MayNotIssue):
     code = "organization_suspended"
-
-    def __init__(self) -> None:
-        super().__init__("The organization is suspended and cannot issue points until it is resumed.")
+    says = "The organization is suspended and cannot issue points until it is resumed."
 
 
 class InsufficientBalance(PointsError):
@@ -105,9 +98,7 @@ class BalanceTooLarge(PointsError):
     status = 409
     code = "balance_too_large"
     field = "organization"
-
-    def __init__(self) -> None:
-        super().__init__("The organization's balance cannot hold the points that this would give back.")
+    says = "The organization's balance cannot hold the points that this would give back."
 
 
 class OutOfReach(PointsError):
@@ -116,16 +107,13 @@ class OutOfReach(PointsError):
     status = 503
     code = "out_of_reach"
     field = "service"
-
-    def __init__(self) -> None:
-        super().__init__("The service cannot reach its database. Try again soon.")
+    says = "The service cannot reach its database. Try again soon."
 
 
 class TooManySignIns(OutOfReach):
     """Too many sign-ins wait in this process."""
 
-    def __init__(self) -> None:
-        PointsError.__init__(self, "Too many people are signing in. Try again in a few seconds.")
+    says = "Too many people are signing in. Try again in a few seconds."
 
 
 class BatchLost(PointsError):
@@ -134,9 +122,7 @@ class BatchLost(PointsError):
     status = 503
     code = "batch_lost"
     field = "service"
-
-    def __init__(self) -> None:
-        super().__init__("The database has lost this batch after accepting it; nobody was debited. Send it again.")
+    says = "The database has lost this batch after accepting it; nobody was debited. Send it again."
 
 
 class ReversalLost(PointsError):
@@ -145,40 +131,35 @@ class ReversalLost(PointsError):
     status = 503
     code = "reversal_lost"
     field = "service"
-
-    def __init__(self) -> None:
-        super().__init__("The database has lost this reversal after accepting it; nothing was taken. Send it again.")
+    says = "The database has lost this reversal after accepting it; nothing was taken. Send it again."
 
 
 class IdempotencyKeyReused(PointsError):
     status = 422
     code = "idempotency_key_reused"
     field = "idempotency_key"
-
-    def __init__(self) -> None:
-        super().__init__("This Idempotency-Key was used with another body; another call needs a new key.")
+    says = "This Idempotency-Key was used with another body; another call needs a new key."
 
 
-class ScheduledLimit(PointsError):
-    """The organization has reached the limit of scheduled batches in this mode."""
+class LimitReached(PointsError):
+    """The organization has reached a limit in this mode."""
 
     status = 403
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(self.says.format(limit=limit))
+
+
+class ScheduledLimit(LimitReached):
     code = "scheduled_limit"
     field = "send_at"
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"There are already {limit} scheduled batches, which is the limit. Cancel one, or wait.")
+    says = "There are already {limit} scheduled batches, which is the limit. Cancel one, or wait."
 
 
-class WebhookLimit(PointsError):
-    """The organization has reached the limit of webhooks in this mode."""
-
-    status = 403
+class WebhookLimit(LimitReached):
     code = "webhook_limit"
     field = "url"
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"There are already {limit} webhooks, which is the limit. Delete one first.")
+    says = "There are already {limit} webhooks, which is the limit. Delete one first."
 
 
 class WebhookConflict(PointsError):
@@ -190,16 +171,12 @@ class WebhookConflict(PointsError):
 
 class WebhookDisabled(WebhookConflict):
     code = "webhook_disabled"
-
-    def __init__(self) -> None:
-        super().__init__("The webhook is disabled, so nothing is sent to it. Enable it first.")
+    says = "The webhook is disabled, so nothing is sent to it. Enable it first."
 
 
 class WebhookNotStuck(WebhookConflict):
     code = "webhook_not_stuck"
-
-    def __init__(self) -> None:
-        super().__init__("The webhook is not stuck: no attempt to deliver its next event has failed.")
+    says = "The webhook is not stuck: no attempt to deliver its next event has failed."
 
 
 class SecretsKeyMissing(PointsError):
@@ -208,11 +185,7 @@ class SecretsKeyMissing(PointsError):
     status = 503
     code = "secrets_key_missing"
     field = "service"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This service has no key to encrypt webhook secrets: its operator must set POINTS_SECRETS_KEY."
-        )
+    says = "This service has no key to encrypt webhook secrets: its operator must set POINTS_SECRETS_KEY."
 
 
 class BatchConflict(PointsError):
@@ -225,12 +198,7 @@ class BatchConflict(PointsError):
 
 class BatchCancelled(BatchConflict):
     code = "batch_cancelled"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new"
-            " Idempotency-Key."
-        )
+    says = "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
 
 
 class BatchNotScheduled(BatchConflict):
@@ -239,9 +207,7 @@ class BatchNotScheduled(BatchConflict):
 
 class BatchScheduled(BatchConflict):
     code = "batch_scheduled"
-
-    def __init__(self) -> None:
-        super().__init__("The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel).")
+    says = "The batch is scheduled and nobody was debited: cancel it (POST /v1/batches/{id}/cancel)."
 
 
 class CannotExtend(PointsError):
@@ -270,9 +236,7 @@ class FormTooOld(PointsError):
 
     status = 400
     code = "form_too_old"
-
-    def __init__(self) -> None:
-        super().__init__("This form is too old, or is not from the console. Nothing was changed. Go back and reload.")
+    says = "This form is too old, or is not from the console. Nothing was changed. Go back and reload."
 
 
 class Refused(PointsError):

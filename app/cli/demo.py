@@ -8,7 +8,7 @@ from app.cli.members import link_to
 from app.ledger.claim import register
 from app.ledger.refill import refill
 from app.local.datadir import DataDir
-from app.members import members
+from app.members import links, members
 from app.postgres.database import transaction
 from app.settings import settings
 from app.values.numbers import points
@@ -71,7 +71,7 @@ def _make_organization() -> tuple[Keys, str]:
         if start:
             refill(connection, organization_id, start, sandbox=True)
         register(connection, [users.new_user(_RECIPIENTS[0], "Ada", "Lovelace")])
-        _, token = members.create(connection, organization_id, _MEMBER, "Mary", "Jackson", role=members.ADMIN, by=None)
+        _, token = links.add(connection, organization_id, _MEMBER, "Mary", "Jackson", role=members.ADMIN, by=None)
         _, live = api_keys.create(connection, organization_id, sandbox=False)
         _, development = api_keys.create(connection, organization_id, sandbox=True)
     return {"organization_id": str(organization_id), "live": live, "development": development}, token

@@ -8,6 +8,7 @@ from app.cli.answer import Answer
 from app.cli.operator_command import document, operator_command
 from app.cli.options import ORGANIZATION_ID, RowId
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.members import links
 from app.members import members as rows
 from app.postgres.database import transaction
 from app.values.texts import shown
@@ -54,7 +55,7 @@ def create(email: str, first_name: str, last_name: str, organization_id: int, ro
     webhooks. The link is good once, for 24 hours, and is shown once.
     """
     with transaction() as connection:
-        member_id, token = rows.create(connection, organization_id, email, first_name, last_name, role=role, by=None)
+        member_id, token = links.add(connection, organization_id, email, first_name, last_name, role=role, by=None)
     return _link_answer(member_id, token, url)
 
 
@@ -83,7 +84,7 @@ def link(member: str, url: str | None) -> Answer:
     """
     with transaction() as connection:
         member_id = _id_of(connection, member)
-        token = rows.make_link(connection, rows.lock(connection, member_id), by=None)
+        token = links.make_link(connection, rows.lock(connection, member_id), by=None)
     return _link_answer(member_id, token, url)
 
 

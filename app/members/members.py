@@ -1,4 +1,4 @@
-"""Members: the people of an organization who may use the console, their roles and their links."""
+"""Members: the people of an organization who may use the console, and their roles."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,12 +12,9 @@ from app.organizations import get as get_organization
 from app.postgres.database import row_to, row_with_id
 from app.values.addresses import parse
 from app.values.texts import checked_name
-from app.values.tokens import hash_token, new_token
 
 # Each role includes the ones before it.
 ROLES = VIEWER, SENDER, ADMIN = "viewer", "sender", "admin"
-
-LINK_HOURS = 24
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +55,8 @@ def create(
     *,
     role: str,
     by: int | None,
-) -> tuple[int, str]:
-    """Make a member; return the id, and the token of the link for choosing a password. Only its hash is stored.
+) -> Member:
+    """Make a member, who needs a link (`app.members.links`) to choose a password.
 
     `by` is the member who does it, None for an operator of the service.
 
@@ -73,38 +70,21 @@ def create(
     first_name = checked_name("The first name", first_name)
     last_name = checked_name("The last name", last_name, may_be_blank=True)
     get_organization(connection, organization_id, sandbox=False)
-    token, link_hash = new_token()
-    values = {
-        "organization_id": organization_id,
-        "email": address.text,
-        "email_key": address.key,
-        "first_name": first_name,
-        "last_name": last_name,
-        "role": role,
-        "link_hash": link_hash,
-        "link_hours": LINK_HOURS,
-    }
+    values = {"organization_id": organization_id, "email": address.text, "email_key": address.key, "role": role}
     try:
         with connection.begin_nested():
-            member_id = connection.execute(_CREATE, values).scalar_one()
+            row = connection.execute(_CREATE, values | {"first_name": first_name, "last_name": last_name}).one()
     except IntegrityError:
         raise Refused("A member has this e-mail address already.") from None
-    actions.record(
-        connection,
-        actions.MEMBER_ADDED,
-        organization_id=organization_id,
-        member_id=by,
-        subject_id=member_id,
-        detail=role,
-    )
-    return member_id, token
+    member = row_to(Member, row)
+    record(connection, actions.MEMBER_ADDED, member, by=by, detail=role)
+    return member
 
 
 _CREATE = text("""
-    INSERT INTO members (organization_id, email, email_key, first_name, last_name, role, link_hash, link_expires_at)
-    VALUES (:organization_id, :email, :email_key, :first_name, :last_name, :role, :link_hash,
-            clock_timestamp() + make_interval(hours => :link_hours))
-    RETURNING id
+    INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)
+    VALUES (:organization_id, :email, :email_key, :first_name, :last_name, :role)
+    RETURNING id, organization_id, email, first_name, last_name, role
 """)
 
 
@@ -169,47 +149,6 @@ _LOCK = text("""
 """)
 
 
-def make_link(connection: Connection, member: Member, *, by: int | None) -> str:
-    """Return the token of a new link for a locked member. An earlier link ends; the password stays valid."""
-    token, link_hash = new_token()
-    connection.execute(_MAKE_LINK, {"id": member.id, "link_hash": link_hash, "link_hours": LINK_HOURS})
-    _record(connection, actions.LINK_MADE, member, by=by)
-    return token
-
-
-_MAKE_LINK = text("""
-    UPDATE members SET link_hash = :link_hash,
-                       link_expires_at = clock_timestamp() + make_interval(hours => :link_hours)
-    WHERE id = :id
-""")
-
-
-def find_by_link(connection: Connection, token: str) -> Member | None:
-    """Return the member that a link belongs to, and lock the row. None: the link is not or no longer valid."""
-    row = connection.execute(_FIND_BY_LINK, {"link_hash": hash_token(token)}).one_or_none()
-    return None if row is None else row_to(Member, row)
-
-
-_FIND_BY_LINK = text("""
-    SELECT id, organization_id, email, first_name, last_name, role FROM members
-    WHERE link_hash = :link_hash AND link_expires_at > clock_timestamp() AND removed_at IS NULL FOR NO KEY UPDATE
-""")
-
-
-def choose_password(connection: Connection, member: Member, password_hash: str) -> None:
-    """Give a locked member a password. This uses up the link, unlocks the account, and ends all sessions."""
-    connection.execute(_CHOOSE_PASSWORD, {"id": member.id, "password_hash": password_hash})
-    connection.execute(_END_SESSIONS, {"id": member.id, "except": None})
-    _record(connection, actions.PASSWORD_CHOSEN, member, by=member.id)
-
-
-_CHOOSE_PASSWORD = text("""
-    UPDATE members SET password_hash = :password_hash, link_hash = NULL, link_expires_at = NULL,
-                       wrong_passwords = 0, wrong_since = NULL, locked_until = NULL
-    WHERE id = :id
-""")
-
-
 def change_role(connection: Connection, member: Member, role: str, *, by: int | None) -> None:
     """Give a locked member another role. It takes effect with the member's next request.
 
@@ -222,7 +161,7 @@ def change_role(connection: Connection, member: Member, role: str, *, by: int | 
     if role != ADMIN:
         _keep_an_admin(connection, member)
     connection.execute(_CHANGE_ROLE, {"id": member.id, "role": role})
-    _record(connection, actions.ROLE_CHANGED, member, by=by, detail=f"{member.role} to {role}")
+    record(connection, actions.ROLE_CHANGED, member, by=by, detail=f"{member.role} to {role}")
 
 
 _CHANGE_ROLE = text("UPDATE members SET role = :role WHERE id = :id")
@@ -237,8 +176,8 @@ def remove(connection: Connection, member: Member, *, by: int | None) -> None:
     if by is not None:
         _keep_an_admin(connection, member)
     connection.execute(_REMOVE, {"id": member.id})
-    connection.execute(_END_SESSIONS, {"id": member.id, "except": None})
-    _record(connection, actions.MEMBER_REMOVED, member, by=by)
+    connection.execute(END_SESSIONS, {"id": member.id})
+    record(connection, actions.MEMBER_REMOVED, member, by=by)
 
 
 _REMOVE = text("""
@@ -247,18 +186,17 @@ _REMOVE = text("""
 """)
 
 
-def end_sessions(connection: Connection, member: Member, *, by: int | None, keep: int | None = None) -> int:
-    """End the sessions of a member, except the one to `keep`; return how many were ended."""
-    ended = connection.execute(_END_SESSIONS, {"id": member.id, "except": keep}).rowcount
+def end_sessions(connection: Connection, member: Member, *, by: int | None) -> int:
+    """End the sessions of a locked member; return how many were ended."""
+    ended = connection.execute(END_SESSIONS, {"id": member.id}).rowcount
     if ended:
-        _record(connection, actions.SESSIONS_ENDED, member, by=by)
+        record(connection, actions.SESSIONS_ENDED, member, by=by)
     return ended
 
 
-_END_SESSIONS = text("""
+END_SESSIONS = text("""
     UPDATE member_sessions SET revoked_at = clock_timestamp()
     WHERE member_id = :id AND revoked_at IS NULL AND expires_at > clock_timestamp()
-      AND id IS DISTINCT FROM CAST(:except AS bigint)
 """)
 
 
@@ -275,7 +213,8 @@ _LOCK_ADMINS = text("""
 """)
 
 
-def _record(connection: Connection, action: str, member: Member, *, by: int | None, detail: str | None = None) -> None:
+def record(connection: Connection, action: str, member: Member, *, by: int | None, detail: str | None = None) -> None:
+    """Record an action on a member, by a member or (None) an operator of the service."""
     actions.record(
         connection,
         action,

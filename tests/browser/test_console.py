@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from app.members import members
+from app.members import links
 from tests.browser.conftest import Look
 from tests.browser.page_checks import (
     cut_off_texts,
@@ -37,7 +37,7 @@ _WIDTHS = pytest.mark.parametrize("width", [390, 1280])
 def _link_of_admin(service: Service, email: str) -> str:
     organization = service.organization(1_000_000, name="Umbrella Coffee")
     with service.connection() as connection:
-        _, token = members.create(connection, organization.id, email, "Mary", "Jackson", role="admin", by=None)
+        _, token = links.add(connection, organization.id, email, "Mary", "Jackson", role="admin", by=None)
     service.send(organization.live, {"recipients": ["ann@example.com", "bo@example.com"], "amount": 50, "label": "May"})
     return f"/console/link/{token}"
 

@@ -10,7 +10,7 @@ from werkzeug.test import TestResponse
 
 from app.console.slow_work import password_work
 from app.console.views.sign_in import WRONG
-from app.members import members, sessions
+from app.members import links, members, sessions
 from app.postgres.database import transaction
 from app.values import numbers, passwords
 from app.web.application import create_app
@@ -27,7 +27,7 @@ def app() -> Flask:
 
 def _link(organization_id: int, email: str = "ann@example.com") -> str:
     with transaction() as connection:
-        _, token = members.create(connection, organization_id, email, "Ann", "Smith", role="viewer", by=None)
+        _, token = links.add(connection, organization_id, email, "Ann", "Smith", role="viewer", by=None)
     return f"/console/link/{token}"
 
 
@@ -71,7 +71,7 @@ def test_a_link_is_over_after_a_day_and_by_a_newer_one(app: Flask) -> None:
     organization_id = books.make_organization()
     old = _link(organization_id)
     with transaction() as connection:
-        token = members.make_link(connection, members.lock(connection, 1), by=None)
+        token = links.make_link(connection, members.lock(connection, 1), by=None)
     client = app.test_client()
     assert client.get(old).status_code == 404
     assert client.get(f"/console/link/{token}").status_code == 200

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from app.members import members
+from app.members import links
 from app.postgres.database import transaction
 from tests.integration import books
 
@@ -285,7 +285,7 @@ def _write_the_rows() -> None:
     organization_id = books.make_organization(100)
     with transaction() as connection:
         for email in ("m@x.org", "n@x.org"):
-            members.create(connection, organization_id, email, "M", "N", role="viewer", by=None)
+            links.add(connection, organization_id, email, "M", "N", role="viewer", by=None)
     books.make_users("a@x.org")
     books.issue_now(organization_id, ["a@x.org", "b@x.org"], 10)
     books.queue_batch(organization_id, ["a@x.org", "b@x.org"], 1_000, atomic=True)

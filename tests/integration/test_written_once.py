@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.batches import schedule
 from app.ledger.extend import extend
-from app.members import members
+from app.members import links, members
 from app.postgres.database import transaction
 from app.values.transaction_ids import POSITIONS
 from tests.integration import books
@@ -93,7 +93,7 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     for _ in range(2):
         cancelled = books.queue_batch(organization_id, ["a@example.com"], 10, send_at=tomorrow)
     with transaction() as connection:
-        member_id, _ = members.create(connection, organization_id, "m@example.com", "M", "N", role="viewer", by=None)
+        member_id, _ = links.add(connection, organization_id, "m@example.com", "M", "N", role="viewer", by=None)
         members.remove(connection, members.lock(connection, member_id), by=None)
         schedule.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
     held = books.make_organization(25)

@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app.members import members, sessions
+from app.members import links, sessions
 from app.postgres.database import transaction
 from app.values.passwords import hash_password
 
@@ -44,12 +44,10 @@ def forgery_token(page: TestResponse) -> str:
 def make_member(organization_id: int, email: str, role: str) -> int:
     """Make a member with `PASSWORD`."""
     with transaction() as connection:
-        member_id, token = members.create(
-            connection, organization_id, email, "Ann", role.capitalize(), role=role, by=None
-        )
-        member = members.find_by_link(connection, token)
+        member_id, token = links.add(connection, organization_id, email, "Ann", role.capitalize(), role=role, by=None)
+        member = links.find_by_link(connection, token)
         assert member is not None
-        members.choose_password(connection, member, _HASH)
+        links.choose_password(connection, member, _HASH)
     return member_id
 
 

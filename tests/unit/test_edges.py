@@ -31,9 +31,9 @@ ACTIONS = {
     "app.pages.transaction_pages:page": ("app.api.views.transactions", "app.console.views.transactions"),
     "app.api_keys:create": ("app.cli.keys", "app.console.views.keys"),
     "app.api_keys:revoke": ("app.cli.keys", "app.console.views.keys"),
-    "app.members.members:create": ("app.cli.members", "app.console.views.members"),
+    "app.members.links:add": ("app.cli.members", "app.console.views.members"),
     "app.members.members:remove": ("app.cli.members", "app.console.views.members"),
-    "app.members.members:make_link": ("app.cli.members", "app.console.views.members"),
+    "app.members.links:make_link": ("app.cli.members", "app.console.views.members"),
 }
 
 

@@ -7,7 +7,7 @@ from app.console.blueprints import current_member, needs, pages
 from app.console.forms import ChangePasswordForm, say_beside
 from app.console.slow_work import password_work
 from app.console.views.link import chosen_password
-from app.members import members, sessions
+from app.members import links, members, sessions
 from app.members.members import VIEWER
 from app.postgres.database import transaction
 from app.values import passwords
@@ -54,7 +54,7 @@ def _changed(current: str, password: str) -> str | None:
         password_hash = passwords.hash_password(password)
     with transaction() as connection:
         member = members.lock(connection, current_member().id)
-        members.choose_password(connection, member, password_hash)
+        links.choose_password(connection, member, password_hash)
         return sessions.begin(connection, member.id, password_hash)
 
 

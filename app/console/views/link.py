@@ -7,7 +7,7 @@ from app.console.blueprints import door
 from app.console.forms import ChoosePasswordForm, say_beside
 from app.console.slow_work import password_work
 from app.errors import Refused
-from app.members import members, sessions
+from app.members import links, sessions
 from app.postgres.database import transaction
 from app.values import passwords
 
@@ -15,7 +15,7 @@ from app.values import passwords
 @door.route("/link/<token>", methods=["GET", "POST"])
 def link(token: str) -> Response | tuple[str, int] | str:
     with transaction() as connection:
-        member = members.find_by_link(connection, token)
+        member = links.find_by_link(connection, token)
     if member is None:
         return render_template("console/link_over.html"), 404
     form = ChoosePasswordForm()
@@ -25,10 +25,10 @@ def link(token: str) -> Response | tuple[str, int] | str:
     with password_work.turn():
         password_hash = passwords.hash_password(password)
     with transaction() as connection:
-        member = members.find_by_link(connection, token)  # Another request may have used it up.
+        member = links.find_by_link(connection, token)  # Another request may have used it up.
         if member is None:
             return render_template("console/link_over.html"), 404
-        members.choose_password(connection, member, password_hash)
+        links.choose_password(connection, member, password_hash)
         session_token = sessions.begin(connection, member.id, password_hash)
     session.clear()
     session["token"] = session_token

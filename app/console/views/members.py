@@ -8,6 +8,7 @@ from app.console.blueprints import current_member, needs, pages
 from app.console.cookie import is_https
 from app.console.forms import ROLE_WORDS, MemberForm, say_beside
 from app.errors import Refused
+from app.members import links
 from app.members import members as rows
 from app.members.members import ADMIN, Member
 from app.postgres.database import transaction
@@ -21,14 +22,14 @@ def members() -> str:
 
 @pages.post("/members")
 @needs(ADMIN)
-def add_member() -> str | tuple[str, int]:
+def add() -> str | tuple[str, int]:
     form, who = MemberForm(), current_member()
     if not form.validate():
         return _page(form), 400
     names = form.email.data, form.first_name.data, form.last_name.data or ""
     try:
         with transaction() as connection:
-            member_id, token = rows.create(connection, who.organization_id, *names, role=form.role.data, by=who.id)
+            member_id, token = links.add(connection, who.organization_id, *names, role=form.role.data, by=who.id)
             made = rows.lock(connection, member_id)
     except Refused as error:
         say_beside(form.email if "e-mail" in error.sentence else form.first_name, error.sentence)
@@ -50,7 +51,7 @@ def make_link(member_id: int) -> str:
     """Make a link and show it in this answer only."""
     with transaction() as connection:
         found = _own(connection, member_id)
-        token = rows.make_link(connection, found, by=current_member().id)
+        token = links.make_link(connection, found, by=current_member().id)
     return _link_page(found, token)
 
 
