@@ -2,6 +2,7 @@
 
 import socket
 from http.client import HTTPException
+from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from app.errors import Refused
@@ -54,5 +55,8 @@ def answers(url: str, *, timeout_s: float = 5.0) -> bool:
     try:
         with _opener.open(url, timeout=timeout_s) as answer:
             return bool(answer.status == 200)
+    except HTTPError as error:
+        error.close()  # It is a response too, and holds a connection.
+        return False
     except (OSError, HTTPException):
         return False
