@@ -16,8 +16,8 @@ METADATA_VALUE_LENGTH_MAX = 500
 TOTALS = Table(
     "Expect",
     "Control totals: what you believe to send. A difference is a fault, and nothing is written.",
-    Integer("recipients", "The number of recipients.", 2, is_long=False),
-    Integer("amount", "The points for all recipients together.", 100, is_long=False),
+    Integer("recipients", "The number of recipients.", 2),
+    Integer("amount", "The points for all recipients together.", 100),
     minProperties=1,
 )
 

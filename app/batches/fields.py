@@ -61,7 +61,6 @@ HOLD_DAYS = Integer(
     minimum=1,
     maximum=HOLD_DAYS_MAX,
     unit="days",
-    is_long=False,
 )
 
 ITEM_EMAIL = EmailAddress(

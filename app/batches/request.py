@@ -112,10 +112,10 @@ def read_issue_request(fields: Mapping[str, Any], limits: Settings, known: Issue
     faults.raise_if_any()
     if items is not None:
         addresses = items.addresses
+    options |= {"amount": amount} if items is None else items.columns()
     return IssueRequest(
         emails=[address.text for address in addresses],
         email_keys=[address.key for address in addresses],
-        **({"amount": amount} if items is None else items.columns()),
         **options,
     )
 

@@ -31,7 +31,6 @@ class Integer(Field[int]):
     unit: str = ""
     form: str = "an integer"
     bounds: str | None = None
-    is_long: bool = True
 
     def check(self, value: Any, limits: Settings) -> int:
         if not is_integer(value):
@@ -45,8 +44,8 @@ class Integer(Field[int]):
 
     def schema(self, limits: Settings) -> Schema:
         bounds = {"minimum": self.minimum, "maximum": self._maximum(limits)}
-        length = {"format": "int64"} if self.is_long else {}
-        return {"type": "integer"} | length | {name: bound for name, bound in bounds.items() if bound is not None}
+        set_bounds = {name: bound for name, bound in bounds.items() if bound is not None}
+        return {"type": "integer", "format": "int64"} | set_bounds
 
     def _maximum(self, limits: Settings) -> int | None:
         return self.maximum(limits) if callable(self.maximum) else self.maximum
