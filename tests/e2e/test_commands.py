@@ -2,7 +2,6 @@
 
 import json
 import threading
-import uuid
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -49,31 +48,6 @@ def test_keys_are_made_listed_without_their_text_and_revoked(service: Service) -
     ]
 
 
-def test_every_command_prints_one_json_document_and_nothing_else(service: Service, tmp_path: Path) -> None:
-    number = str(service.organization(10).id)
-    key = str(service.json("keys", "create", number)["id"])
-    email = f"{uuid.uuid4().hex}@example.com"
-    file = tmp_path / "users.csv"
-    file.write_text(f"email,first_name,last_name\n{email},Ada,Lovelace\n")
-    for words in (
-        f"organizations create Acme-{number}",
-        "organizations list",
-        *(f"organizations {verb} {number}" for verb in ("show", "disable", "enable", "suspend", "resume")),
-        f"organizations refill {number} 5",
-        f"keys list {number}",
-        f"keys revoke {key}",
-        f"users import {file}",
-        f"users show {email}",
-        f"users create x{email} Ada Lovelace",
-        "audit",
-        "status",
-        "migrate",
-    ):
-        done = service.command(*words.split(), "--json")
-        assert isinstance(json.loads(done.stdout), dict | list), words
-        assert done.stderr == "", words
-
-
 def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
     made = service.command("organizations", "create", "Stark").stdout
     assert "Stark" in made
@@ -84,45 +58,6 @@ def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
     assert "Refilled 1 000 points; the live balance is 1 251 000." in refilled
     assert refilled.count("1 251 000") == 3
     assert "revision" in service.command("migrate").stdout
-
-
-# One more than PostgreSQL's bigint holds.
-_HUGE = str(2**63)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "words"),
-    [
-        (("organizations", "show", "999999"), 1, "There is no organization 999999."),
-        (("organizations", "refill", "999999", "5"), 1, "There is no organization 999999."),
-        *((("organizations", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("show", "suspend")),
-        (("organizations", "refill", _HUGE, "5"), 1, f"There is no organization {_HUGE}."),
-        (("organizations", "create", "\udcff"), 1, "The name is not in UTF-8."),
-        (("organizations", "refill", "1", "-5"), 1, "at least 1 point"),
-        (("organizations", "create", " "), 1, "1 to 255 characters"),
-        *((("keys", verb, "999999"), 1, "There is no organization 999999.") for verb in ("create", "list")),
-        *((("keys", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("create", "list")),
-        (("keys", "revoke", _HUGE), 1, f"There is no key {_HUGE}."),
-        (("keys", "revoke", "999999"), 1, "There is no key 999999."),
-        (("users", "show", "stranger@example.com"), 1, "There is no user"),
-        (("users", "create", "nonsense", "A", "B"), 1, "points: EMAIL must be an e-mail address: it has no @-sign."),
-        (("users", "create", "a@example.com", "\udcff", "B"), 1, "first_name is not in UTF-8."),
-        (("organizations", "show", "one"), 2, "not a valid integer"),
-        (("nonsense",), 2, "No such command"),
-        (("organisations", "list"), 2, "Did you mean 'organizations'?"),
-        (("keys", "revoek"), 2, "Did you mean 'revoke'?"),
-        (("organizations", "refill", "1"), 2, "Missing argument"),
-    ],
-)
-def test_an_error_is_one_sentence_on_standard_error(
-    service: Service, arguments: tuple[str, ...], status: int, words: str
-) -> None:
-    command = [*arguments[:2], "--data-dir", str(service.data_dir), *arguments[2:]]
-    done = service.run(*(command if status == 1 else list(arguments)))
-    assert done.returncode == status
-    assert done.stdout == ""
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_a_database_that_is_not_up_to_date_is_named_with_the_command_that_helps(service: Service) -> None:

@@ -1,14 +1,17 @@
 """What operators are told: by commands, and by what alarms look at."""
 
+import json
+import sys
 import time
 from inspect import unwrap
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from app.cli import status
+from app.cli import main, status
 from app.cli.answer import Answer
 from app.cli.audit import audit
 from app.cli.keys import keys
@@ -137,3 +140,80 @@ def test_a_look_at_the_queue_that_takes_long_is_given_up(monkeypatch: pytest.Mon
         with pytest.raises(SQLAlchemyError):
             list(state.queue())
         assert time.monotonic() - began < 5  # A connection of ours waits for ten seconds.
+
+
+class Command:
+    """Gives commands in this process, as the program does, and reads what they print."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys, self._monkeypatch = capsys, monkeypatch
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        """Give a command; return its exit status and what stands on standard output and on standard error."""
+        self._monkeypatch.setattr(sys, "argv", ["points", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = self._capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+
+@pytest.fixture
+def command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broker: None, database: None
+) -> Command:
+    monkeypatch.chdir(tmp_path)
+    return Command(capsys, monkeypatch)
+
+
+def test_every_command_prints_one_json_document_and_nothing_else(command: Command, tmp_path: Path) -> None:
+    number = books.make_organization(10)
+    books.make_live_key(number)
+    file = tmp_path / "users.csv"
+    file.write_text("email,first_name,last_name\nada@example.com,Ada,Lovelace\n")
+    for words in (
+        *("organizations create Acme", "organizations list", f"organizations refill {number} 5"),
+        *(f"organizations {verb} {number}" for verb in ("show", "disable", "enable", "suspend", "resume")),
+        *(f"keys create {number}", f"keys list {number}", "keys revoke 1", f"users import {file}"),
+        *("users show ada@example.com", "users create bob@example.com Bob Builder", "audit", "migrate"),
+    ):
+        status, out, err = command(*words.split(), "--json")
+        assert (status, err) == (0, ""), words
+        assert isinstance(json.loads(out), dict | list), words
+
+
+# One more than PostgreSQL's bigint holds.
+_HUGE = str(2**63)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("organizations", "show", "999999"), 1, "There is no organization 999999."),
+        (("organizations", "refill", "999999", "5"), 1, "There is no organization 999999."),
+        *((("organizations", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("show", "suspend")),
+        (("organizations", "refill", _HUGE, "5"), 1, f"There is no organization {_HUGE}."),
+        (("organizations", "create", "\udcff"), 1, "The name is not in UTF-8."),
+        (("organizations", "refill", "1", "-5"), 1, "at least 1 point"),
+        (("organizations", "create", " "), 1, "1 to 255 characters"),
+        *((("keys", verb, "999999"), 1, "There is no organization 999999.") for verb in ("create", "list")),
+        *((("keys", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("create", "list")),
+        (("keys", "revoke", _HUGE), 1, f"There is no key {_HUGE}."),
+        (("keys", "revoke", "999999"), 1, "There is no key 999999."),
+        (("users", "show", "stranger@example.com"), 1, "There is no user"),
+        (("users", "create", "nonsense", "A", "B"), 1, "points: EMAIL must be an e-mail address: it has no @-sign."),
+        (("users", "create", "a@example.com", "\udcff", "B"), 1, "first_name is not in UTF-8."),
+        (("organizations", "show", "one"), 2, "not a valid integer"),
+        (("nonsense",), 2, "No such command"),
+        (("organisations", "list"), 2, "Did you mean 'organizations'?"),
+        (("keys", "revoek"), 2, "Did you mean 'revoke'?"),
+        (("organizations", "refill", "1"), 2, "Missing argument"),
+    ],
+)
+def test_an_error_is_one_sentence_on_standard_error(
+    command: Command, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    books.make_organization()
+    found, out, err = command(*arguments)
+    assert (found, out) == (status, "")
+    assert words in err
+    assert "Traceback" not in err
