@@ -6,7 +6,7 @@ from typing import Any
 from app import api_keys, organizations, users
 from app.cli.members import link_to
 from app.ledger.claim import register
-from app.ledger.refill import refill
+from app.ledger.refill import open_organization
 from app.local.datadir import DataDir
 from app.members import links, members
 from app.postgres.database import transaction
@@ -66,10 +66,7 @@ def _make_organization() -> tuple[Keys, str]:
     """Make the demo organization; return its keys, and the token of its member's link."""
     with transaction() as connection:
         start = settings().sandbox_balance
-        organization_id = organizations.create(connection, "Demo", sandbox_start_balance=start)
-        refill(connection, organization_id, _BALANCE)
-        if start:
-            refill(connection, organization_id, start, sandbox=True)
+        organization_id = open_organization(connection, "Demo", balance=_BALANCE, sandbox_balance=start)
         register(connection, [users.new_user(_RECIPIENTS[0], "Ada", "Lovelace")])
         _, token = links.add(connection, organization_id, _MEMBER, "Mary", "Jackson", role=members.ADMIN, by=None)
         _, live = api_keys.create(connection, organization_id, sandbox=False)

@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from app.errors import NotFound
 from app.local.datadir import DEFAULT
-from app.settings import INT64_MAX
+from app.values.row_ids import require_id
 
 
 class RowId(click.ParamType[int]):
@@ -20,8 +19,7 @@ class RowId(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number: int = click.INT.convert(value, param, ctx)
-        if abs(number) > INT64_MAX:
-            raise NotFound(self._noun, number)
+        require_id(self._noun, number)
         return number
 
 

@@ -11,8 +11,8 @@ from app import organizations as rows
 from app.cli.answer import Answer
 from app.cli.operator_command import document, operator_command
 from app.cli.options import ORGANIZATION_ID
+from app.ledger.refill import open_organization, refill_once
 from app.ledger.refill import refill as refill_balance
-from app.ledger.refill import refill_once
 from app.postgres.database import transaction
 from app.settings import INT64_MAX, settings
 from app.values.hold_days import HOLD_DAYS_MAX
@@ -60,10 +60,7 @@ def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
     """Make an organization. Its opening balances are refills."""
     start = settings().sandbox_balance if sandbox_balance is None else sandbox_balance
     with transaction() as connection:
-        organization_id = rows.create(connection, name, sandbox_start_balance=start)
-        for amount, sandbox in ((balance, False), (start, True)):
-            if amount:
-                refill_balance(connection, organization_id, amount, sandbox=sandbox)
+        organization_id = open_organization(connection, name, balance=balance, sandbox_balance=start)
         return _show(
             connection,
             organization_id,

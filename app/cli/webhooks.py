@@ -5,12 +5,9 @@ import click
 from app.cli.answer import Answer
 from app.cli.operator_command import operator_command
 from app.cli.tables import Columns
-from app.errors import Refused
 from app.postgres.database import snapshot, transaction
-from app.webhooks import secrets
 from app.webhooks.lag import Lag, lags
-from app.webhooks.secrets import SecretUnreadable
-from app.webhooks.webhooks import all_secrets, store_secrets
+from app.webhooks.secrets import reencrypt_all
 
 _COLUMNS: Columns = {
     "ID": "id",
@@ -65,18 +62,5 @@ def _document(lag: Lag) -> dict[str, object]:
 def reencrypt() -> Answer:
     """Encrypt all secrets with the newest key of POINTS_SECRETS_KEY, so that older keys can be removed from it."""
     with transaction() as connection:
-        found = all_secrets(connection)
-        for webhook_id, secret, previous in found:
-            try:
-                store_secrets(
-                    connection,
-                    webhook_id,
-                    secret=secrets.reencrypted(secret),
-                    previous=None if previous is None else secrets.reencrypted(previous),
-                )
-            except SecretUnreadable:
-                raise Refused(
-                    f"No key of POINTS_SECRETS_KEY decrypts the secret of webhook {webhook_id}; nothing was changed."
-                ) from None
-    sentence = f"The secrets of {len(found)} webhooks are encrypted with the newest key."
-    return Answer({"webhooks": len(found)}, sentence=sentence)
+        count = reencrypt_all(connection)
+    return Answer({"webhooks": count}, sentence=f"The secrets of {count} webhooks are encrypted with the newest key.")

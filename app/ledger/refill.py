@@ -4,6 +4,7 @@ import re
 
 from sqlalchemy import Connection, Row, text
 
+from app import organizations
 from app.errors import Refused
 from app.events import log
 from app.postgres.locks import lock_organization
@@ -30,6 +31,19 @@ def refill(
     return _write(
         connection, organization_id, balance=balance + amount, amount=amount, sandbox=sandbox, reference=reference
     )
+
+
+def open_organization(connection: Connection, name: str, *, balance: int, sandbox_balance: int) -> int:
+    """Make an organization and return its id. The opening balances are refills; a reset restores the sandbox's.
+
+    Raises:
+        Refused: the name is blank, too long or not valid text.
+    """
+    organization_id = organizations.create(connection, name, sandbox_start_balance=sandbox_balance)
+    for amount, sandbox in ((balance, False), (sandbox_balance, True)):
+        if amount:
+            refill(connection, organization_id, amount, sandbox=sandbox)
+    return organization_id
 
 
 def refill_once(

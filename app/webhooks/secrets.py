@@ -7,9 +7,11 @@ import base64
 import secrets
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from sqlalchemy import Connection
 
-from app.errors import SecretsKeyMissing
+from app.errors import Refused, SecretsKeyMissing
 from app.settings import settings
+from app.webhooks.webhooks import all_secrets, store_secrets
 
 _SECRET_BYTES = 32
 
@@ -64,6 +66,26 @@ def reencrypted(text: str) -> str:
         return _keys().rotate(text).decode()
     except InvalidToken:
         raise SecretUnreadable from None
+
+
+def reencrypt_all(connection: Connection) -> int:
+    """Encrypt the secrets of all webhooks again, with the newest key; return how many webhooks there are.
+
+    Raises:
+        SecretsKeyMissing: there is no key.
+        Refused: no key decrypts a secret.
+    """
+    found = all_secrets(connection)
+    for webhook_id, secret, previous in found:
+        try:
+            store_secrets(
+                connection, webhook_id, secret=reencrypted(secret), previous=previous and reencrypted(previous)
+            )
+        except SecretUnreadable:
+            raise Refused(
+                f"No key of POINTS_SECRETS_KEY decrypts the secret of webhook {webhook_id}; nothing was changed."
+            ) from None
+    return len(found)
 
 
 def _keys() -> MultiFernet:
