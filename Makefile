@@ -5,10 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-# One test process for each core. Tests marked `alone` have a bound on time, so nothing runs beside them.
-PROCESSES ?= logical
-PYTEST := $(BIN)/python -m pytest
-PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# One test process for each core, and two where tests wait for a service more than they compute. Tests marked `alone`
+# have a bound on time, so nothing runs beside them.
+PROCESSES ?= $(shell nproc 2> /dev/null || echo 2)
+WAITING ?= $(shell expr 2 '*' $(PROCESSES))
+PYTEST := $(BIN)/python -m pytest $(if $(DURATIONS),--durations=60)
+PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
+# What the slowest tests took goes into a file as well: make test DURATIONS=durations.txt
+KEPT = $(if $(DURATIONS),| tee --append $(DURATIONS))
+SHELL := /bin/bash -o pipefail
 
 .PHONY: run test test-fast check install install-dev soak mutants bench compare format lock clean
 
@@ -16,20 +21,15 @@ run: install  ## The whole service in this terminal, until Ctrl-C: make run, or 
 	@$(BIN)/points up $(if $(PORT),--port $(PORT)) $(if $(FLOWER_PORT),--flower-port $(FLOWER_PORT))
 
 test: install-dev  ## Every test, on servers that the tests start themselves.
-	@$(PYTEST) $(PARALLEL) -m "not alone"
-	@$(PYTEST) -m alone
+	@$(PYTEST) $(PARALLEL) $(WAITING) -m "not alone" tests/crash tests/operations tests/e2e tests/browser tests/contract $(KEPT)
+	@$(PYTEST) $(PARALLEL) $(PROCESSES) -m "not alone" tests/unit tests/integration $(KEPT)
+	@$(PYTEST) -m alone $(KEPT)
 
 test-fast: install-dev  ## Unit and integration tests: what to run after each change.
-	@$(PYTEST) $(PARALLEL) tests/unit tests/integration
+	@$(PYTEST) $(PARALLEL) $(PROCESSES) tests/unit tests/integration
 
 check: install-dev  ## Format, lint, types, import direction, known vulnerabilities, tests.
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive app worker migrations
-	$(BIN)/python .ci/audit_dependencies.py
-	$(MAKE) --no-print-directory test
+	@DURATIONS="$(DURATIONS)" .ci/check
 	@echo "Tested on $$(uname -sm). Untested: any other system or processor (macOS, arm), and containers, which were not built or run."
 
 install: $(VENV)/.installed  ## The virtual environment, with what the service needs.

@@ -1,5 +1,5 @@
 """The Points Issuing Service.
 
-The nouns are files in this folder. `api`, `cli` and the package `worker` call them, and never each other.
-What is where: *I want to change* in README.md.
+Each noun is a folder or a file here. The edges `api`, `console`, `cli` and the package `worker` call the nouns.
+What is where: docs/map.md.
 """

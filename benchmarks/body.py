@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from app.batches import read as batches
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.request import IssueRequest
 from app.ledger.drain import drain
 from app.postgres.database import single_statement
 from app.values.keys import hash_key

@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from app.api.requests.issue import parse_issue_request
+from app.api.requests.json_object import read_object
 from app.batches import read as batches
+from app.batches.request import read_issue_request
 from app.local.ports import HOST
 from app.postgres.database import transaction
 from app.settings import settings
@@ -64,7 +65,7 @@ class _Send:
         http = answered_s(caller, get("/v1/organization", key=key), expect=200)
         shown = answered_s(caller, get(f"/v1/batches/{batch_id}", key=key), expect=200)
         caller.close()
-        parse = _seconds(partial(parse_issue_request, self._body, settings()))
+        parse = _seconds(partial(read_object, self._body, partial(read_issue_request, limits=settings())))
         accept, write = accept_and_drain(self._other_sender, self._emails)
         read = _seconds(partial(_read, organization_id, batch_id))
         parts = {"http and key_s": http, "parse_s": parse, "accept_s": accept, "write_s": write, "read_s": read}

@@ -12,7 +12,6 @@ from structlog.contextvars import clear_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
 import app.metrics  # noqa: F401  # Before prometheus_client, as in a web process.
-import migrations
 from app.ledger.drain import _left_alone_until
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
@@ -22,13 +21,16 @@ from app.postgres import connections
 from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
 from app.settings import settings
+from tests.contract.postgresql import older_postgresql
 from tests.deadline import TIMEOUT_S
+from tests.service.inside import Service
+from tests.service.template import copy_to
 from tests.tables import EMPTY
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
 _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
 
-# A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
+# Background jobs inherit SIGINT=ignored; restore it so that tests can interrupt child processes.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # `nohup` does the same for a terminal that goes away. A handler that does nothing is not inherited as “ignored”:
@@ -80,7 +82,9 @@ def events() -> Iterator[list[MutableMapping[str, Any]]]:
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Start a real PostgreSQL, migrated, and a real Valkey, once for all tests."""
-    datadir = DataDir(tmp_path_factory.mktemp("servers"))
+    folder = tmp_path_factory.mktemp("servers") / "data"
+    copy_to(folder)
+    datadir = DataDir(folder)
     server, cache = PostgreSQL(datadir), Valkey(datadir)
     server.prepare()
     server.start_detached()
@@ -89,12 +93,19 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     try:
         server.wait_until_ready()
         assert cache.answers(within_s=TIMEOUT_S)
-        migrations.upgrade(server.url())
         yield Servers(database_url=server.url(), redis_url=cache.url())
     finally:
         process.terminate()
         process.wait()
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run a whole service, one for all tests of this process that break nothing of it."""
+    folder = tmp_path_factory.mktemp("service") / "data"
+    with older_postgresql() as settings, Service(folder, **settings).running() as running:
+        yield running
 
 
 @pytest.fixture(name="database")

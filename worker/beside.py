@@ -51,7 +51,7 @@ class Upkeep(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no 
             try:
                 if (process := self._spawn()) is not None:
                     process.wait()
-            except OSError as error:  # Too many processes, or too little memory, at this moment.
+            except OSError as error:  # Too many processes, or too little memory, just now.
                 _log.warning("upkeep_failed", work="start", **logs.kind_of(error))
             self._stopping.wait(_STARTS_AGAIN_AFTER_S)
 

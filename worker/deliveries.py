@@ -1,7 +1,7 @@
-"""Deliveries to webhooks: the task, and the step of a delivering worker that looks once a second without a message.
+"""Deliveries to webhooks: a delivering worker looks four times a second for what is due, and calls the receivers.
 
-A delivering worker has threads (`--pool threads --queues deliveries`), because it mostly waits for receivers. It does
-not fork, so it can look in the same process, also while the broker is away.
+It is a Celery worker (`--queues deliveries --pool threads`) so that it has a name, answers pings, is listed in Flower
+and stops as the others do. It gets no message and needs no broker: what is due is in PostgreSQL. It does not fork.
 """
 
 import threading
@@ -14,41 +14,20 @@ from celery import bootsteps
 from celery.signals import worker_shutting_down
 
 from app import logs
-from app.messaging import hints
-from app.messaging.jobs import DELIVER, DELIVERIES, celery, submit_delivery
+from app.messaging.jobs import DELIVERIES, celery
 from app.messaging.worker_counters import WEBHOOK_ATTEMPTS, count
 from app.postgres.connections import require_writable_server
-from app.postgres.database import steps, transaction
-from app.webhooks import cursors, delivery
+from app.postgres.database import single_statement, steps
+from app.webhooks import attempts, cursors, delivery
 from app.webhooks.attempts import Attempt
 
-LOOK_EVERY_S = 1.0
-_DROP_EVERY_LOOKS = 60
+LOOK_EVERY_S = 0.25
+_DROP_EVERY_LOOKS = 240
 _DROP_STEP = 1_000
 _DROP_STEPS_MAX = 100
 
 _stopping = threading.Event()
 _log = logs.logger()
-
-
-@celery.task(name=DELIVER, send_events=False)
-def deliver(webhook_id: int) -> None:
-    """Deliver the events that wait for a webhook."""
-    if _deliver(webhook_id) and not _stopping.is_set():
-        submit_delivery(webhook_id)
-
-
-def _deliver(webhook_id: int) -> bool:
-    outcomes: Counter[str] = Counter()
-
-    def tell(attempt: Attempt) -> None:
-        outcomes[WEBHOOK_ATTEMPTS.field(attempt.error or "delivered")] += 1
-
-    try:
-        return delivery.deliver(webhook_id, tell=tell, withdraw=hints.withdraw_delivery, is_stopping=_stopping.is_set)
-    finally:
-        if outcomes:
-            count(outcomes)
 
 
 @worker_shutting_down.connect
@@ -57,7 +36,7 @@ def _stop(**_: Any) -> None:
 
 
 class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no types.
-    """Looks once a second for webhooks that have something to deliver, because messages may be lost."""
+    """Looks for webhooks that have something to deliver, and delivers to each in a thread."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -89,7 +68,7 @@ class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no ty
                     _log.warning("upkeep_failed", work="deliveries", **logs.kind_of(error))
 
     def _look(self) -> None:
-        with transaction() as connection:
+        with single_statement() as connection:
             due = cursors.due(connection)
         for webhook_id in due:
             if webhook_id not in self._under_way:
@@ -100,16 +79,23 @@ class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no ty
             self._drop_old_deliveries()
 
     def _deliver(self, webhook_id: int) -> None:
+        outcomes: Counter[str] = Counter()
+
+        def tell(attempt: Attempt) -> None:
+            outcomes[WEBHOOK_ATTEMPTS.field(attempt.error or "delivered")] += 1
+
         try:
-            _deliver(webhook_id)
+            delivery.deliver(webhook_id, tell=tell, is_stopping=_stopping.is_set)
         except Exception as error:  # noqa: BLE001  # As above.
             _log.warning("upkeep_failed", work="delivery", **logs.kind_of(error))
         finally:
             self._under_way.discard(webhook_id)
+        if outcomes:
+            count(outcomes)
 
     @staticmethod
     def _drop_old_deliveries() -> None:
-        step = partial(cursors.drop_old_deliveries, at_most=_DROP_STEP)
+        step = partial(attempts.drop_old_deliveries, at_most=_DROP_STEP)
         steps(step, steps_max=_DROP_STEPS_MAX, full=_DROP_STEP)
 
 

@@ -1,4 +1,4 @@
-"""A drain that tells the fronts of each round, and numbers its events: of a task that was asked for it, and a sweep."""
+"""A drain, for a task or a sweep, that tells the fronts of each round and numbers its events."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,6 @@ from app.ledger.drain import drain
 from app.messaging import hints
 from app.messaging.worker_counters import Counts
 from app.postgres.database import transaction
-from app.webhooks.cursors import due_of
-from app.webhooks.waking import ask
 
 _log = logs.logger()
 
@@ -36,7 +34,7 @@ def drain_and_tell(organization_id: int) -> tuple[list[int], bool]:
 
 
 def _number_what_it_told(organization_id: int) -> None:
-    """Number the drain's events. An error is no fault of the drain, and the upkeep numbers what is left."""
+    """Number the drain's events. An error does not fail the drain: the upkeep numbers the events that are left."""
     try:
         number(organization_id)
     except (DBAPIError, PoolTimeout) as error:
@@ -44,7 +42,7 @@ def _number_what_it_told(organization_id: int) -> None:
 
 
 def number(organization_id: int) -> None:
-    """Number the organization's events, and ask for their deliveries.
+    """Number the organization's events.
 
     Raises:
         DBAPIError, TimeoutError: PostgreSQL is out of reach, or another sequencer takes too long.
@@ -52,7 +50,5 @@ def number(organization_id: int) -> None:
     while True:
         with transaction() as connection:
             numbered = number_events(connection, organization_id)
-            webhook_ids = due_of(connection, organization_id) if numbered else []
-        ask(webhook_ids)
         if numbered < NUMBERED_MAX:
             return

@@ -40,8 +40,8 @@ DROP_EVENTS_EVERY_S = 60.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 1.5
 
-# How often registrations that crossed an issue are searched for, and among whom: users registered within this many
-# seconds, or (None) all. Neither a registration nor an issue lasts a quarter of an hour, so the second window misses
+# How often registrations that crossed an issue are searched for, among the users registered within this many seconds or
+# (None) all. Neither a registration nor an issue lasts a quarter of an hour, so the second window misses
 # none. After an import of a million users a search takes ten seconds, too long for one every five.
 CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
 FOLD_EVERY_S = 5.0
@@ -66,7 +66,7 @@ _log = logs.logger()
 def sweep() -> None:
     """Drain every organization whose batches have been queued too long: their message was lost, or could not be sent.
 
-    What a drain leaves when its turn ends, the next sweep takes.
+    The next sweep takes what a drain leaves when its turn ends.
     """
     with transaction() as connection:
         waiting = organizations_waiting(connection, longer_than_s=QUEUED_TOO_LONG_S)
@@ -79,7 +79,7 @@ def sweep() -> None:
 
 
 def release() -> None:
-    """Queue the scheduled batches that are due, and ask for their drains; what nobody drains is swept."""
+    """Queue the scheduled batches that are due, and ask for their drains; a sweep takes what nobody drains."""
     released: list[int] = []
 
     def step(connection: Connection) -> int:
@@ -97,7 +97,7 @@ def release() -> None:
 
 
 def claim_crossed(*, registered_within_s: float | None) -> None:
-    """Claim what is held for users whose registration crossed an issue: those registered lately, or (None) all."""
+    """Claim what is held for users whose registration crossed an issue, of the recently registered or (None) all."""
     step = partial(claim.claim_crossed, registered_within_s=registered_within_s)
     claimed = steps(step, steps_max=_CLAIM_STEPS_MAX)
     if claimed:
@@ -127,7 +127,7 @@ def drop_old_events() -> None:
 
 
 def return_unclaimed() -> None:
-    """Give what was held too long back to its organizations; one whose row is locked has its turn at the next run."""
+    """Return points held too long to their organizations; one whose row is locked waits for the next run."""
     locked: set[int] = set()
     for _ in range(_RETURN_STEPS_MAX):
         with transaction() as connection:

@@ -1,4 +1,4 @@
-"""The audit rules about points held until a moment, in the form of `app.audit.rules`."""
+"""The audit rules about points held until a time, in the form of `app.audit.rules`."""
 
 from app.values.transaction_ids import POSITIONS
 

@@ -25,7 +25,7 @@ _PARAMETERS = {"breaches_shown_max": BREACHES_SHOWN_MAX, "crossing_grace_s": _CR
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Breach:
-    """One place where the books do not balance: the rule's name, the row it is about, and what was seen."""
+    """A breach of a rule: the rule's name, the row that breaks it, and the figures there."""
 
     rule: str
     subject: str
@@ -34,7 +34,7 @@ class Breach:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Audit:
-    """What an audit looked at and found; `breaches` holds at most `BREACHES_SHOWN_MAX` per rule."""
+    """The result of an audit: what it read, and at most `BREACHES_SHOWN_MAX` breaches per rule."""
 
     organizations: int
     users: int
@@ -44,7 +44,7 @@ class Audit:
 
 
 def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit:
-    """Check every rule of the books. Give it `app.postgres.database.snapshot()`, so that all rules see one moment.
+    """Check every rule of the books. In `app.postgres.database.snapshot()`, all rules see one state.
 
     It takes no lock that a send, a refill or a registration waits for.
 

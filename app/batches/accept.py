@@ -1,9 +1,7 @@
 """Acceptance: one statement that checks the API keys and writes the batches of one or many sends."""
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -12,66 +10,12 @@ import orjson
 from sqlalchemy import Connection, text
 
 from app.batches.read import BatchRow
+from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused, ScheduledLimit
 from app.organizations import may_not_issue
 from app.postgres import locks
 from app.postgres.database import fetch_all
 from app.values.send_at import EARLIEST, LATEST, bounds_fault
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IssueRequest:
-    """A valid request to issue points.
-
-    `emails` are the addresses as sent (trimmed), in order; `email_keys` are their normalised forms in the same order.
-    Each recipient gets `amount` points. Where that is None, `running_totals` holds for each recipient the sum of the
-    points up to and including that one. `labels` (where they differ from the batch's `label`) and `references` are None
-    when no item has one. `send_at` is when to issue it, in UTC; None: at once. `hold_days` is how long its points may
-    be held; None: as long as the organization's `held_days` says at the issue.
-    """
-
-    emails: Sequence[str]
-    email_keys: Sequence[str]
-    amount: int | None
-    running_totals: Sequence[int] | None = None
-    atomic: bool
-    label: str | None
-    labels: Sequence[str | None] | None = None
-    references: Sequence[str | None] | None = None
-    metadata: Mapping[str, str] | None = None
-    send_at: datetime | None = None
-    hold_days: int | None = None
-
-    @property
-    def required(self) -> int:
-        """The points for all recipients together."""
-        if self.running_totals is not None:
-            return self.running_totals[-1]
-        assert self.amount is not None, "a request has an amount or running totals"
-        return self.amount * len(self.emails)
-
-    def meaning(self) -> bytes:
-        """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently.
-
-        What counts is the label that each recipient gets, and not whether its item or the batch gives it.
-        """
-        label, labels = self.label, self.labels
-        if labels is not None:
-            labels = [label if one is None else one for one in labels]
-            label, labels = (labels[0], None) if len(set(labels)) == 1 else (None, labels)
-        digest = hashlib.sha256(f"{self.amount} {self.atomic:d} ".encode())
-        digest.update(b"-" if label is None else b"+" + label.encode())
-        for key in self.email_keys:
-            digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
-        own = (self.running_totals, labels, self.references, sorted((self.metadata or {}).items()))
-        if any(own):  # Without them, the digest must equal those stored by versions without items and metadata.
-            digest.update(b"\0\0" + orjson.dumps(own))
-        if self.send_at is not None:
-            digest.update(b"\0\0at" + orjson.dumps(self.send_at))
-        if self.hold_days is not None:
-            digest.update(b"\0\0hold%d" % self.hold_days)
-        return digest.digest()
-
 
 # An idempotency key: 1 to 255 visible ASCII characters. The expression is valid in JSON Schema too.
 IDEMPOTENCY_KEY = re.compile(r"^[!-~]{1,255}$")
@@ -99,7 +43,7 @@ class Send(NamedTuple):
 class Acceptance(NamedTuple):
     """The batch of an accepted send: a new one, or (`existed`) the one that its idempotency key names.
 
-    `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
+    `created_at` is the batch's. A PostgreSQL that has lost commits uses their ids again, but never the same time.
     """
 
     api_key_id: int | None
@@ -162,9 +106,9 @@ def _send_at_error(request: IssueRequest, now: datetime) -> PointsError | None:
 
 
 def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
-    """Let nobody else schedule for the organizations of these sends, in either mode, until the transaction ends.
+    """Lock scheduling for the organizations of these sends, in both modes, until the transaction ends.
 
-    Otherwise two fronts could count at the same moment, without each other's new batches, and exceed the limit.
+    Otherwise two fronts could count at the same time, without each other's new batches, and exceed the limit.
     """
     key_hashes = [send.sender for send in sends if send.request.send_at and isinstance(send.sender, bytes)]
     connection.execute(_LOCK_SCHEDULES, {"kind": locks.number(locks.Kind.SCHEDULES), "key_hashes": key_hashes})

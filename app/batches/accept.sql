@@ -1,7 +1,7 @@
 -- Find the senders of one or many sends, each by its API key or as a member, and write their batches: one statement.
 -- A member's role is checked again: it may have been taken away since the page was shown.
 --
--- `fresh` draws ids and moments in the order of the sends, so both rise together, and lists are newest first by either.
+-- `fresh` draws ids and times in the order of the sends, so both rise together, and lists are newest first by either.
 -- It draws one more id for each 16 recipients, so a range of ids holds a bounded number of transactions (`ID_RANGE` in
 -- app/pages/addresses.py). A send that gets no new batch draws none.
 --

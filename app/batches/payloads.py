@@ -14,7 +14,7 @@ from app.values.timestamps import timestamp
 def issued_payload(batch: BatchRow, transactions: Sequence[TransactionRow], *, as_issued: bool) -> dict[str, Any]:
     """Send result: the transactions, the sum of the debited ones, and the balance right after the batch.
 
-    With `as_issued`, flags, recipients and points taken back are those of the moment of issue, without later claims and
+    With `as_issued`, flags, recipients and points taken back are those of the time of issue, without later claims and
     reversals: a retry gets the answer that the first call got.
     """
     assert batch.status == ISSUED, "only an issued batch has a send result"

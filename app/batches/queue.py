@@ -11,13 +11,13 @@ from app.settings import INT64_MAX
 # The longest time for which a failed batch is put aside.
 _POSTPONED_MAX_S = 10
 
-# Whether a drain would take a batch now. If it seems to be put aside for far longer than the longest time, PostgreSQL's
-# clock was set back since, and the batch is due.
+# Whether a drain would take a batch now. If `retry_at` is further ahead than any delay, PostgreSQL's clock was set back
+# since, and the batch is due.
 IS_DUE = f"""status = 'queued' AND (retry_at IS NULL OR retry_at <= clock_timestamp()
     OR retry_at > clock_timestamp() + interval '{6 * _POSTPONED_MAX_S} s')"""
 
 
-# Since when a queued batch waits; if it was scheduled, since its moment.
+# Start of the wait: `send_at` for a scheduled batch, otherwise `created_at`.
 _QUEUED_AT = "coalesce(send_at, created_at)"
 
 
@@ -63,7 +63,7 @@ class DueReversal(NamedTuple):
 
 
 def oldest_due_reversal(connection: Connection, organization_id: int, *, only: int | None = None) -> DueReversal | None:
-    """Return the oldest due reversal of an organization, which a drain would take now; with `only`, that one if due."""
+    """Return the oldest due reversal of an organization, which a drain would take now; or `only` this reversal."""
     parameters = {"organization_id": organization_id, "first": only or 1, "last": only or INT64_MAX}
     rows = fetch_all(connection, _OLDEST_DUE_REVERSAL, parameters)
     return DueReversal._make(rows[0]) if rows else None

@@ -129,7 +129,7 @@ _TRANSACTIONS = f"""
 
 
 def transactions_between(connection: Connection, batch_id: int, first: int, *, at_most: int) -> list[TransactionRow]:
-    """Return up to `at_most` transactions of a batch in request order, from position `first` on (counted from 0)."""
+    """Return up to `at_most` transactions of a batch in request order, from position `first` on (the first is 0)."""
     parameters = {"batch_id": batch_id, "first": first, "last": first + at_most - 1}
     return list(map(TransactionRow._make, connection.execute(_TRANSACTIONS_BETWEEN, parameters)))
 
@@ -143,14 +143,14 @@ _TRANSACTIONS_BETWEEN = text(f"""
 
 
 class StateCounts(NamedTuple):
-    """How many transactions of a batch are in two of the states now; the numbers of the others follow."""
+    """How many transactions of a batch are in two of the states now; the other counts follow from these."""
 
     credited: int = 0
     reversed: int = 0
 
 
 def count_states(connection: Connection, batch_ids: Sequence[int]) -> dict[int, StateCounts]:
-    """Return how many transactions of each batch are credited or reversed now; one without any may be missing."""
+    """Return how many transactions of each batch are credited or reversed now; a batch without any may be missing."""
     rows = connection.execute(_COUNT_STATES, {"batch_ids": list(batch_ids)})
     return {batch_id: StateCounts(*counts) for batch_id, *counts in rows}
 
@@ -171,7 +171,7 @@ _FIND_METADATA = text("SELECT id, metadata FROM batches WHERE id = ANY(:batch_id
 
 
 def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tuple[BatchRow, list[TransactionRow]]]:
-    """Return the final ones among the given batches, each with its transactions, by one statement.
+    """Return those of the given batches that are final, each with its transactions, in one statement.
 
     For a few small batches. It does not check the organization: the front has already matched batches and callers.
     """
@@ -201,7 +201,7 @@ _FIND_FINAL = f"""
 
 
 def final_among(connection: Connection, batch_ids: Sequence[int]) -> list[int]:
-    """Return the final ones among the given batches and reversals, whose ids come from one sequence."""
+    """Return the ids of the final batches and reversals among these, whose ids come from one sequence."""
     return list(connection.execute(_FINAL_AMONG, {"batch_ids": list(batch_ids)}).scalars())
 
 

@@ -1,4 +1,4 @@
-"""Later: scheduled batches are released when they are due, moved to another moment, or cancelled before the issue.
+"""Scheduled batches: released when they are due, moved to another time, or cancelled before the issue.
 
 A scheduled batch is not in the queue, so no drain finds it. Once it is due, a release queues it.
 """
@@ -47,12 +47,12 @@ _CANCEL = text("""
 def reschedule(
     connection: Connection, batch_id: int, send_at: datetime, *, organization_id: int, sandbox: bool
 ) -> None:
-    """Move a scheduled batch to another moment.
+    """Move a scheduled batch to another time.
 
     Raises:
         NotFound: the organization has no such batch in this mode.
         BatchCancelled, BatchNotScheduled: it is no longer scheduled.
-        InvalidRequest: the moment is out of bounds, by PostgreSQL's clock.
+        InvalidRequest: the time is out of bounds, by PostgreSQL's clock.
     """
     status, now = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
     if status == CANCELLED:
@@ -64,7 +64,7 @@ def reschedule(
     connection.execute(_RESCHEDULE, {"id": batch_id, "send_at": send_at})
 
 
-# The event names the new moment, as the event of the acceptance named the first one.
+# The event holds the new time, as the event of the acceptance held the first.
 _RESCHEDULE = text("""
     WITH moved AS (
         UPDATE batches SET send_at = :send_at WHERE id = :id RETURNING organization_id, sandbox, id, send_at
@@ -101,7 +101,7 @@ _LOCK_BATCH = text("""
 
 
 def release_due(connection: Connection, *, at_most: int) -> list[int]:
-    """Queue the scheduled batches that are due, the longest due first; return the organization of each.
+    """Queue the due scheduled batches, the longest due first; return the organization of each.
 
     Batches that another release or a cancellation has locked are skipped.
     """
@@ -109,7 +109,7 @@ def release_due(connection: Connection, *, at_most: int) -> list[int]:
 
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
-# status is checked twice: a row that was found may have been cancelled before it was locked.
+# status is checked twice: a batch may be cancelled after it is read and before it is locked.
 _RELEASE_DUE = text("""
     UPDATE batches SET status = 'queued'
     WHERE id = ANY(ARRAY(SELECT id FROM batches

@@ -8,7 +8,7 @@ for longer. A test draws balances and queues and compares the two.
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from app.batches.accept import IssueRequest
+from app.batches.request import IssueRequest
 from app.errors import InsufficientBalance, MayNotIssue
 from app.organizations import OrganizationInMode, may_not_issue
 
@@ -32,7 +32,7 @@ def affordable(request: IssueRequest, *, balance: int) -> int:
 
 
 def verify(organization: OrganizationInMode, request: IssueRequest) -> Verdict:
-    """Decide whether the whole issue is possible at this moment, without reading or locking anything."""
+    """Decide whether the whole issue is possible now, without reading or locking anything."""
     required, count = request.required, affordable(request, balance=organization.balance)
     refusal: MayNotIssue | InsufficientBalance | None = may_not_issue(
         is_disabled=organization.is_disabled, is_suspended=organization.is_suspended

@@ -7,8 +7,8 @@ import sys
 
 import click
 
+from app.cli.answer import write_error
 from app.cli.lazy import Commands
-from app.cli.sentence import write_error
 from app.errors import InvalidAddress, PointsError, SettingsError
 
 _COMMANDS = {
@@ -24,7 +24,7 @@ _COMMANDS = {
     "reverse": ("app.cli.reverse", "Take back what is left of a batch."),
     "events": ("app.cli.events", "Follow what happens."),
     "audit": ("app.cli.audit", "Check that the books balance."),
-    "completion": ("app.cli.completion", "Print the completion script of a shell for these commands."),
+    "completion": ("app.cli.lazy", "Print the completion script of a shell for these commands."),
 }
 
 

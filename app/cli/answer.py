@@ -1,29 +1,21 @@
-"""The answer of a command: one JSON document, or a sentence or table for a person; and the options that choose."""
+"""What a command tells a person or a program: its answer, an error, and a question before a change."""
 
 import json
+import shutil
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.local.datadir import DEFAULT
+from app.errors import Refused
 from app.values.texts import in_utf8
 from app.values.timestamps import timestamp
 
 if TYPE_CHECKING:
     from app.cli.tables import Columns
-
-data_dir_option = click.option(
-    "--data-dir",
-    envvar="POINTS_DATA_DIR",
-    default=DEFAULT,
-    show_default=True,
-    show_envvar=True,
-    type=click.Path(file_okay=False),
-    help="Where the embedded servers keep their data.",
-)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 
 
 class Answer:
@@ -77,3 +69,29 @@ def _plain(value: object) -> str:
     if isinstance(value, datetime):
         return timestamp(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def write_error(sentence: str) -> None:
+    """Write a sentence on standard error: whole for a program, wrapped between words for a person."""
+    lines = f"points: {sentence}".splitlines()
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        lines = [textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines]
+    sys.stderr.write("\n".join(lines) + "\n")
+
+
+def confirms(question: str, *, nothing_done: str, how: str, err: bool) -> bool:
+    """Ask on the terminal, or read the answer from standard input.
+
+    Raises:
+        Refused: there was no answer. The sentence says `nothing_done`, and what --yes does without asking (`how`).
+    """
+    if sys.stdin is not None:  # None if it was closed.
+        click.echo(err=err)
+        try:
+            return click.confirm(question, err=err)
+        except click.Abort:
+            click.echo(err=err)  # End the question's line.
+            if sys.stdin.isatty():  # Ctrl-C or Ctrl-D.
+                return False
+    raise Refused(f"{nothing_done}: there was no answer. Use --yes to {how} without being asked.")

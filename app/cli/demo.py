@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import click
-
 from app import api_keys, organizations, users
 from app.cli.members import link_to
 from app.ledger.claim import register
@@ -99,7 +97,7 @@ def _first_batch(web_url: str, key: str) -> list[str]:
     except points_client.PointsError as error:
         # For example, a rate limit of one call a day. The service runs, and the keys exist.
         return [f"A first batch was not issued: {error}", ""]
-    lines = [click.style("A first batch, verified and issued over HTTP:", bold=True)]
+    lines = ["A first batch, verified and issued over HTTP:"]
     lines.append(f"  POST /v1/points/verify  200  validated {json.dumps(verified.validated)}")
     lines.append(f"  POST /v1/points/send    {201 if sent.transactions else 202}  batch {sent.batch_id}")
     for transaction_sent in sent.transactions:

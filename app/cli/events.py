@@ -14,10 +14,8 @@ import httpx
 import orjson
 from standardwebhooks import Webhook
 
-from app.cli.answer import data_dir_option, json_option
-from app.cli.caller import key_option, patience_option, running_url, url_option
-from app.cli.send.output import say
-from app.cli.send.service import Service
+from app.cli.options import data_dir_option, json_option, key_option, patience_option, url_option
+from app.cli.service import Service, running_url, say
 from app.errors import Refused
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -57,11 +55,14 @@ def tail(
     With --forward-to, each event is posted until the program answers 2xx; then the next one follows.
     """
     receiver = None if forward_to is None else _Receiver(forward_to, secret)
-    service = Service(url or running_url(data_dir), key, patience_s=patience, say=say)
+    service = Service(url or running_url(data_dir), key, patience_s=patience)
     with closing(service):
         try:
-            for found in service.follow(after=service.last_sequence() if after is None else after, types=types):
-                event = found.document
+            start = service.answer(lambda points: points.events.last_sequence()) if after is None else after
+            wanted = None if types is None else [types]
+            followed = service.answer(lambda points: points.events.follow(after=start, types=wanted))
+            while True:
+                event = service.answer(lambda _: next(followed)).document
                 click.echo(orjson.dumps(event) if as_json else _line(event))
                 if receiver is not None:
                     receiver.hand_over(event)

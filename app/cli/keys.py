@@ -5,7 +5,7 @@ import click
 from app import api_keys, organizations
 from app.cli.answer import Answer
 from app.cli.operator_command import document, operator_command
-from app.cli.row_id import KEY_ID, ORGANIZATION_ID
+from app.cli.options import ORGANIZATION_ID, RowId
 from app.postgres.database import transaction
 from app.values.numbers import moment
 
@@ -53,7 +53,7 @@ def list_keys(organization_id: int) -> Answer:
 
 
 @keys.command()
-@click.argument("key_id", type=KEY_ID)
+@click.argument("key_id", type=RowId("key"))
 @operator_command
 def revoke(key_id: int) -> Answer:
     """Revoke a key at once."""

@@ -1,11 +1,11 @@
-"""A group of commands that imports a command only when it is used."""
+"""The group of all commands, which imports a command only when it is used, and `points completion`."""
 
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, get_completion_class
 
 
 class Commands(click.Group):
@@ -45,3 +45,19 @@ class Commands(click.Group):
             CompletionItem(name, help=line) for name, (_, line) in self.modules.items() if name.startswith(incomplete)
         ]
         return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell for these commands.
+
+    \b
+    bash:  points completion bash >> ~/.bashrc
+    zsh:   points completion zsh >> ~/.zshrc
+    fish:  points completion fish > ~/.config/fish/completions/points.fish
+    """
+    complete = get_completion_class(shell)
+    assert complete is not None, "click completes for the three shells of the choice"
+    click.echo(complete(context.find_root().command, {}, "points", "_POINTS_COMPLETE").source())

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 from app import organizations
 from app.cli.answer import Answer
 from app.cli.operator_command import document, operator_command
-from app.cli.row_id import ORGANIZATION_ID, RowId
+from app.cli.options import ORGANIZATION_ID, RowId
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.members import members as rows
 from app.postgres.database import transaction

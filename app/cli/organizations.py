@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from app import organizations as rows
 from app.cli.answer import Answer
 from app.cli.operator_command import document, operator_command
-from app.cli.row_id import ORGANIZATION_ID
+from app.cli.options import ORGANIZATION_ID
 from app.ledger.refill import refill as refill_balance
 from app.ledger.refill import refill_once
 from app.postgres.database import transaction

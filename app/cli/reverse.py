@@ -1,18 +1,14 @@
 """`points reverse`: take a batch back over HTTP, with a plan, a question and the outcome."""
 
-import uuid
 from collections import Counter
 from contextlib import closing
 from dataclasses import asdict
 
 import click
 
-from app.cli.answer import Answer, data_dir_option, json_option
-from app.cli.caller import confirms, key_option, patience_option, running_url, url_option
-from app.cli.row_id import RowId
-from app.cli.send.answers import NoAnswer
-from app.cli.send.output import say
-from app.cli.send.service import Service
+from app.cli.answer import Answer, confirms
+from app.cli.options import RowId, data_dir_option, json_option, key_option, patience_option, url_option, yes_option
+from app.cli.service import NoAnswer, Service, running_url
 from app.cli.tables import console, print_pairs
 from app.errors import Refused
 from app.values.numbers import counted, points
@@ -27,7 +23,7 @@ _NOTHING = "Nothing was taken back"
 @key_option
 @url_option
 @patience_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @json_option
 @data_dir_option
 def reverse(
@@ -38,25 +34,32 @@ def reverse(
     Held points can then never be claimed; credited ones are taken from their users. Giving the same command again
     takes only what is left.
     """
-    service = Service(url or running_url(data_dir), key, patience_s=patience, say=say)
+    service = Service(url or running_url(data_dir), key, patience_s=patience)
     with closing(service):
-        body = {"batch": batch_id, "reason": reason}
-        found = service.verify_reverse(body)
+        found = service.answer(lambda points: points.verify_reverse(batch=batch_id, reason=reason))
         if not (yes and as_json):
             _show_plan(service.organization(), batch_id, found, err=as_json)
         if not found.validated:
             raise Refused(f"{_NOTHING}: {found.error}")
         if not (yes or confirms("Take it back?", nothing_done=_NOTHING, how="take it back", err=as_json)):
             raise Refused(f"{_NOTHING}.")
-        try:
-            result = service.reverse(body, uuid.uuid4().hex)
-        except NoAnswer as error:
-            raise Refused(f"{error.sentence} Give the command again: it takes only what is left.") from None
+        result = _take_back(service, batch_id, reason)
     if as_json:
         told = ("reversal_id", "transactions", "amount", "current_balance")
         Answer({name: value for name, value in asdict(result).items() if name in told}).print(as_json=True)
     else:
         _show_outcome(result)
+
+
+def _take_back(service: Service, batch_id: int, reason: str) -> Reversed:
+    """Take a batch back, and wait until that is committed."""
+    try:
+        result = service.answer(lambda points: points.reverse(batch=batch_id, reason=reason, wait_s=service.wait_s))
+        if result.status != "done":
+            raise NoAnswer(f"Reversal {result.reversal_id} is queued, and was not done in the time of --patience.")
+    except NoAnswer as error:
+        raise Refused(f"{error.sentence} Give the command again: it takes only what is left.") from None
+    return result
 
 
 def _show_plan(organization: Organization, batch_id: int, found: Recoverable, *, err: bool) -> None:

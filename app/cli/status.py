@@ -1,24 +1,21 @@
 """`points status`: what runs and where. It starts nothing."""
 
-import contextlib
 import os
-import time
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
 import click
-import psutil
 from redis.exceptions import RedisError
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.batches.queue import count_queued
-from app.cli.answer import Answer, data_dir_option, json_option
+from app.cli.answer import Answer
+from app.cli.options import data_dir_option, json_option
 from app.errors import Refused
-from app.local import local_http, servers
+from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.process_identity import process_identity
 from app.messaging import last_runs
 from app.messaging.queue_state import answering, messages_waiting
 from app.messaging.redis_client import redis_client
@@ -28,8 +25,6 @@ from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
 
 _TIMEOUT_S = 1.0
-# A worker answers this long after its process was made, also on a busy machine.
-_STARTED_IN_S = 15.0
 _READ_ON = "Read on in docs/operating.md at"
 _PAGES = {"web": "Web", "flower": "Flower"}
 _ANSWERS = {None: "unknown", True: "answers", False: "does not answer"}
@@ -64,9 +59,7 @@ def status(as_json: bool, data_dir: str) -> None:
     }
     for part, path in (("web", "/healthz"), ("flower", "/healthcheck")):
         url = found[f"{part}_url"]
-        found[part] = local_http.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
-    answering_here = [*found["workers"], *found["deliveries"]]
-    found["hung_workers"] = _hung_workers(running, answering_here) if found["redis"] else []
+        found[part] = ports.answers(f"{url}{path}") if url else (None if runs_elsewhere else False)
     found["down"] = _down(found)
     Answer(found, sentence=_describe(found)).print(as_json=as_json)
     if found["down"]:
@@ -138,23 +131,6 @@ def _reason(error: SQLAlchemyError) -> str:
     return said.rpartition("failed: ")[2].removeprefix("FATAL:").strip().rstrip(".") or "does not answer"
 
 
-def _hung_workers(running: dict[str, Any], answering: list[str]) -> list[str]:
-    """Return the workers of this folder's `points up` whose process exists but does not answer.
-
-    A worker that was started a moment ago does not count: it answers soon.
-    """
-    answering_here = {name.partition("@")[0] for name in answering}
-    hung = []
-    for name, known in running.get("parts", {}).items():
-        if name.startswith(("worker", "deliveries")) and name not in answering_here:
-            with contextlib.suppress(psutil.Error):
-                process = psutil.Process(known["pid"])
-                is_new = time.time() - process.create_time() < _STARTED_IN_S
-                if process_identity(process) == known["created"] and not is_new:
-                    hung.append(f"{name} (process {known['pid']})")
-    return hung
-
-
 def _down(found: dict[str, Any]) -> list[str]:
     """Return a sentence for each part that is down, with the heading in docs/operating.md where to read on."""
     down = []
@@ -165,16 +141,9 @@ def _down(found: dict[str, Any]) -> list[str]:
         down.append(f"PostgreSQL: {database_fault}. {_READ_ON} “503”.")
     if found["redis"] is None:
         down.append(f"Redis does not answer. {_READ_ON} “503”.")
-    for name in found["hung_workers"]:
-        hangs = f"{name} hangs: its process is there and does not answer."
-        if name.startswith("deliveries"):
-            down.append(f"{hangs} {_READ_ON} “A webhook is behind”.")
-        else:
-            down.append(f"{hangs} {_READ_ON} “Sends answer 202”.")
-    hung = {name.partition(" ")[0] for name in found["hung_workers"]}
-    if found["redis"] and not found["deliveries"] and "deliveries" not in hung:
+    if found["redis"] and not found["deliveries"]:
         down.append(f"No worker delivers to webhooks. {_READ_ON} “A webhook is behind”.")
-    if found["redis"] and not found["workers"] and not hung - {"deliveries"}:
+    if found["redis"] and not found["workers"]:
         down.append(f"No worker answers. {_READ_ON} “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
         down.append(f"Beat does not answer: no audit runs by itself. {_READ_ON} “Web, beat or Flower does not answer”.")
@@ -200,7 +169,6 @@ def _describe(found: dict[str, Any]) -> str:
     swept = "no sweep seen" if found["swept_s_ago"] is None else f"swept {found['swept_s_ago']:.0f} s ago"
     oldest = found["oldest_queued_s"]
     none_queued = "unknown" if found["queued_batches"] is None else "–"
-    workers = [*found["workers"], *(f"{name} hangs" for name in found["hung_workers"])]
     verdict = "not well" if found["down"] else "all is well"
     lines = {
         "Status": " ".join([f"{verdict}.", *found["down"]]),
@@ -208,7 +176,7 @@ def _describe(found: dict[str, Any]) -> str:
         "Database": f"{found['database'] or found['database_error']}  {without_password(found['database_url'])}",
         "Redis": f"{found['redis'] or 'does not answer'}  {without_password(found['redis_url'])}",
         "Web": f"{_ANSWERS[found['web']]}  {found['web_url'] or ''}",
-        "Workers": f"{', '.join(workers) or 'none answers'} ({swept})",
+        "Workers": f"{', '.join(found['workers']) or 'none answers'} ({swept})",
         "Deliveries": f"{', '.join(found['deliveries']) or 'none answers'} ({_webhooks(found['webhooks'])})",
         "Beat": _ANSWERS[found["beat"]],
         "Flower": f"{_ANSWERS[found['flower']]}  {found['flower_url'] or ''}",

@@ -1,11 +1,13 @@
-"""Tables on a terminal of any width, and without one."""
+"""Tables on a terminal of any width, and without one; and a progress bar."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -55,6 +57,16 @@ def print_pairs(out: Console, pairs: Mapping[str, str | None]) -> None:
         for place, line in enumerate(lines):
             line.rstrip()
             out.print(Text.assemble((("" if place else name).ljust(indent), "bold"), line), soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(words: str, *, total: int, err: Console | None = None) -> Iterator[Callable[[int], None]]:
+    """Show a bar on standard error if that is a terminal; yield the function that moves it to a value up to `total`."""
+    err = err or console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task = progress.add_task(words, total=total)
+        yield lambda place: progress.update(task, completed=place)
 
 
 def _value(row: Mapping[str, Any], source: str | Callable[[Mapping[str, Any]], str]) -> object:

@@ -5,17 +5,17 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 
 import click
 
 import migrations
 from app.cli import demo
-from app.cli.answer import data_dir_option
-from app.cli.reach import database_in_reach
+from app.cli.operator_command import database_in_reach
+from app.cli.options import data_dir_option
 from app.errors import Refused
-from app.local import local_http, parts, ports, servers
+from app.local import parts, ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.interrupts import ask_gently, end_gently
 from app.local.postgresql import PostgreSQL
@@ -51,19 +51,19 @@ def up(port: int, flower_port: int, workers: int, data_dir: str) -> None:
         running = datadir.read(RUNNING_FILE)
         raise Refused(f"The service runs from {datadir.path} already, as process {running.get('pid', '?')}.")
     terminal = Terminal(sys.stdout)
-    supervisor = Supervisor(datadir, terminal.log)
+    supervisor = Supervisor(datadir, terminal.show)
     ask_gently(supervisor.ask_to_stop)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    with only_one, terminal:
+    with only_one, closing(terminal):
         with ExitStack() as in_use:  # Until everything is stopped.
             try:
                 with suppress(KeyboardInterrupt):  # An interrupt during a wait of the start.
                     _start(datadir, supervisor, terminal, in_use, port=port, flower_port=flower_port, workers=workers)
                     supervisor.watch(until=lambda: False)
-                terminal.say("\nStopping …")
+                terminal.show("\nStopping …")
             finally:
                 supervisor.stop()
-        terminal.say("Everything is stopped.")
+        terminal.show("Everything is stopped.")
 
 
 def _start(
@@ -83,8 +83,8 @@ def _start(
     """
     with _no_command_at_work(datadir, supervisor, terminal):
         supervisor.end_leftovers()
-        ports.require_free(port, option="--port", besides=flower_port)
-        ports.require_free(flower_port, option="--flower-port", besides=port)
+        ports.require_free(port, option="--port")
+        ports.require_free(flower_port, option="--flower-port")
         lock = datadir.try_lock("use.lock", shared=True)
         assert lock is not None, "the exclusive form is only ever held under start.lock, and so is this"
         in_use.enter_context(lock)
@@ -101,10 +101,10 @@ def _start(
     web_url = f"http://{ports.HOST}:{port}"
     flower_url = f"http://{ports.HOST}:{flower_port}"
     datadir.update(RUNNING_FILE, web_url=web_url, flower_url=flower_url)
-    is_ready = partial(local_http.answers, f"{web_url}/readyz")
+    is_ready = partial(ports.answers, f"{web_url}/readyz")
     _keep_running_until(supervisor, is_ready, within_s=_READY_TIMEOUT_S, else_="The service was not ready")
     if not supervisor.is_stopping:
-        terminal.say(_introduction(datadir, web_url=web_url, flower_url=flower_url))
+        terminal.show(_introduction(datadir, web_url=web_url, flower_url=flower_url))
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def _no_command_at_work(datadir: DataDir, supervisor: Supervisor, terminal: Term
                 yield
                 return
         if not has_said_so:
-            terminal.say("Waiting for a command that uses the database …")
+            terminal.show("Waiting for a command that uses the database …")
             has_said_so = True
         time.sleep(_LOOK_EVERY_S)
 
@@ -187,7 +187,7 @@ def _introduction(datadir: DataDir, *, web_url: str, flower_url: str) -> str:
     engine().dispose()  # Nothing here uses the database again, and it would log an unclosed connection.
     lines = [
         "",
-        click.style("The Points Issuing Service is running.", bold=True),
+        "The Points Issuing Service is running.",
         f"  HTTP      {web_url}",
         f"  Docs      {web_url}/docs",
         f"  Console   {web_url}/console",

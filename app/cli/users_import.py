@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from app import users
-from app.cli.progress import progress_bar
+from app.cli.tables import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_some
 from app.postgres.database import transaction

@@ -5,7 +5,7 @@ from flask_wtf.file import FileField
 from wtforms import HiddenField, RadioField, StringField, TextAreaField
 from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
-from app.api.requests.fields import amount_fault, label_fault
+from app.batches.fields import AMOUNT, LABEL
 from app.console.forms import say_beside, stripped
 from app.settings import settings
 from app.uploads.uploads import Asked
@@ -16,13 +16,13 @@ _NAME_LENGTH_MAX = 100
 
 def _check_amount(_form: FlaskForm, field: StringField) -> None:
     number = amount_of(field.data)
-    sentence = "Enter a whole number, digits only." if number is None else amount_fault(number, settings())
+    sentence = "Enter a whole number, digits only." if number is None else AMOUNT.fault(number, settings())
     if sentence is not None:
         raise ValidationError(sentence)
 
 
 def _check_label(_form: FlaskForm, field: StringField) -> None:
-    if (sentence := label_fault(field.data)) is not None:
+    if (sentence := LABEL.fault(field.data, settings())) is not None:
         raise ValidationError(sentence)
 
 

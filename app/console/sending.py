@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection
 
-from app.api.requests.issue import parse_issue_request
 from app.api_keys import Caller
 from app.batches import verify
-from app.batches.accept import Acceptance, IssueRequest, Send, SendingMember, accept
+from app.batches.accept import Acceptance, Send, SendingMember, accept
+from app.batches.request import IssueRequest, read_issue_request
 from app.console.caller import record_action
 from app.errors import InsufficientBalance, InvalidRequest, MayNotIssue, PointsError, Refused
 from app.members import actions
@@ -116,7 +116,7 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
         },
     }
     try:
-        return parse_issue_request(orjson.dumps(body), settings())
+        return read_issue_request(body, settings())
     except InvalidRequest as error:
         field, sentences = next(iter(error.faults.items()))
         raise Refused(f"The list can no longer be sent as it was checked ({field}): {sentences[0]}") from None

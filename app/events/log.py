@@ -1,11 +1,11 @@
-"""Writing events: each in the transaction of the change that it reports, so that neither exists without the other.
+"""The types of events, and writing them, each in the transaction of its change: neither exists without the other.
 
 For batches, reversals and claims, the statement that moves the points writes the event too (`app/ledger`, and
 `app/batches/accept.sql`). Everything else calls `write`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -31,6 +31,8 @@ TYPES = (
     *(ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED, ORGANIZATION_DISABLED, ORGANIZATION_ENABLED),
     *(KEY_CREATED, KEY_REVOKED, WEBHOOK_DISABLED, PING),
 )
+# All patterns of types that a webhook may take, to find the nearest one to a misspelt one.
+PATTERNS = ("*", *sorted({f"{kind.partition('.')[0]}.*" for kind in TYPES if "." in kind}), *TYPES)
 
 
 def types_like(glob: str) -> list[str]:
@@ -41,6 +43,15 @@ def types_like(glob: str) -> list[str]:
 _GLOB = re.compile(r"[a-z.*]{1,64}")
 
 
+def matching(patterns: Iterable[str]) -> list[str] | None:
+    """Return the types that any of the patterns matches; None if that is all of them."""
+    written = set(patterns)
+    if "*" in written:
+        return None
+    meant = {kind for pattern in written for kind in types_like(pattern)}
+    return [kind for kind in TYPES if kind in meant]
+
+
 def write(
     connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, data: Mapping[str, Any]
 ) -> None:
@@ -49,7 +60,7 @@ def write(
     Args:
         kind: one of `TYPES`.
         sandbox: which log; events about the organization as a whole are in the live one.
-        data: what a reader of the event sees, as JSON. It holds no e-mail address and is under 19 kB.
+        data: the payload, as JSON. It holds no e-mail address and is under 19 kB.
     """
     row = {"organization_id": organization_id, "sandbox": sandbox, "type": kind, "data": orjson.dumps(data).decode()}
     connection.execute(_WRITE, row)
@@ -64,7 +75,7 @@ _WRITE = text("""
 def write_of_organization(
     connection: Connection, kind: str, organization_id: int, *, sandbox: bool = False, **more: object
 ) -> None:
-    """Write an event that shows the organization as it is in this transaction, and `more` beside it."""
+    """Write an event whose payload is the organization as it is in this transaction, and `more`."""
     row = connection.execute(_ORGANIZATION, {"id": organization_id, "sandbox": sandbox}).one()
     organization = organization_payload(**row._asdict())
     write(connection, kind, organization_id, sandbox=sandbox, data={"organization": organization, **more})

@@ -1,4 +1,4 @@
-"""What an event shows, and its JSON: the same bytes in `GET /v1/events` and in the body of a webhook.
+"""The payload of an event, and its JSON: the same bytes in `GET /v1/events` and in the body of a webhook.
 
 A published event never changes. So its body is built from columns that are written only once. Later claims, reversals
 and changes of names do not show in it.
@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from app import logs
 from app.values import payloads
 from app.values.timestamps import timestamp
 
@@ -19,10 +20,18 @@ VERSION = "1.0"
 # An event stays under 20 kB. Metadata may be larger than that as JSON; then the event holds the path of the batch.
 _METADATA_BYTES_MAX = 12_000
 
+# What `GET /v1/events` shows in the place of data that cannot be rendered.
+_NOT_RENDERABLE = {"error": "The data of this event cannot be shown as JSON. Ask the operator of the service for it."}
+
+_log = logs.logger()
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """One event of an organization's log; `data` is its JSON object, without any e-mail address."""
+    """One event of an organization's log.
+
+    `data` is its JSON object, without any e-mail address; None if it cannot be read from what is stored.
+    """
 
     id: int
     organization_id: int
@@ -30,7 +39,7 @@ class Event:
     sequence: int
     type: str
     created_at: datetime
-    data: dict[str, Any]
+    data: dict[str, Any] | None
 
     @property
     def name(self) -> str:
@@ -38,8 +47,39 @@ class Event:
         return f"evt_{self.id}"
 
 
+class NotRenderable(Exception):
+    """An event's data cannot be written as JSON: it holds a number beyond 64 bits, for example, or is unreadable."""
+
+
 def render(event: Event) -> bytes:
-    """Render an event as JSON: the same bytes each time and everywhere."""
+    """Render an event as JSON: the same bytes each time and everywhere.
+
+    Raises:
+        NotRenderable: its data cannot be written as JSON.
+    """
+    if event.data is None:
+        raise NotRenderable
+    try:
+        return _render(event, event.data)
+    except orjson.JSONEncodeError as error:
+        tell_not_renderable(event.id, event.organization_id, error)
+        raise NotRenderable from None
+
+
+def render_anyway(event: Event) -> bytes:
+    """Render an event as JSON; if its data cannot be rendered, with a sentence (`error`) in its place."""
+    try:
+        return render(event)
+    except NotRenderable:
+        return _render(event, _NOT_RENDERABLE)
+
+
+def tell_not_renderable(event_id: int, organization_id: int, error: Exception) -> None:
+    """Log that an event's data cannot be rendered."""
+    _log.error("event_not_renderable", event_id=event_id, organization_id=organization_id, **logs.kind_of(error))
+
+
+def _render(event: Event, data: dict[str, Any]) -> bytes:
     return orjson.dumps(
         {
             "type": event.type,
@@ -49,7 +89,7 @@ def render(event: Event) -> bytes:
             "sandbox": event.sandbox,
             "version": VERSION,
             "organization": {"id": event.organization_id},
-            "data": event.data,
+            "data": data,
         }
     )
 

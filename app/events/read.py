@@ -1,12 +1,13 @@
 """Reading the log: an organization's events in one mode, oldest first."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.events.payloads import Event, batch_data, reversal_data
+from app.events.payloads import Event, batch_data, reversal_data, tell_not_renderable
 from app.settings import INT64_MAX
 from app.values.senders import sender_of
 
@@ -63,7 +64,7 @@ def page(
 # Each batch and reversal is looked up by itself: PostgreSQL may make the plan while the tables are small, and keeps it.
 _PAGE = text(f"""
     SELECT e.id, e.organization_id, e.sandbox, e.sequence, e.type, e.created_at, e.batch_id, e.reversal_id, e.send_at,
-           e.credited, e.idempotency_key, e.data,
+           e.credited, e.idempotency_key, CAST(e.data AS text) AS data,
            {sender_of("b.member_id")},
            b.label, b.metadata, b.api_key_id AS batch_api_key_id, b.created_at AS batch_created_at,
            b.send_at AS batch_send_at, b.refusal AS batch_refusal, b.issued_at, b.recipient_count, b.debited_count,
@@ -92,10 +93,15 @@ def _event(row: Any) -> Event:
     )
 
 
-def _data(row: Any) -> dict[str, Any]:
-    if row.batch_id is not None:
-        return batch_data(row)
-    if row.reversal_id is not None:
-        return reversal_data(row)
-    told: dict[str, Any] = row.data
-    return told
+def _data(row: Any) -> dict[str, Any] | None:
+    """Return an event's data, or None if it cannot be read, so that one such event does not hide those around it."""
+    try:
+        if row.batch_id is not None:
+            return batch_data(row)
+        if row.reversal_id is not None:
+            return reversal_data(row)
+        data: dict[str, Any] = dict(json.loads(row.data))
+        return data
+    except Exception as error:  # noqa: BLE001  # A damaged row may raise anything.
+        tell_not_renderable(row.id, row.organization_id, error)
+        return None

@@ -1,7 +1,7 @@
 """The sequencer: gives committed events their sequence, 1, 2, 3 … for each organization and mode.
 
-It runs after the commit. In the transaction that moves the points, one row to count in would make drains, claims and
-refills wait for each other.
+It runs after the commit. A counter row, updated in the transaction that moves the points, would make drains,
+claims and refills wait for each other.
 """
 
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from sqlalchemy import Connection, text
 from app.postgres import locks
 from app.postgres.database import fetch_all, row_to
 
-# The most that one call numbers.
+# The most events that one call numbers.
 NUMBERED_MAX = 5_000
 
 
 def number_events(connection: Connection, organization_id: int) -> int:
     """Number the organization's committed events, in both modes, in the order of their ids; return how many.
 
-    At most `NUMBERED_MAX`: of that many there may be more. An event that happened because of another was written after
-    that one had committed: so its id is higher, and who sees it sees both.
+    Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. An event caused by another is written
+    after the first has committed, so its id is higher, and a reader never sees the effect without the cause.
     """
-    # A statement of its own, so that the next one sees what the sequencer before us has committed.
+    # A statement of its own, so that the next one sees what the previous sequencer has committed.
     locks.wait_for(connection, locks.Kind.SEQUENCE, organization_id)
     rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
     return int(rows[0][0])
@@ -72,7 +72,7 @@ class Unnumbered:
 
 
 def count_unnumbered(connection: Connection) -> Unnumbered:
-    """Count the events without a sequence, for the people who watch."""
+    """Count the events without a sequence, for monitoring."""
     return row_to(Unnumbered, connection.execute(_COUNT).one())
 
 
@@ -84,16 +84,16 @@ _COUNT = text("""
 
 
 def drop_old_events(connection: Connection, *, older_than_days: int, at_most: int) -> int:
-    """Drop up to `at_most` of the oldest events of one log, all past their time; return how many, 0 when none is.
+    """Drop up to `at_most` of the oldest events of one log, all past their time; return how many.
 
-    The log goes on from its last sequence. It keeps up to which one its events are dropped.
+    The log goes on from its last sequence, and keeps the last dropped sequence.
     """
     parameters = {"older_than_days": older_than_days, "at_most": at_most}
     return int(connection.execute(_DROP, parameters).scalar_one())
 
 
-# Only from the beginning of a log: where a clock was set back, what is older but stands behind a younger one waits for
-# it. The clock is read once, in a subquery. A log that somebody else drops from is left to them.
+# Only from the beginning of a log: if the clock was set back, an older event behind a younger one waits for it. The
+# clock is read once, in a subquery. Skip logs that another worker is pruning (SKIP LOCKED).
 _DROP = text("""
     WITH time AS (
         SELECT clock_timestamp() - make_interval(days => :older_than_days) AS kept_from

@@ -11,14 +11,14 @@ from app.users import NewUser, insert_new
 # Limits of one statement: the users whose held transactions it searches, and the transactions it credits.
 CLAIM_STEP = 1_000
 CLAIM_ROWS_MAX = 10_000
-# How many of its transactions an event lists; for the others it gives a path.
+# How many transactions an event lists; for the others it gives a path.
 _LISTED_MAX = 100
 # Users are registered in groups of this size. A transaction ends after the first group with much to claim.
 _GROUP = 100
 
 
 class Registered(NamedTuple):
-    """How many users of the list were looked at, from the first on, and the ids of those that were registered."""
+    """How many users of the list were read, from the first on, and the ids of the users that were registered."""
 
     looked_at: int
     user_ids: list[int]
@@ -50,7 +50,7 @@ def register_some(connection: Connection, users: Sequence[NewUser]) -> Registere
 
 
 def exclude_claims(connection: Connection) -> None:
-    """Wait for every running claim, and let none begin until the transaction ends, because points are taken back.
+    """Exclude claims until the transaction ends, because points are taken back; wait for every running claim.
 
     A claim takes this lock before any row, so it never waits for a reversal while it holds what the reversal needs.
     There is one lock for all users: a reversal cannot know which users are registering, so it cannot lock their rows.
@@ -59,12 +59,12 @@ def exclude_claims(connection: Connection) -> None:
 
 
 def _exclude_reversals(connection: Connection) -> None:
-    """Wait for a running live reversal, and let none begin until the transaction ends; other claims may run."""
+    """Exclude live reversals until the transaction ends; wait for a running one. Other claims may run."""
     locks.share(connection, locks.Kind.CLAIMS)
 
 
 def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
-    """Claim in one transaction everything that is held for these users; return how many transactions."""
+    """Claim everything that is held for these users in one transaction; return how many transactions."""
     claimed = 0
     while user_ids:
         step = claim(connection, user_ids)
@@ -94,7 +94,7 @@ _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR 
 # updates them. Do not repeat the condition of being held in the UPDATE: if nothing was held when PostgreSQL last
 # analysed the table, it would read the whole index of held transactions and compare each of its rows with each ctid.
 #
-# The clock is read once, so the moment that finds points held is the moment they are claimed: before `held_until`.
+# The clock is read once, so points are claimed at the same time at which they are found held: before `held_until`.
 _CLAIM = text("""
     WITH moment AS MATERIALIZED (
         SELECT clock_timestamp() AS now

@@ -31,7 +31,7 @@ Announce = Callable[[Sequence[int], Counts], None]
 
 
 class _Take(Protocol):
-    """`issue` or `reverse`: takes one batch or reversal, or what is due."""
+    """`issue` or `reverse`: takes one batch or reversal, or all that are due."""
 
     def __call__(self, connection: Connection, organization_id: int, *, only: int | None) -> Outcomes | None: ...
 

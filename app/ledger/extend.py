@@ -1,4 +1,4 @@
-"""Extending: points are held until a later moment."""
+"""Extending: points are held until a later time."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.errors import CannotExtend, InvalidRequest
+from app.fields.field import Table
+from app.fields.kinds import Timestamp
 from app.ledger.claim import exclude_claims
 from app.postgres.database import row_with_id
 from app.postgres.locks import lock_organization
@@ -13,11 +15,18 @@ from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.timestamps import timestamp
 from app.values.transaction_ids import batch_and_position
 
+HELD_UNTIL = Timestamp(
+    "held_until",
+    f"Until when to hold the points: ISO 8601 with a zone, later than now, at most {HOLD_DAYS_MAX:,} days ahead.",
+    is_required=True,
+)
+EXTEND = Table("Extend", "A later end for a held transaction.", HELD_UNTIL)
+
 
 def extend(
     connection: Connection, transaction_id: int, held_until: datetime, *, organization_id: int, sandbox: bool
 ) -> None:
-    """Hold a transaction until a later moment. If it is held until exactly that moment, nothing changes.
+    """Hold a transaction until a later time. If it is held until exactly that time, nothing changes.
 
     The organization's row is locked first, as by a return and a reversal, and claims are excluded. So a claim, reversal
     or return of the points comes either before the extension or after it.
@@ -25,7 +34,7 @@ def extend(
     Raises:
         NotFound: the organization has no such transaction in this mode.
         CannotExtend: it is not held, is held without end, or its end has passed.
-        InvalidRequest: the moment is not later, or too far ahead.
+        InvalidRequest: the time is not later, or too far ahead.
     """
     batch_id, position = batch_and_position(transaction_id)
     parameters = {

@@ -34,8 +34,8 @@ def issue(connection: Connection, organization_id: int, *, only: int | None = No
     """Issue (or refuse) the due batches of an organization, oldest first, or `only` one of them.
 
     Returns what became of each batch; None when another worker owns the organization's drain. A batch that is
-    delivered twice is found issued here, under the lock, and is left alone. No batch passes a due reversal that was
-    accepted before it.
+    delivered twice has been issued when it is read here, under the lock, and is left alone. No batch passes a due
+    reversal that was accepted before it.
     """
     if not own_and_lock(connection, organization_id):
         return None
@@ -55,7 +55,7 @@ def own_and_lock(connection: Connection, organization_id: int) -> bool:
 
 # Two locks in one statement. First the drain's: until this transaction ends, this is the only worker that drains the
 # organization. It is tried and not waited for: a worker that finds the drain owned leaves, and the owner looks at the
-# queue again after it has released it. (SKIP LOCKED on the row would not do: a refill that holds the row for a moment
+# queue again after it has released it. (SKIP LOCKED on the row would not do: a refill that holds the row briefly
 # would turn a worker away, and nobody would look at the queue.)
 #
 # Only the drain's owner goes on to the row lock. From here to the commit nobody else debits this organization; a refill

@@ -54,7 +54,7 @@ def _of_batches(outcomes: Sequence[Outcome], *, seconds: float) -> dict[str, flo
 
 
 def report(organization_id: int, outcomes: Sequence[Outcome] | Sequence[Taken], *, seconds: float) -> None:
-    """Log one line that names every batch of a round, or one for its reversal."""
+    """Log one line with every batch of a round, or with its reversal."""
     for outcome in outcomes:
         if isinstance(outcome, Taken):
             _log.info(

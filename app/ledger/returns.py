@@ -40,7 +40,7 @@ class Returned(NamedTuple):
 
 
 def due_returns(connection: Connection, *, at_most: int, without: Iterable[int] = ()) -> list[Due]:
-    """Return the batches that are due to be looked at, the longest due first, except those of some organizations."""
+    """Return the batches whose return is due, the longest due first, without those of some organizations."""
     parameters = {"at_most": at_most, "without": list(without)}
     return [Due._make(row) for row in connection.execute(_DUE, parameters)]
 
@@ -67,7 +67,7 @@ def steps_of(due: Iterable[Due]) -> Iterator[list[Due]]:
 
 
 def return_held(connection: Connection, step: list[Due]) -> list[Returned] | None:
-    """Return what was held too long in these batches of one organization; None when another return runs.
+    """Return the points held too long in these batches of one organization; None when another return runs.
 
     The organization's row is locked as by a drain or a refill, so that balances form one chain. For live points, claims
     are excluded, as by a reversal. A batch that another return has finished is no longer due.

@@ -1,4 +1,4 @@
--- Return what was held too long in one batch: one statement, under the locks that app/ledger/returns.py has taken. It
+-- Return the points held too long in one batch: one statement, under the locks that app/ledger/returns.py has taken. It
 -- moves back exactly the points that it has marked in the transactions.
 --
 -- The clock is read once to decide which points are past their `held_until`. Rows are updated by ctid: under those
@@ -49,7 +49,7 @@ WITH batch AS MATERIALIZED (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
     SELECT b.organization_id, b.sandbox, 'transaction.returned', r.id FROM reversal r, batch b
 )
--- The batch is looked at again when the next points end, or in an hour if the balance could not take these.
+-- The batch is due again when the next points end, or in an hour if the balance could not take these.
 UPDATE batches SET return_at = CASE WHEN m.points = t.points THEN t.next_at ELSE b.now + interval '1 hour' END
 FROM batch b, total t, moved m
 WHERE batches.id = b.id

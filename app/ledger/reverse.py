@@ -26,8 +26,8 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
     """Do the oldest due reversal of an organization, or `only` this one; return what became of it.
 
     The list is empty when none is due, or when its batch is still queued: then the reversal is put aside, since the
-    batch comes first. None when another worker owns the organization's drain. A reversal that is delivered twice is
-    found done here, under the lock, and is left alone.
+    batch comes first. None when another worker owns the organization's drain. A reversal that is delivered twice
+    has been done when it is read here, under the lock, and is left alone.
     """
     if not own_and_lock(connection, organization_id):
         return None

@@ -1,10 +1,15 @@
-"""A part: one process of the service, started and ended by the supervisor."""
+"""A part: one process of the service, started and ended by the supervisor; and how a process is known again."""
 
 import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(kw_only=True)
@@ -28,6 +33,21 @@ class Part:
     deaths: int = 0
     is_mended: bool = False
     start_at: float = 0.0
+
+
+def process_identity(process: psutil.Process) -> str:
+    """Return a text that no other process with the same id ever has on this machine.
+
+    It is the boot id and the seconds from boot to the start of the process, which stay the same if the clock is set.
+
+    Raises:
+        psutil.NoSuchProcess: the process has ended.
+    """
+    created = process.create_time()
+    try:
+        return f"{_BOOT_ID.read_text().strip()} {created - psutil.boot_time():.2f}"
+    except OSError:  # macOS; psutil allows for changes of the clock there.
+        return f"{created:.2f}"
 
 
 def kill_group(pid: int) -> None:

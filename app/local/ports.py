@@ -1,14 +1,13 @@
-"""Ports on the loopback address: check whether one is free, and find a free one."""
+"""The loopback address: whether a port is free, a free one, and whether a server answers there."""
 
 import socket
+from http.client import HTTPException
+from urllib.request import ProxyHandler, build_opener
 
 from app.errors import Refused
 
 HOST = "127.0.0.1"
-PORT_MAX = 65_535
-_FIRST_FOR_ALL = 1024
-# How many ports above a taken one are tried, before any free port is suggested.
-_NEAR = 20
+_opener = build_opener(ProxyHandler({}))  # Never through a proxy from the environment.
 
 
 def is_free(port: int) -> bool:
@@ -28,24 +27,16 @@ def is_free(port: int) -> bool:
     return True
 
 
-def require_free(port: int, *, option: str, besides: int | None = None) -> None:
-    """Check that a port the user chose is free.
-
-    Args:
-        port: the port.
-        option: the option that chooses another.
-        besides: a port for another part, which is not suggested.
+def require_free(port: int, *, option: str) -> None:
+    """Check that a port is free, which the user has chosen with an option.
 
     Raises:
-        Refused: another program uses the port, or only root may use it. It names a port that is free.
+        Refused: another program uses the port, or only root may use it.
     """
     if not is_free(port):
-        near = range(max(port + 1, _FIRST_FOR_ALL), min(port + _NEAR, PORT_MAX) + 1)
-        free = next((other for other in near if other != besides and is_free(other)), None) or any_free()
         variable = option.removeprefix("--").replace("-", "_").upper()
         raise Refused(
-            f"Port {port} is taken by another program. Choose another: points up {option} {free},"
-            f" or make run {variable}={free}."
+            f"Port {port} is taken by another program. Choose another: points up {option} N, or make run {variable}=N."
         )
 
 
@@ -56,3 +47,12 @@ def any_free(preferred: int | None = None) -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+def answers(url: str, *, timeout_s: float = 5.0) -> bool:
+    """Tell whether a GET of this address is answered with 200."""
+    try:
+        with _opener.open(url, timeout=timeout_s) as answer:
+            return bool(answer.status == 200)
+    except (OSError, HTTPException):
+        return False

@@ -8,8 +8,8 @@ from typing import IO
 
 from app.local.datadir import DataDir
 from app.local.interrupts import interrupts_delayed
+from app.local.part import process_identity
 from app.local.postgresql import PostgreSQL
-from app.local.process_identity import process_identity
 from app.local.supervisor import is_kept_running
 from app.local.valkey import Valkey
 

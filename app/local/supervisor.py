@@ -8,13 +8,11 @@ import time
 from collections.abc import Callable
 from typing import IO
 
-import click
 import psutil
 
 from app.errors import Refused
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.part import Part, kill_group
-from app.local.process_identity import process_identity
+from app.local.part import Part, kill_group, process_identity
 
 _CHECK_EVERY_S = 0.2
 # The delay doubles with each death in a row: 0.5 s, 1 s, 2 s … up to 10 s.
@@ -27,8 +25,6 @@ _STABLE_AFTER_S = 30.0
 _LEFTOVER_TIMEOUT_S = 10.0
 
 _READ_BYTES = 65_536
-
-_COLORS = ("cyan", "green", "yellow", "magenta", "blue", "bright_cyan", "bright_green")
 
 
 class Supervisor:
@@ -97,10 +93,7 @@ class Supervisor:
 
     def say(self, name: str, *lines: str) -> None:
         """Show lines under a part's name."""
-        names = [part.name for part in self._parts]
-        color = _COLORS[names.index(name) % len(_COLORS)] if name in names else "white"
-        before = click.style(f"{name:>10} │ ", fg=color)
-        self._show_text("\n".join(before + line for line in lines))
+        self._show_text("\n".join(f"{name:>10} │ {line}" for line in lines))
 
     def _spawn(self, part: Part) -> None:
         # In a new session: Ctrl-C reaches only the supervisor, which stops the parts in order and can kill all

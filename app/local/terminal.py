@@ -1,91 +1,44 @@
-"""The terminal output of `points up`, written by a thread, so that a slow reader delays nothing else."""
+"""The terminal output of `points up`, written by a thread, so that a reader who is slow or gone delays nothing else."""
 
 import os
+import queue
 import threading
-import time
-from collections import deque
 from contextlib import suppress
-from pathlib import Path
-from typing import Self, TextIO
+from typing import TextIO
 
-import click
-
-from app.values.numbers import points
-
-# Lines kept for a slow reader; further lines are dropped.
-_LINES_MAX = 10_000
-# How long the end waits for unwritten lines.
+# Texts kept for a slow reader; what comes beyond is dropped.
+_TEXTS_MAX = 10_000
+# How long the end waits for unwritten texts.
 _FINAL_WRITE_TIMEOUT_S = 2.0
 
 
 class Terminal:
-    """An output stream that never blocks its writers. Nothing else may write to the stream meanwhile.
+    """An output that never blocks its writers. Nothing else may write to it meanwhile.
 
     A paused terminal (Ctrl-S, a pager) or an unread pipe takes only some kilobytes; after that a plain write blocks,
-    and with it every part whose output is shown. Lines that do not fit are dropped and counted. A closed terminal
-    is no error.
+    and with it every part whose output is shown, and the stop.
     """
 
     def __init__(self, output: TextIO | None) -> None:
-        # None if the program was started with its output closed.
-        self._output = output or Path(os.devnull).open("w")  # noqa: SIM115  # Open until the process ends.
-        self._changed = threading.Condition()
-        self._unwritten: deque[str] = deque()
-        self._lines = 0
-        self._dropped = 0
-        self._is_writing = False
-
-    def __enter__(self) -> Self:
-        self._output.flush()
+        self._unwritten: queue.Queue[bytes | None] = queue.Queue(_TEXTS_MAX)
+        self._encoding = "utf-8" if output is None else output.encoding
         # A daemon that bypasses Python's stream: if it blocks, it must hold neither the exit nor the stream's lock.
-        threading.Thread(target=self._write, name="terminal", daemon=True).start()
-        return self
+        self._writer = threading.Thread(target=self._write, args=(output,), daemon=True)
+        self._writer.start()
 
-    def __exit__(self, *_: object) -> None:
-        """Wait a moment for unwritten lines."""
-        deadline = time.monotonic() + _FINAL_WRITE_TIMEOUT_S
-        with self._changed:
-            while (self._unwritten or self._is_writing) and (left := deadline - time.monotonic()) > 0:
-                self._changed.wait(left)
+    def show(self, text: str) -> None:
+        """Show one or more lines; drop them if a reader has left too many before."""
+        with suppress(queue.Full):
+            self._unwritten.put_nowait(f"{text}\n".encode(self._encoding, "backslashreplace"))
 
-    def say(self, text: str) -> None:
-        """Show a text that a person waits for; it is never dropped."""
-        with self._changed:
-            self._add(text)
+    def close(self) -> None:
+        """Wait a moment until all is written."""
+        with suppress(queue.Full):
+            self._unwritten.put_nowait(None)
+            self._writer.join(_FINAL_WRITE_TIMEOUT_S)
 
-    def log(self, text: str) -> None:
-        """Show lines of a log, or count them if they do not fit."""
-        lines = 1 + text.count("\n")
-        with self._changed:
-            if self._lines + lines > _LINES_MAX:
-                self._dropped += lines
-            else:
-                self._add(text)
-
-    def _add(self, text: str) -> None:
-        self._unwritten.append(text)
-        self._lines += 1 + text.count("\n")
-        self._changed.notify_all()
-
-    def _write(self) -> None:
-        descriptor, has_colors = self._output.fileno(), self._output.isatty()
-        while True:
-            text = self._next()
-            shown = (text if has_colors else click.unstyle(text)).encode(self._output.encoding, "backslashreplace")
-            with suppress(OSError):  # The reader is gone.
-                while shown:
-                    shown = shown[os.write(descriptor, shown) :]
-
-    def _next(self) -> str:
-        """Wait for text to write, and return all of it."""
-        with self._changed:
-            self._is_writing = False
-            self._changed.notify_all()
-            while not self._unwritten:
-                self._changed.wait()
-            if self._dropped:
-                self._unwritten.append(f"… and {points(self._dropped)} more lines, not read in time.")
-            texts, self._unwritten = self._unwritten, deque()
-            self._lines = self._dropped = 0
-            self._is_writing = True
-            return "".join(f"{text}\n" for text in texts)
+    def _write(self, output: TextIO | None) -> None:
+        while (text := self._unwritten.get()) is not None:
+            with suppress(OSError, ValueError):  # The reader is gone, or the output is closed.
+                while output is not None and text:
+                    text = text[os.write(output.fileno(), text) :]

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 
 def find_or_make(connection: Connection, name: str) -> bytes:
-    """Return the 32 bytes of this name. All processes get the same bytes, also if they ask at the same moment."""
+    """Return the 32 bytes of this name. All processes get the same bytes, also if they ask at the same time."""
     parameters = {"name": name, "secret": secrets.token_bytes(32)}
     connection.execute(_MAKE, parameters)
     secret: bytes = connection.execute(_FIND, parameters).scalar_one()

@@ -19,7 +19,6 @@ from app.settings import settings
 # Far longer than a message waits and its drain takes. After that, the message counts as lost.
 _REQUEST_KEPT_S = 1.0
 
-_DELIVERY = "points:delivery-requested:{}"
 _CHANNEL = "points:drains"
 _REQUEST = "points:drain-requested:{}"
 _UNANSWERED_MAX = 3
@@ -40,32 +39,6 @@ def request_drain(organization_id: int) -> bool:
             return bool(redis.set(key, 1, nx=True, px=kept_ms))
     except RedisError:
         return settings().broker_url is not None
-
-
-def request_deliveries(webhook_ids: Sequence[int]) -> list[int]:
-    """Note that deliveries to these webhooks are requested, and return those that were not requested before.
-
-    As with a drain, a delivering worker withdraws the request before its last look. Without Redis nothing is requested,
-    and each delivering worker finds them by its own look, once a second.
-    """
-    kept_ms = int(_REQUEST_KEPT_S * 1000)
-    try:
-        with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
-            for webhook_id in webhook_ids:
-                pipeline.set(_DELIVERY.format(webhook_id), 1, nx=True, px=kept_ms)
-            answers = pipeline.execute()
-            return [webhook_id for webhook_id, is_new in zip(webhook_ids, answers, strict=True) if is_new]
-    except RedisError:
-        return []
-
-
-def withdraw_delivery(webhook_id: int) -> None:
-    """Withdraw the request for a delivery, before the look that finds all events numbered until now."""
-    try:
-        with process_redis.unless_away() as redis:
-            redis.delete(_DELIVERY.format(webhook_id))
-    except RedisError:
-        return
 
 
 def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None) -> None:

@@ -18,14 +18,14 @@ from app.messaging.broker import broker_settings
 from app.settings import settings
 
 ISSUE = "points.issue"
-DELIVER = "points.deliver"
 AUDIT = "points.audit"
 FORGET_IDEMPOTENCY_KEYS = "points.forget_idempotency_keys"
 FORGET_UPLOADS = "points.forget_uploads"
 
 # The name of the Celery queue, which on Redis is a list of messages.
 QUEUE = "points"
-# The queue of the deliveries to webhooks. It has its own workers, so that a slow receiver never holds up a send.
+# The queue of the workers that deliver to webhooks. It gets no message (`worker.deliveries`): a Celery worker must take
+# some queue, and theirs keeps them from sends.
 DELIVERIES = "deliveries"
 
 FORGET_IDEMPOTENCY_KEYS_EVERY_S = 600.0
@@ -144,25 +144,6 @@ def submit(
         )
     except OperationalError:
         _log.warning("broker_out_of_reach", organization_id=organization_id, batch_id=batch_id)
-        return False
-    return True
-
-
-def submit_delivery(webhook_id: int) -> bool:
-    """Ask the workers to deliver to a webhook; tell whether the broker took the message.
-
-    If the broker is away, that is not an error: each delivering worker also looks by itself, once a second.
-    """
-    try:
-        celery.send_task(
-            DELIVER,
-            kwargs={"webhook_id": webhook_id},
-            queue=DELIVERIES,
-            ignore_result=True,
-            confirm_timeout=CONFIRMED_WITHIN_S,
-        )
-    except OperationalError:
-        _log.warning("broker_out_of_reach", webhook_id=webhook_id)
         return False
     return True
 

@@ -7,7 +7,7 @@
     references       the rows of one reference, for transactions
     statements       the parts of SQL that the lists share
 
-A page is one statement, so all its rows are of one moment. The statement reads an index from the page's first row,
+A page is one statement, so all its rows are of one state. The statement reads an index from the page's first row,
 looks at a bounded number of rows, and returns those that match the filters. Rows are sorted by values that never
 change (a time, an id), and a cursor names a row, not an offset. So new rows never repeat a row or leave one out.
 """

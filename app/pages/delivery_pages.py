@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import read_page
-from app.webhooks.cursors import DELIVERIES_KEPT_DAYS
+from app.webhooks.attempts import DELIVERIES_KEPT_DAYS
 
 
 class DeliveryRow(NamedTuple):

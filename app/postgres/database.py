@@ -69,7 +69,7 @@ def single_statement() -> Iterator[Connection]:
 
 @contextmanager
 def snapshot() -> Iterator[Connection]:
-    """Open a read-only transaction (REPEATABLE READ): all statements see one moment and may read whole tables."""
+    """Open a read-only transaction (REPEATABLE READ): all statements see one state and may read whole tables."""
     options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     with engine().connect().execution_options(**options) as connection, connection.begin():
         connection.execute(text("SET LOCAL enable_seqscan = on"))
@@ -121,8 +121,8 @@ def fetch_all(
 ) -> list[tuple[Any, ...]]:
     """Run a statement by psycopg's own `execute`, in the connection's transaction, and return its rows.
 
-    Only for the statements of every send, where SQLAlchemy's `execute` takes longer than PostgreSQL (decision 12), and
-    for those that return thousands of rows. Every other statement is a `text` of SQLAlchemy, with `:name`.
+    Only for what runs with every send or several times a second, where SQLAlchemy's `execute` takes longer than
+    PostgreSQL (decision 12), and for answers of thousands of rows. All else is a `text` of SQLAlchemy, with `:name`.
 
     Args:
         statement: its parameters are written `%(name)s`. It is prepared at first use, unless the connection leads to a

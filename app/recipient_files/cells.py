@@ -3,7 +3,7 @@
 import re
 
 from app.errors import InvalidAddress
-from app.values.addresses import Address, parse
+from app.values.addresses import PLAIN, Address, parse
 
 # Zero-width characters and direction marks, often copied along with an address.
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
@@ -14,8 +14,10 @@ _LIKE_AN_ADDRESS = re.compile(r"[^\s@]@[^\s@]")
 # An address may legally begin with other marks or contain these. In a list, such a mark is nearly always left over from
 # a formula, an apostrophe for text, a bullet, a comment, a delimiter or a lost letter. Nobody knows whether it belongs
 # to the address, so the address is not paid.
-_MAY_BEGIN = "_+"
-_MUST_NOT_CONTAIN = ("|", "=", "\ufffd")
+_MAY_BEGIN, _MUST_NOT_CONTAIN = r"\w+", r"|=\ufffd"
+_DOUBTFUL = re.compile(rf"^[^{_MAY_BEGIN}]|[{_MUST_NOT_CONTAIN}]")
+# Nearly every address: one match decides about it.
+ORDINARY = re.compile(rf"(?=[{_MAY_BEGIN}][^{_MUST_NOT_CONTAIN}]*\Z){PLAIN.pattern}")
 
 # A spreadsheet ignores a tab or a line end in front.
 _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -30,7 +32,8 @@ def heading_name(cell: str) -> str:
 
 def trimmed(cell: str) -> str:
     """Return a cell without the blanks and invisible characters around it."""
-    return _EDGES.sub("", cell)
+    text = cell.strip()
+    return text if text.isascii() else _EDGES.sub("", text)
 
 
 def is_blank(cell: str) -> bool:
@@ -50,19 +53,17 @@ def address_in(cell: str, *, is_unicode: bool = True) -> Address:
     Raises:
         InvalidAddress: the cell holds no address, several, or other text too.
     """
+    if ORDINARY.match(cell):
+        return Address(cell, cell.lower())
     try:
         address = parse(cell)
     except InvalidAddress:
         if cell.count("@") > 1:
             raise InvalidAddress("must be one e-mail address: it holds several.") from None
         address = parse(trimmed(cell))
-    text = address.text
-    doubtful = "" if text[0].isalnum() or text[0] in _MAY_BEGIN else text[0]
-    for mark in _MUST_NOT_CONTAIN:
-        doubtful = mark if mark in text else doubtful
-    if doubtful:
-        raise InvalidAddress(f"must be an e-mail address: “{doubtful}” may not belong to it.")
-    if not (is_unicode or text.isascii()):
+    if doubtful := _DOUBTFUL.search(address.text):
+        raise InvalidAddress(f"must be an e-mail address: “{doubtful[0]}” may not belong to it.")
+    if not (is_unicode or address.text.isascii()):
         raise InvalidAddress("may be read wrongly: save the list as CSV in UTF-8.")
     return address
 

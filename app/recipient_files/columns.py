@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from app.errors import PointsError, Refused
@@ -40,11 +41,11 @@ class Item(NamedTuple):
     @property
     def body(self) -> dict[str, Any]:
         """The item as it is in a request's body."""
-        return {name: value for name, value in self._asdict().items() if value is not None}
+        return {name: value for name, value in zip(self._fields, self, strict=True) if value is not None}
 
     @property
     def is_plain(self) -> bool:
-        return self[1:] == (None, None, None)
+        return self.count(None) == 3  # All but the address.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,11 @@ class Columns:
     reference: int | None = None
     label: int | None = None
     unpaid_batch: int | None = None
+
+    @cached_property
+    def has_own(self) -> bool:
+        """Whether other columns than that of the addresses are used."""
+        return bool(self.own) or self.unpaid_batch is not None
 
     @property
     def own(self) -> dict[str, int]:
@@ -73,12 +79,15 @@ class Columns:
         if row.fault is not None:
             raise BadCell(row.fault)
         address = address_in(row.cells[self.address], is_unicode=is_unicode)
+        if not self.has_own:
+            return address, Item(address.text)
         amount = None if self.amount is None else _amount_in(row.cells[self.amount], amount_max)
-        reference = "" if self.reference is None else trimmed(row.cells[self.reference])
-        label = "" if self.label is None else trimmed(row.cells[self.label])
+        reference = None if self.reference is None else trimmed(row.cells[self.reference])
+        label = None if self.label is None else trimmed(row.cells[self.label])
         if self.unpaid_batch is not None:  # `points send` has written this list from a result file.
-            reference, label = bare_reference(reference), from_spreadsheet(label)
-        return address, Item(address.text, amount, _reference_in(reference, is_unicode=is_unicode), _label_in(label))
+            reference, label = bare_reference(reference or ""), from_spreadsheet(label or "")
+        reference = _reference_in(reference, is_unicode=is_unicode) if reference else None
+        return address, Item(address.text, amount, reference, _label_in(label) if label else None)
 
 
 def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
@@ -127,26 +136,26 @@ def _amount_in(cell: str, amount_max: int) -> int:
     text = trimmed(cell)
     if not text:
         raise BadCell("has no amount.")
-    if not _WHOLE_NUMBER.fullmatch(text) or int(text) > amount_max:
+    if not _WHOLE_NUMBER.fullmatch(text) or (amount := int(text)) > amount_max:
         raise BadCell(
             f"has the amount {shown(text)}: it must be a whole number from 1 to {amount_max}, in digits alone."
         )
-    return int(text)
+    return amount
 
 
-def _reference_in(text: str, *, is_unicode: bool) -> str | None:
+def _reference_in(text: str, *, is_unicode: bool) -> str:
     if len(text) > REFERENCE_LENGTH_MAX:
         raise BadCell(f"has a reference of {len(text)} characters: there may be at most {REFERENCE_LENGTH_MAX}.")
-    if text and not REFERENCE.fullmatch(text):
+    if not REFERENCE.fullmatch(text):
         raise BadCell(f"has the reference {shown(text)}: it must not hold blanks or characters that are not visible.")
     if not (is_unicode or text.isascii()):
         raise BadCell("has a reference that may be read wrongly: save the list as CSV in UTF-8.")
-    return text or None
+    return text
 
 
-def _label_in(text: str) -> str | None:
+def _label_in(text: str) -> str:
     if len(text) > LABEL_LENGTH_MAX:
         raise BadCell(f"has a label of {len(text)} characters: there may be at most {LABEL_LENGTH_MAX}.")
     if CONTROL.search(text):
         raise BadCell("has a label of several lines, or with a tab or another control character.")
-    return text or None
+    return text

@@ -5,14 +5,19 @@ import tempfile
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, NamedTuple
 
 from app.errors import InvalidAddress
+from app.recipient_files.cells import ORDINARY
 from app.recipient_files.columns import BadCell, Columns, Item
 from app.recipient_files.list_file import ListFile
+from app.recipient_files.rows import Row
+
+# Rows that are looked at together: most lists are long and plain.
+_CHUNK_ROWS = 1_000
 
 
 class BadLine(NamedTuple):
@@ -48,6 +53,7 @@ class Recipients:
         self.own_points = 0
         self.own_range: tuple[int, int] | None = None
         self._lines = array("Q")
+        self._new: list[tuple[int, Item, str]] = []  # Not yet in a part: the line, the item, its identity.
         self._line_of: dict[bytes, int] = {}
         self._line_of_reference: dict[bytes, int] = {}
         self._with_reference: set[bytes] = set()  # Addresses whose lines carry references.
@@ -62,47 +68,63 @@ class Recipients:
         self, file: ListFile, columns: Columns, amount_max: int, size: int, advance_to: Callable[[int], None]
     ) -> Iterator[Part]:
         """Read the list. Yield each part of `size` recipients once it is read."""
-        items: list[Item] = []
-        for row in file.rows(columns.address, *columns.own.values()):
-            try:
-                address, item = columns.read(row, amount_max=amount_max, is_unicode=file.is_unicode)
-                place = columns.unpaid_batch
-                self._add(row.line, address.key, item, None if place is None else row.cells[place].strip())
-                items.append(item)
-            except (InvalidAddress, BadCell) as error:
-                email = row.shown if row.fault is not None else row.cells[columns.address].strip()
-                self.bad.append(BadLine(row.line, email, error.sentence))
-            if row.line % 1_000 == 0:
-                advance_to(file.bytes_read)
-            if len(items) == size:
-                yield self._last_part(items, size)
-                items = []
-        if items:
-            yield self._last_part(items, size)
+        rows = file.rows(columns.address, *columns.own.values())
+        while chunk := list(islice(rows, _CHUNK_ROWS)):
+            advance_to(file.bytes_read)
+            if not self._add_plain(chunk, columns):
+                for row in chunk:
+                    self._add(row, columns, amount_max=amount_max, is_unicode=file.is_unicode)
+            while len(self._new) >= size:
+                yield self._part(size)
+        if self._new:
+            yield self._part(size)
 
-    def _last_part(self, items: list[Item], size: int) -> Part:
-        number = -(-self.count // size)
-        return Part(number=number, lines=self._lines[-len(items) :].tolist(), items=items, bad=[])
+    def _add_plain(self, rows: Sequence[Row], columns: Columns) -> bool:
+        """Add rows if all of them hold just a new address of the usual form; return whether they were added."""
+        if columns.has_own or any(row.fault is not None for row in rows):
+            return False
+        emails = [row.cells[columns.address] for row in rows]
+        if not all(map(ORDINARY.match, emails)):
+            return False
+        keys = "\n".join(emails).lower().split("\n")
+        digests = list(map(digest, keys))
+        if len(set(digests)) < len(rows) or not self._line_of.keys().isdisjoint(digests):
+            return False
+        lines = [row.line for row in rows]
+        self._line_of.update(zip(digests, lines, strict=True))
+        self._new += zip(lines, map(Item, emails), (f"{key}\n" for key in keys), strict=True)
+        return True
 
-    def _add(self, line: int, key: str, item: Item, unpaid_batch: str | None) -> None:
-        self._require_no_repeat(line, digest(key), item.reference)
-        written = key.encode() if unpaid_batch is None else b"%s\t%s" % (key.encode(), unpaid_batch.encode())
-        for name, text in ((b"reference", item.reference), (b"label", item.label)):
-            if text is not None:
-                written += b"\t%s %d:%s" % (name, len(text.encode()), text.encode())
-        self._fingerprint.update(written + b"\n")
-        self._lines.append(line)
-        self._spool.write(f"{item.email}\n" if item.is_plain else "\t".join(str(cell or "") for cell in item) + "\n")
-        if item.amount is not None:
-            self.own_points += item.amount
-            least, most = self.own_range or (item.amount, item.amount)
-            self.own_range = min(least, item.amount), max(most, item.amount)
-        if len(self.first) < 3:
-            self.first.append(item.email)
-        self.last.append(item.email)
+    def _add(self, row: Row, columns: Columns, *, amount_max: int, is_unicode: bool) -> None:
+        try:
+            address, item = columns.read(row, amount_max=amount_max, is_unicode=is_unicode)
+            self._require_no_repeat(row.line, address.key, item.reference)
+        except (InvalidAddress, BadCell) as error:
+            email = row.shown if row.fault is not None else row.cells[columns.address].strip()
+            self.bad.append(BadLine(row.line, email, error.sentence))
+            return
+        place = columns.unpaid_batch
+        unpaid_batch = None if place is None else row.cells[place].strip()
+        self._new.append((row.line, item, _identity(address.key, item, unpaid_batch)))
 
-    def _require_no_repeat(self, line: int, address: bytes, reference: str | None) -> None:
+    def _part(self, size: int) -> Part:
+        """Store the next recipients, up to `size`, and return them."""
+        lines, items, identities = map(list, zip(*self._new[:size], strict=True))
+        del self._new[:size]
+        self._fingerprint.update("".join(identities).encode())
+        self._lines.extend(lines)
+        self._spool.writelines(map(_spooled, items))
+        if amounts := [item.amount for item in items if item.amount is not None]:
+            self.own_points += sum(amounts)
+            known = [*amounts, *(self.own_range or ())]
+            self.own_range = min(known), max(known)
+        self.first += [item.email for item in items[: 3 - len(self.first)]]
+        self.last.extend(item.email for item in items[-3:])
+        return Part(number=-(-self.count // size), lines=lines, items=items, bad=[])
+
+    def _require_no_repeat(self, line: int, key: str, reference: str | None) -> None:
         """Raise `BadCell` for a repeated reference, or for a repeated address unless each line has a reference."""
+        address = digest(key)
         earlier, had_reference = self._line_of.get(address), address in self._with_reference
         if earlier is not None and not (had_reference and reference is not None):
             one_has = had_reference or reference is not None
@@ -155,6 +177,21 @@ class Recipients:
 def digest(*texts: str) -> bytes:
     """Return 16 bytes that identify these texts. None of them may hold a NUL."""
     return hashlib.blake2b("\0".join(texts).encode(), digest_size=16).digest()
+
+
+def _identity(key: str, item: Item, unpaid_batch: str | None) -> str:
+    """Return what distinguishes a recipient in a campaign, with the lengths of texts that may hold anything."""
+    identity = key if unpaid_batch is None else f"{key}\t{unpaid_batch}"
+    for name, text in (("reference", item.reference), ("label", item.label)):
+        if text is not None:
+            identity += f"\t{name} {len(text.encode())}:{text}"
+    return f"{identity}\n"
+
+
+def _spooled(item: Item) -> str:
+    if item.is_plain:
+        return f"{item.email}\n"
+    return f"{item.email}\t{item.amount or ''}\t{item.reference or ''}\t{item.label or ''}\n"
 
 
 def _item(row: str) -> Item:

@@ -2,7 +2,9 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 from typing import IO, NamedTuple
 
 from app.errors import Refused
@@ -11,6 +13,10 @@ from app.recipient_files.cells import is_blank, is_like_an_address
 # Tells Excel the delimiter, in the first line.
 SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)
 _LONGEST_SHOWN = 300
+# Lines that are parsed by one call. In most lists each of them is a row.
+_CHUNK_LINES = 1_000
+
+_reader = partial(csv.reader, skipinitialspace=True, strict=True)
 
 
 class Row(NamedTuple):
@@ -42,27 +48,52 @@ def rows(text: IO[str], delimiter: str, name: str) -> Iterator[Row]:
         Unreadable: the list cannot be read from some line on; the rows before have been yielded.
     """
     text.seek(0)
+    line = 1
+    if SEPARATOR_LINE.fullmatch(text.readline().rstrip("\r\n")):
+        line = 2
+    else:
+        text.seek(0)
+    while chunk := list(islice(text, _CHUNK_LINES)):
+        if (found := _row_of_each(chunk, delimiter)) is None:
+            line = yield from _row_by_row(chunk, text, delimiter, name, line)
+            continue
+        for number, (raw, cells) in enumerate(zip(chunk, found, strict=True), line):
+            if "@" in raw or not all(map(is_blank, cells)):
+                yield Row(number, cells)
+        line += len(chunk)
+
+
+def _row_of_each(lines: Sequence[str], delimiter: str) -> list[list[str]] | None:
+    """Return the row of each line; None if a row has several lines or a wrong quote."""
+    try:
+        found = list(_reader(lines, delimiter=delimiter))
+    except csv.Error:
+        return None
+    return found if len(found) == len(lines) else None
+
+
+def _row_by_row(
+    chunk: Sequence[str], text: IO[str], delimiter: str, name: str, start: int
+) -> Generator[Row, None, int]:
+    """Yield the rows that begin in a chunk, whose first line is `start`; return the number of the next line."""
     lines: list[str] = []  # The raw lines of the current row.
-    reader = csv.reader(_recorded(text, lines), delimiter=delimiter, skipinitialspace=True, strict=True)
-    while True:
-        line = reader.line_num + 1
+    reader = _reader(_recorded(chain(chunk, text), lines), delimiter=delimiter)
+    while reader.line_num < len(chunk):
+        line = start + reader.line_num
         lines.clear()
         try:
             cells = next(reader)
-        except StopIteration:
-            return
         except csv.Error as error:
             yield from _after_csv_error(line, lines, delimiter, name, str(error))
             continue
         if len(lines) > 1 and any(is_like_an_address(cell) and len(cell.splitlines()) > 1 for cell in cells):
             yield from _multi_line(line, lines)
-        elif line == 1 and SEPARATOR_LINE.fullmatch(lines[0].rstrip("\r\n")):
-            continue
         elif "@" in lines[0] or not all(map(is_blank, cells)):
             yield Row(line, cells)
+    return start + reader.line_num
 
 
-def _recorded(text: IO[str], lines: list[str]) -> Iterator[str]:
+def _recorded(text: Iterable[str], lines: list[str]) -> Iterator[str]:
     for line in text:
         lines.append(line)
         yield line

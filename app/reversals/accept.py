@@ -1,12 +1,8 @@
 """Acceptance of a reversal: it is queued among the batches of its organization, unless its key is known already."""
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-import orjson
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
@@ -14,31 +10,13 @@ from app.batches.read import SCHEDULED
 from app.errors import BatchScheduled, IdempotencyKeyReused, OrganizationDisabled
 from app.postgres.database import row_with_id
 from app.reversals import read as reversals
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReverseRequest:
-    """A valid request to take points back: from a batch, or from transactions in this order.
-
-    `amount` is what to take from each; None: all that is left of it.
-    """
-
-    batch_id: int | None
-    transaction_ids: Sequence[int] | None
-    amount: int | None
-    atomic: bool
-    reason: str
-
-    def meaning(self) -> bytes:
-        """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently."""
-        parts = (self.batch_id, self.transaction_ids, self.amount, self.atomic, self.reason)
-        return hashlib.sha256(orjson.dumps(parts)).digest()
+from app.reversals.request import ReverseRequest
 
 
 class AcceptedReversal(NamedTuple):
     """An accepted reversal: a new one, or (`existed`) the one that its idempotency key names.
 
-    `created_at` is the reversal's. A PostgreSQL that has lost commits uses their ids again, but never the same moment.
+    `created_at` is the reversal's. A PostgreSQL that has lost commits uses their ids again, but never the same time.
     """
 
     reversal_id: int
@@ -68,7 +46,7 @@ _BATCH_STATUS = text(
 def accept(
     connection: Connection, who: Caller, request: ReverseRequest, idempotency_key: str | None
 ) -> AcceptedReversal:
-    """Queue a reversal. If the idempotency key names one already, return that one without any further check.
+    """Queue a reversal. If the idempotency key names a reversal already, return it without any further check.
 
     Its id is drawn from the sequence of the batches, so it comes after every batch accepted before.
 
@@ -102,7 +80,7 @@ def accept(
         accepted = connection.execute(_ACCEPT, new).one_or_none()
         if accepted is not None:
             return AcceptedReversal(accepted.id, reversals.QUEUED, accepted.created_at, existed=False)
-        # Another request took the key at the same moment. Its reversal exists now, so look again.
+        # Another request took the key at the same time. Its reversal exists now, so look again.
 
 
 _KNOWN = text("""

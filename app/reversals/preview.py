@@ -1,4 +1,4 @@
-"""What a reversal could take back at this moment: read-only, without a lock."""
+"""What a reversal could take back now: read-only, without a lock."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 from app.batches.read import CANCELLED, ISSUED, REFUSED
 from app.errors import BalanceTooLarge, OrganizationDisabled, PointsError, Refused
 from app.organizations import OrganizationInMode
-from app.reversals.accept import ReverseRequest
+from app.reversals.request import ReverseRequest
 from app.settings import INT64_MAX
 from app.values.transaction_ids import POSITIONS
 

@@ -1,4 +1,4 @@
-"""Reversals: reading them back, what one would take, and deleting idempotency keys after their time."""
+"""Reversals: reading them back, and deleting idempotency keys after their time."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -30,7 +30,7 @@ class ReversalRow(NamedTuple):
 
 
 class EntryRow(NamedTuple):
-    """What a reversal took from one transaction, which has this id, address and amount."""
+    """What a reversal took from one transaction, with the transaction's id, address and amount."""
 
     transaction_id: int
     email: str

@@ -23,7 +23,7 @@ email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]++"
 _LABEL = r"(?!xn--|..--)[A-Za-z0-9][A-Za-z0-9-]{0,62}+(?<!-)"
 _LENGTHS = rf"(?=.{{3,{LENGTH_MAX}}}\Z)(?=[^@]{{1,{_LOCAL_LENGTH_MAX}}}@)"
-_PLAIN = re.compile(rf"{_LENGTHS}{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<=[A-Za-z])\Z")
+PLAIN = re.compile(rf"{_LENGTHS}{_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_LABEL}(?<=[A-Za-z])\Z")
 
 
 class Address(NamedTuple):
@@ -40,7 +40,7 @@ def parse(raw: str) -> Address:
         InvalidAddress: the text is not an address; the sentence says why without repeating it.
     """
     text = raw.strip()
-    if _PLAIN.match(text):
+    if PLAIN.match(text):
         return Address(text, text.lower())
     if not text:
         raise InvalidAddress("must be an e-mail address, but is blank.")
@@ -62,7 +62,7 @@ def is_costly(raw: str) -> bool:
     """Tell whether `parse` may take milliseconds for this text, where a short ASCII text takes 20 to 60 µs."""
     text = raw.strip()
     is_simple = text.isascii() and len(text) <= _SIMPLE_LENGTH_MAX and "xn--" not in text.lower()
-    return len(text) <= LENGTH_MAX and "@" in text and not is_simple and not _PLAIN.match(text)
+    return len(text) <= LENGTH_MAX and "@" in text and not is_simple and not PLAIN.match(text)
 
 
 def _without_quotes(reason: str) -> str:

@@ -1,4 +1,4 @@
-"""Numbers and moments as a person reads them."""
+"""Numbers and times as a person reads them."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ def points(number: int) -> str:
 
 
 def moment(when: datetime) -> str:
-    """Write a moment to the minute, in UTC: PostgreSQL answers in the zone of its connection."""
+    """Write a time to the minute, in UTC: PostgreSQL answers in the zone of its connection."""
     return f"{when.astimezone(UTC):%Y-%m-%d %H:%M}Z"
 
 

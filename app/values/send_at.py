@@ -1,4 +1,4 @@
-"""How far ahead the moment of a scheduled send may be."""
+"""How far ahead the time of a scheduled send may be."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,7 @@ EARLIEST, LATEST = timedelta(seconds=59), timedelta(days=366)
 
 
 def bounds_fault(moment: datetime, *, now: datetime) -> str | None:
-    """Return what is wrong with a moment, seen from `now`; None if it is 1 minute to 366 days ahead."""
+    """Return what is wrong with a time, as of `now`; None if it is 1 minute to 366 days ahead."""
     if moment < now:
         return "The send_at must be 1 minute to 366 days ahead, but is past."
     if moment < now + EARLIEST:

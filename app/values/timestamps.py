@@ -1,4 +1,4 @@
-"""How a moment is written in every HTTP answer and by every command, and how one is read."""
+"""How a time is written in every HTTP answer and by every command, and how it is read."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -15,15 +15,15 @@ _EXAMPLE = "2026-01-31T09:30:00Z"
 
 
 def timestamp(moment: datetime) -> str:
-    """Write a moment as the interface document does: ISO 8601, UTC, exactly six decimals, `Z`."""
+    """Write a time as the interface document does: ISO 8601, UTC, exactly six decimals, `Z`."""
     return f"{moment.astimezone(UTC).isoformat(timespec='microseconds')[:26]}Z"
 
 
 def parse_timestamp(text: str, *, round_up: bool = False) -> datetime:
-    """Read a moment, in UTC, to the microsecond. More than six decimals are rounded down, or up if asked.
+    """Read a time, in UTC, to the microsecond. More than six decimals are rounded down, or up if asked.
 
     Raises:
-        ValueError: it has another form, or there is no such moment; the text completes “The <name> …”.
+        ValueError: it has another form, or there is no such time; the text completes “The <name> …”.
     """
     found = _FORM.fullmatch(text)
     if not found:
@@ -32,5 +32,5 @@ def parse_timestamp(text: str, *, round_up: bool = False) -> datetime:
     try:
         moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # It keeps six decimals.
         return moment + timedelta(microseconds=1) if is_cut and round_up else moment
-    except (ValueError, OverflowError):  # A month 13, or a moment before the year 1.
+    except (ValueError, OverflowError):  # A month 13, or a time before the year 1.
         raise ValueError(f"must be a date, a time and a zone that exist, but is {shown(text)}.") from None

@@ -20,6 +20,7 @@ class FaultsFound:
         # Entries by their keys: `recipients.3`, `items.3`.
         self._listed: set[str] = set()
         self._not_listed: set[str] = set()
+        self.list_is_full = False
         self._all_looked_at = True
 
     def add(self, field: str, sentence: str) -> None:
@@ -51,6 +52,7 @@ class FaultsFound:
         entry = f"{self._list}.{place}"
         if entry not in self._listed:
             (self._not_listed if self.list_is_full else self._listed).add(entry)
+            self.list_is_full = len(self._listed) >= ENTRIES_LISTED_MAX
         return entry in self._listed
 
     def add_unknown(self, kind: str, names: Iterable[str], known: Collection[str], *, whole: str) -> None:
@@ -70,10 +72,6 @@ class FaultsFound:
     def _add_more_unknown(self, kind: str, more: int, *, whole: str) -> None:
         if more > 0:
             self.add(whole, f"{more} more {kind}{' is' if more == 1 else 's are'} not known.")
-
-    @property
-    def list_is_full(self) -> bool:
-        return len(self._listed) >= ENTRIES_LISTED_MAX
 
     @property
     def is_empty(self) -> bool:

@@ -1,7 +1,7 @@
 """The actions on a webhook besides changing it. Each takes a webhook whose row is locked; `act` locks it."""
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -10,9 +10,19 @@ from app.events import log
 from app.events.payloads import Event
 from app.events.read import state_of
 from app.postgres.database import transaction
-from app.webhooks.upcoming import upcoming
-from app.webhooks.waking import wake
-from app.webhooks.webhooks import AFRESH, BY_CALLER, DISABLED, WebhookRow, change, get
+from app.webhooks.cursors import upcoming
+from app.webhooks.secrets import encrypted, new_secret
+from app.webhooks.webhooks import (
+    AFRESH,
+    BY_CALLER,
+    DISABLED,
+    WebhookRow,
+    change,
+    create,
+    get,
+    remove,
+    replace_secret,
+)
 
 _Outcome = TypeVar("_Outcome")
 
@@ -25,7 +35,7 @@ def act(
     sandbox: bool,
     also: Callable[[Connection], None] | None = None,
 ) -> _Outcome:
-    """Do an action on a webhook with its row locked, in a transaction of its own, and wake its deliveries.
+    """Do an action on a webhook with its row locked, in a transaction of its own.
 
     Args:
         also: called after the action, in the same transaction.
@@ -40,8 +50,45 @@ def act(
         outcome = action(connection, webhook)
         if also is not None:
             also(connection)
-    wake(organization_id)
     return outcome
+
+
+def make(
+    connection: Connection, columns: Mapping[str, Any], *, organization_id: int, sandbox: bool
+) -> tuple[WebhookRow, str]:
+    """Make a webhook with a new secret, and return both; the secret is stored encrypted.
+
+    Args:
+        columns: its `url`, `types` and `description`, checked.
+
+    Raises:
+        SecretsKeyMissing: the operator has set no key for secrets.
+        WebhookLimit: the organization has as many as it may in this mode.
+    """
+    secret = new_secret()
+    webhook = create(connection, organization_id=organization_id, sandbox=sandbox, secret=encrypted(secret), **columns)
+    return webhook, secret
+
+
+def edit(connection: Connection, webhook: WebhookRow, columns: Mapping[str, Any]) -> WebhookRow:
+    """Change its URL, types or description. A new URL is tried at once, and starts with no failures."""
+    afresh = AFRESH if columns.get("url", webhook.url) != webhook.url else {}
+    return change(connection, webhook.id, **columns, **afresh)
+
+
+def rotate(connection: Connection, webhook: WebhookRow) -> tuple[WebhookRow, str]:
+    """Give it a new secret, and return both; the old one signs along for 24 hours.
+
+    Raises:
+        SecretsKeyMissing: the operator has set no key for secrets.
+    """
+    secret = new_secret()
+    return replace_secret(connection, webhook.id, secret=encrypted(secret)), secret
+
+
+def delete(connection: Connection, webhook: WebhookRow) -> None:
+    """Delete it, with its attempts."""
+    remove(connection, webhook.id)
 
 
 def ping(connection: Connection, webhook: WebhookRow) -> WebhookRow:

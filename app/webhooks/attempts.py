@@ -1,8 +1,13 @@
-"""Attempts to deliver an event: the outcome of one, and when the next follows a failure."""
+"""Attempts to deliver an event: the outcome of one, when the next follows a failure, and how long they are kept."""
 
 import random
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection, text
+
+DELIVERIES_KEPT_DAYS = 30
 
 _MINUTE, _HOUR = 60.0, 3_600.0
 # The last delay is repeated.
@@ -25,6 +30,15 @@ class Attempt:
     retry_after_s: float | None = None
 
 
+class Delivery(NamedTuple):
+    """An attempt to deliver an event: which event, and the outcome."""
+
+    sequence: int
+    event_id: str
+    type: str
+    attempt: Attempt
+
+
 def delay_s(failures: int, *, retry_after_s: float | None) -> float:
     """Return how many seconds to wait after a failure.
 
@@ -38,3 +52,16 @@ def delay_s(failures: int, *, retry_after_s: float | None) -> float:
     step = SCHEDULE_S[min(failures, len(SCHEDULE_S)) - 1]
     spread = step * random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311  # nosec B311  # It guards no secret.
     return max(spread, min(retry_after_s or 0.0, 2 * step))
+
+
+def drop_old_deliveries(connection: Connection, *, at_most: int) -> int:
+    """Drop up to `at_most` attempts past their time; return how many."""
+    return connection.execute(_DROP, {"days": DELIVERIES_KEPT_DAYS, "at_most": at_most}).rowcount
+
+
+_DROP = text("""
+    DELETE FROM webhook_deliveries
+    WHERE id = ANY(ARRAY(SELECT id FROM webhook_deliveries
+                         WHERE created_at < (SELECT clock_timestamp()) - make_interval(days => :days)
+                         ORDER BY created_at LIMIT :at_most))
+""")

@@ -1,4 +1,4 @@
-"""Moving webhooks along the log: to own one, to note an attempt, to release it, and to find those that are due.
+"""Moving webhooks along the log: to find what is due, own it, read its next events, note an attempt, release it.
 
 A worker owns a webhook until the moment `owned_until` in its row, so a worker that dies blocks it for no longer. An
 advisory lock would hold a connection for as long as a receiver is slow, and does not work behind a transaction pooler
@@ -6,19 +6,23 @@ advisory lock would hold a connection for as long as a receiver is slow, and doe
 row since, the write changes nothing.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.events import log
+from app.events.payloads import Event
+from app.events.read import page
 from app.postgres.database import fetch_all
-from app.webhooks.attempts import Attempt
+from app.webhooks.attempts import Delivery
 from app.webhooks.webhooks import COLUMNS, WebhookRow
 
+# The most events that are read at a time, and that are looked at if few match.
+_PAGE = 100
+_LOOKED_AT_MAX = 5_000
 # Longer than an attempt and the work between two attempts.
 OWNED_S = 20
-DELIVERIES_KEPT_DAYS = 30
 
 _UNTIL = f"clock_timestamp() + interval '{OWNED_S} s'"
 # A moment further ahead was written before the clock was set back, and does not count.
@@ -61,9 +65,34 @@ _OWN = text(f"""
 """)
 
 
-def advance(
-    connection: Connection, owned: Owned, sequence: int, *, delivered: "Delivery | None" = None
-) -> Owned | None:
+def upcoming(connection: Connection, webhook: Owned | WebhookRow, *, last_sequence: int) -> tuple[list[Event], int]:
+    """Return some of the next events for a webhook, and the sequence up to which there is no other event for it.
+
+    A ping is only for the webhook that it names, with any types.
+    """
+    up_to = min(webhook.position + _LOOKED_AT_MAX, last_sequence)
+    found = page(
+        connection,
+        webhook.organization_id,
+        sandbox=webhook.sandbox,
+        after=webhook.position,
+        types=log.matching((*webhook.types, log.PING)),
+        limit=_PAGE,
+        up_to=up_to,
+    )
+    if len(found) == _PAGE:
+        up_to = found[-1].sequence
+    return [event for event in found if _is_for(event, webhook)], up_to
+
+
+def _is_for(event: Event, webhook: Owned | WebhookRow) -> bool:
+    if event.type != log.PING:
+        return True
+    target = (event.data or {}).get("webhook")
+    return isinstance(target, dict) and target.get("id") == webhook.id
+
+
+def advance(connection: Connection, owned: Owned, sequence: int, *, delivered: Delivery | None = None) -> Owned | None:
     """Move on to a sequence, own the webhook for longer, and return the new state; None if it is no longer owned.
 
     Args:
@@ -95,15 +124,6 @@ _ADVANCE = text(f"""
     UPDATE webhooks w
     SET position = :position, failures = 0, failing_since = NULL, retry_at = NULL, owned_until = {_UNTIL} {_WHERE_OWNED}
 """)
-
-
-class Delivery(NamedTuple):
-    """An attempt to deliver an event: which event, and the outcome."""
-
-    sequence: int
-    event_id: str
-    type: str
-    attempt: Attempt
 
 
 def _values(owned: Owned, delivery: Delivery) -> dict[str, object]:
@@ -157,48 +177,12 @@ _RELEASE = text("""
 """)
 
 
-def is_due(connection: Connection, webhook_id: int) -> bool:
-    """Tell whether a webhook has something to deliver now and nobody owns it."""
-    return connection.execute(_IS_DUE_ONE, {"id": webhook_id}).one_or_none() is not None
-
-
-_IS_DUE_ONE = text(f"SELECT FROM webhooks w JOIN event_logs l ON {_LOG} WHERE w.id = :id AND {_IS_DUE}")
-
-
-def due(connection: Connection) -> Sequence[int]:
+def due(connection: Connection) -> list[int]:
     """Return the webhooks that have something to deliver now and that nobody owns, the longest waiting first."""
-    return connection.execute(_DUE).scalars().all()
+    return [row[0] for row in fetch_all(connection, _DUE, {})]
 
 
-_DUE = text(f"""
+_DUE = f"""
     SELECT w.id FROM webhooks w JOIN event_logs l ON {_LOG} WHERE {_IS_DUE}
     ORDER BY w.retry_at NULLS FIRST, w.id
-""")
-
-
-def due_of(connection: Connection, organization_id: int) -> Sequence[int]:
-    """Return an organization's webhooks, in both modes, that have something to deliver, also those that are owned.
-
-    If a delivery is requested (`hints.request_deliveries`), the owner looks again before it releases the webhook.
-    """
-    return [row[0] for row in fetch_all(connection, _DUE_OF, {"organization_id": organization_id})]
-
-
-_DUE_OF = f"""
-    SELECT w.id FROM webhooks w JOIN event_logs l ON {_LOG}
-    WHERE w.organization_id = %(organization_id)s AND w.disabled_reason IS NULL AND w.position < l.last_sequence
-      AND (w.retry_at IS NULL OR w.retry_at <= clock_timestamp())
 """.encode()
-
-
-def drop_old_deliveries(connection: Connection, *, at_most: int) -> int:
-    """Drop up to `at_most` attempts past their time; return how many."""
-    return connection.execute(_DROP, {"at_most": at_most}).rowcount
-
-
-_DROP = text(f"""
-    DELETE FROM webhook_deliveries
-    WHERE id = ANY(ARRAY(SELECT id FROM webhook_deliveries
-                         WHERE created_at < (SELECT clock_timestamp()) - interval '{DELIVERIES_KEPT_DAYS} days'
-                         ORDER BY created_at LIMIT :at_most))
-""")

@@ -5,20 +5,16 @@ No transaction and no database connection is held while a receiver is called.
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 from app import logs
 from app.errors import SecretsKeyMissing
-from app.events.payloads import render
 from app.postgres.database import single_statement, transaction
 from app.webhooks import cursors
 from app.webhooks.actions import write_disabled
-from app.webhooks.attempts import Attempt, delay_s
-from app.webhooks.cursors import Delivery, Owned
-from app.webhooks.posting import Poster, signed_headers
-from app.webhooks.receivers import parse
+from app.webhooks.attempts import Attempt, Delivery, delay_s
+from app.webhooks.cursors import Owned, upcoming
+from app.webhooks.posting import Poster
 from app.webhooks.secrets import SecretUnreadable, decrypted
-from app.webhooks.upcoming import upcoming
 from app.webhooks.webhooks import DISABLED
 
 # A worker leaves a webhook after this time, so that one with many events does not hold up others.
@@ -28,18 +24,12 @@ _WITHOUT_KEY_S = 60.0
 
 # Called with each attempt, to count it.
 Tell = Callable[[Attempt], None]
-Withdraw = Callable[[int], None]
 
 _log = logs.logger()
 
 
-def deliver(
-    webhook_id: int, *, tell: Tell, withdraw: Withdraw, is_stopping: Callable[[], bool] = lambda: False
-) -> bool:
-    """Deliver the events that wait for a webhook, unless another worker does; return whether more may wait.
-
-    The last look is made after the webhook was released and its request withdrawn. Workers that were asked to deliver
-    while it was owned have left, and rely on this look.
+def deliver(webhook_id: int, *, tell: Tell, is_stopping: Callable[[], bool] = lambda: False) -> None:
+    """Deliver the events that wait for a webhook, unless another worker does. What is left has its turn later.
 
     Raises:
         DBAPIError, TimeoutError: PostgreSQL is out of reach. What was not noted is delivered again.
@@ -49,23 +39,15 @@ def deliver(
     def is_over() -> bool:
         return is_stopping() or time.monotonic() > ends_at
 
-    while not is_over():
-        with single_statement() as connection:
-            owned = cursors.own(connection, webhook_id)
-        if owned is None:
-            return False
-        if (secrets := _secrets_of(owned)) is None:
-            return False
-        with Poster(parse(owned.url)) as poster:
-            still_owned = _go_on(owned, secrets, poster, tell, is_over)
-        if still_owned is None:
-            return False
+    with single_statement() as connection:
+        owned = cursors.own(connection, webhook_id)
+    if owned is None or (secrets := _secrets_of(owned)) is None:
+        return
+    with Poster(owned.url) as poster:
+        still_owned = _go_on(owned, secrets, poster, tell, is_over)
+    if still_owned is not None:
         with single_statement() as connection:
             cursors.release(connection, still_owned)
-            withdraw(webhook_id)
-            if not cursors.is_due(connection, webhook_id):
-                return False
-    return True
 
 
 def _secrets_of(owned: Owned) -> list[str] | None:
@@ -89,9 +71,7 @@ def _go_on(
         for event in events:
             if is_over():
                 return owned
-            body = render(event)
-            headers = signed_headers(body, event_id=event.name, secrets=secrets, at=datetime.now(UTC))
-            attempt = poster.post(body, headers)
+            attempt = poster.attempt(event, secrets)
             tell(attempt)
             noted = _note(owned, Delivery(event.sequence, event.name, event.type, attempt))
             if noted is None:

@@ -10,7 +10,7 @@ from app.webhooks.webhooks import DISABLED, ENABLED, FAILING, WebhookRow
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lag:
-    """A webhook, how many events it is behind, and the age in seconds of the first of them."""
+    """A webhook, how many events it is behind, and the age in seconds of the first such event."""
 
     webhook: WebhookRow
     events: int

@@ -1,7 +1,7 @@
 """The network of webhooks: each connection goes to a checked address, and one deadline ends all steps of an attempt.
 
 httpcore asks this module for each connection. It resolves the name, checks the addresses and connects to one of them,
-so it does not matter if the name resolves differently a moment later. TLS still checks the name.
+so it does not matter if the name resolves differently afterwards. TLS still checks the name.
 """
 
 import ssl
@@ -15,11 +15,11 @@ from app.webhooks.receivers import Receiver, resolve
 
 
 class AnswerTooLong(Exception):
-    """The receiver's answer is longer than what is read of it."""
+    """The receiver's response is longer than the limit on what is read."""
 
 
 class Bounds:
-    """When the present attempt ends, and how many bytes of its answer may still be read."""
+    """When the present attempt ends, and how many bytes of its response may still be read."""
 
     def __init__(self) -> None:
         self._ends_at = 0.0
@@ -33,7 +33,7 @@ class Bounds:
         """Return how many bytes may still be read.
 
         Raises:
-            AnswerTooLong: none may.
+            AnswerTooLong: the limit is reached.
         """
         if self._bytes_left <= 0:
             raise AnswerTooLong
@@ -43,10 +43,10 @@ class Bounds:
         self._bytes_left -= read
 
     def left_s(self) -> float:
-        """Return the seconds that are left.
+        """Return the seconds left until the deadline.
 
         Raises:
-            httpcore.ReadTimeout: none are.
+            httpcore.ReadTimeout: the deadline has passed.
         """
         left = self._ends_at - time.monotonic()
         if left <= 0:

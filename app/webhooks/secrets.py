@@ -23,6 +23,15 @@ def new_secret() -> str:
     return f"whsec_{base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()}"
 
 
+def require_key() -> None:
+    """Require that secrets can be stored.
+
+    Raises:
+        SecretsKeyMissing: there is no key.
+    """
+    _keys()
+
+
 def encrypted(secret: str) -> str:
     """Encrypt a secret.
 

@@ -1,4 +1,4 @@
-"""Webhooks: made, found and changed by their organization. `delivery` moves them along the log."""
+"""Webhooks: created, read and changed by their organization. `delivery` moves them along the log."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -123,7 +123,7 @@ def change(connection: Connection, webhook_id: int, **values: object) -> Webhook
 AFRESH: dict[str, object] = {"failures": 0, "failing_since": None, "retry_at": None}
 
 
-def rotate(connection: Connection, webhook_id: int, *, secret: str) -> WebhookRow:
+def replace_secret(connection: Connection, webhook_id: int, *, secret: str) -> WebhookRow:
     """Give a webhook another secret (encrypted); the present one still signs too for 24 hours."""
     return WebhookRow._make(connection.execute(_ROTATE, {"id": webhook_id, "secret": secret}).one())
 
@@ -135,7 +135,7 @@ _ROTATE = text(f"""
 """)
 
 
-def delete(connection: Connection, webhook_id: int) -> None:
+def remove(connection: Connection, webhook_id: int) -> None:
     connection.execute(_DELETE, {"id": webhook_id})
 
 

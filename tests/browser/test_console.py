@@ -17,7 +17,7 @@ from tests.browser.page_checks import (
     wait_until_shown,
     width_beyond_the_window,
 )
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 from tests.unit.deployment.files import ROOT
 
 _PICTURE = ROOT / "docs" / "console.png"
@@ -109,9 +109,7 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
 
 
 @_WIDTHS
-def test_without_javascript_an_admin_adds_a_member_who_then_sees_less(
-    browser: Browser, service: Service, email: str, width: int
-) -> None:
+def test_an_admin_adds_a_member_without_javascript(browser: Browser, service: Service, email: str, width: int) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": width, "height": 844})
     page = context.new_page()
     page.goto(f"{service.url}/console")

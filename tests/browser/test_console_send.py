@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, BrowserContext, FilePayload, Page, expe
 
 from tests.browser.conftest import PATIENCE_MS
 from tests.browser.page_checks import cut_off_texts, ids_used_twice, wait_until_shown, width_beyond_the_window
-from tests.e2e.conftest import Organization, Service
 from tests.faulty_list import FAULTY_LIST
+from tests.service.inside import Organization, Service
 from tests.unit.deployment.files import ROOT
 
 _FILE = FilePayload(name="spring.csv", mimeType="text/csv", buffer=FAULTY_LIST.encode())
@@ -45,7 +45,7 @@ def acme(service: Service) -> Organization:
 @pytest.fixture(scope="module")
 def signed_in(browser: Browser, service: Service, acme: Organization) -> BrowserContext:
     """Have a new sender choose a password by the link, as people do, and return where it is signed in."""
-    made = service.points_json(
+    made = service.json(
         *("members", "create", "sam@example.com", "Sam", "Sender"), "--organization", str(acme.id), "--role", "sender"
     )
     context = browser.new_context()

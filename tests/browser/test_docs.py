@@ -17,7 +17,7 @@ from tests.browser.page_checks import (
     width_beyond_the_window,
 )
 from tests.deadline import until
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 
 def unfold(page: Page, call: str) -> Locator:
@@ -179,41 +179,6 @@ def test_every_call_stands_in_its_group_and_can_be_tried(look: Look, service: Se
             try_call(page, call, statuses.get(call, 200))
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_navigation_unfolds_a_call_and_marks_the_one_that_is_read(look: Look, width: int) -> None:
-    page = look.at("/docs", width=width)
-    expect(page.locator("#send .inside")).to_be_hidden()
-    for call in ("showMetrics", "send"):
-        if width < 960:
-            page.get_by_role("button", name="Calls").click()
-        page.locator(f"nav a[href='#{call}']").click()
-        expect(page.locator(f"#{call} > summary")).to_be_in_viewport()
-        expect(page.locator(f"#{call} .inside")).to_be_visible()
-        expect(page.locator("nav a[aria-current]")).to_have_attribute("href", f"#{call}")
-    page.evaluate("scrollTo(0, 0)")
-    expect(page.locator("nav a[aria-current]")).to_have_count(0)
-    assert page.locator("header").bounding_box()["height"] <= 56  # type: ignore[index]
-
-
-def test_an_example_is_copied_as_it_stands(look: Look) -> None:
-    page = look.at("/docs#verify")
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator("#verify .terminal summary").click()
-    page.locator("#verify .terminal").get_by_role("button", name="Copy").click()
-    expect(page.locator("#verify .terminal").get_by_role("button", name="Copied")).to_be_visible()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied == page.locator("#verify .curl").text_content()
-    assert copied.startswith("curl ")
-
-
-def test_a_key_may_be_pasted_with_the_word_before_it_and_is_known_all_the_same(look: Look, service: Service) -> None:
-    caller = service.organization(100)
-    page = look.at("/docs")
-    page.get_by_label("API key").fill(f"Bearer {caller.live}")
-    expect(page.locator("#key-says")).to_contain_text("A live key")
-    try_call(page, "verify", 200)
-
-
 def test_a_refusal_is_shown_with_what_it_means(look: Look, service: Service) -> None:
     page = look.at("/docs#send")
     page.get_by_label("API key").fill(service.organization().development)
@@ -244,9 +209,7 @@ def test_the_key_is_gone_when_the_page_is_loaded_again(look: Look) -> None:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_it_is_readable_at_any_width_in_light_and_in_the_dark(
-    look: Look, service: Service, width: int, dark: bool
-) -> None:
+def test_it_is_readable_at_any_width_light_or_dark(look: Look, service: Service, width: int, dark: bool) -> None:
     page = look.at("/docs#send", width=width, dark=dark)
     page.get_by_label("API key").fill(service.organization(1_000).live)
     try_call(page, "verify", 200)
@@ -275,15 +238,3 @@ def test_it_is_used_by_keyboard_and_by_ear(look: Look) -> None:
     form.get_by_label("X-Request-Id").focus()
     page.keyboard.press("Enter")
     answered(form, 200)
-
-
-def test_an_answer_shows_its_fields_with_types_and_meaning(look: Look) -> None:
-    page = look.at("/docs#send")
-    answer = page.locator("#send .answers > details").first
-    answer.locator("summary").click()
-    fields = answer.locator("table", has_text="Fields")
-    expect(fields).to_contain_text("data.transactions[].organization.last_refill")
-    expect(fields).to_contain_text("The balance right after the last refill.")
-    expect(fields).to_contain_text("User or null")
-    assert fields.locator("td:empty").count() == 0
-    expect(page.locator("#send table", has_text="Body, JSON").locator("th code").first).to_have_text("recipients")

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE_MS
 from tests.deadline import until
-from tests.e2e.conftest import Organization, Service
+from tests.service.inside import Organization, Service
 
 SEEN_WITHIN_S = 60
 
@@ -57,7 +57,7 @@ def page(browser: Browser, service: Service) -> Iterator[Page]:
     context.close()
 
 
-def test_the_job_of_a_batch_names_its_organization_and_the_number_of_its_recipients_and_no_address(
+def test_a_job_names_organization_and_size_and_no_address(
     service: Service, sent: tuple[Organization, str, int]
 ) -> None:
     caller, mark, batch_id = sent

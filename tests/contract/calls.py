@@ -14,7 +14,8 @@ from typing import Any
 
 import httpx
 
-from tests.contract.service import Service
+from tests.contract.described import is_as_described
+from tests.service.up import Service
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
 
@@ -152,6 +153,7 @@ def _document(answer: httpx.Response) -> dict[str, Any]:
     assert len(headers.get_list("X-Request-Id")) == 1
     document: dict[str, Any] = answer.json()
     assert set(document) == {"success", "data", "errors", "additional_data"}
+    is_as_described(answer)
     return document
 
 

@@ -8,7 +8,7 @@ import json
 import psycopg
 from psycopg import sql
 
-from tests.contract.service import Service
+from tests.service.up import Service
 
 _BATCH = ("created_at", "issued_at", "held_until", "return_at")
 _TRANSACTION = ("claimed_at", "held_until")

@@ -27,6 +27,16 @@ _PASSWORD = secrets.token_hex(16)
 
 
 @contextlib.contextmanager
+def older_postgresql() -> Iterator[dict[str, str]]:
+    """Give the settings of a service's PostgreSQL: none for the embedded one, which `points up` runs itself."""
+    if PROGRAMS is None:
+        yield {}
+        return
+    with running(PROGRAMS) as url:
+        yield {"DATABASE_URL": url}
+
+
+@contextlib.contextmanager
 def running(programs: str) -> Iterator[str]:
     """Run a server on an empty folder, and give the address of a database whose owner is no superuser."""
     # Not below pytest's folder: that is closed to the user whom a server of root's runs as.

@@ -22,8 +22,8 @@ from tests.contract.calls import (
     organizations,
     success,
 )
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 _CALLERS, _SENDS = 12, 180
 _BALANCES = (6_000, 1_000_000)

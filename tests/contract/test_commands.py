@@ -8,15 +8,15 @@ import pytest
 
 from tests.contract import postgresql
 from tests.contract.calls import HELD, PAID, TIMESTAMP, Organization, address, flags, success
-from tests.contract.service import Service
 from tests.ports import free_port
+from tests.service.up import Service
 
 
 def test_the_first_start_prints_the_keys_of_a_demo_organization_that_has_issued(service: Service) -> None:
     said = "\n".join(service.output)
     assert service.url in said
-    [live] = set(re.findall(r"pts_live_\w+", said))
-    [development] = set(re.findall(r"pts_dev_\w+", said))
+    [live] = set(re.findall(r"pts_live_\w{40,}", said))
+    [development] = set(re.findall(r"pts_dev_\w{40,}", said))
     assert flags(success(service.call("GET", "/v1/transactions", key=live))["transactions"]) == [HELD, HELD, PAID]
     assert success(service.call("GET", "/v1/transactions", key=development))["transactions"] == []
 
@@ -62,9 +62,7 @@ def test_a_key_is_shown_once_and_listed_without_its_text(service: Service, acme:
     assert made["key"][16:] not in listed
 
 
-def test_users_are_imported_each_bad_row_is_named_and_held_points_are_credited(
-    acme: Organization, tmp_path: Path
-) -> None:
+def test_an_import_names_each_bad_row_and_credits_held_points(acme: Organization, tmp_path: Path) -> None:
     service, ann, bob = acme.service, address(), address()
     success(acme.live.send({"recipient": bob, "amount": 30}), 201)
     file = tmp_path / "users.csv"
@@ -87,7 +85,7 @@ def test_status_says_what_runs_and_where(service: Service) -> None:
     assert found["web_url"] == service.url
     assert found.keys() >= {"database_url", "redis_url", "web_url", "flower_url"}
     assert all(found[name] for name in ("database", "redis", "web", "workers", "beat", "flower"))
-    assert (found["down"], found["hung_workers"]) == ([], [])
+    assert found["down"] == []
     printed = service.command("status").stdout
     assert printed.splitlines()[0] == "Status:         all is well."
     assert service.url in printed
@@ -140,27 +138,3 @@ def test_a_second_service_in_the_same_folder_is_refused_and_the_first_runs_on(se
     ports = ("--port", str(free_port()), "--flower-port", str(free_port()))
     assert str(service.data_dir) in service.command("up", *ports, status=1).stderr
     success(service.call("GET", "/readyz"))
-
-
-@pytest.mark.parametrize(
-    ("words", "status", "said"),
-    [
-        ("organizations show 999999", 1, "999999"),
-        ("organizations refill 1 -5", 1, "at least 1"),
-        ("keys create 999999", 1, "999999"),
-        ("keys revoke 999999", 1, "999999"),
-        ("users show stranger@example.com", 1, "no user"),
-        ("users create nonsense A B", 1, "e-mail address"),
-        ("organizations show one", 2, "one"),
-        ("organizations refill 1", 2, "Missing argument"),
-        ("nonsense", 2, "nonsense"),
-        ("audit --nonsense", 2, "--nonsense"),
-    ],
-)
-def test_an_error_is_a_sentence_on_standard_error_with_status_1_and_wrong_usage_has_2(
-    service: Service, words: str, status: int, said: str
-) -> None:
-    done = service.run(*words.split(), POINTS_DATA_DIR=str(service.data_dir))
-    assert (done.returncode, done.stdout) == (status, "")
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr

@@ -1,22 +1,11 @@
-"""The envelope and the headers of every answer; all other tests check them on their answers too."""
+"""The envelope and the headers of every answer, and addresses as they are shown."""
 
-import re
+import uuid
 
 import pytest
 
 from tests.contract.calls import Organization, address, refusal, success
-from tests.contract.service import Service
-from tests.e2e.raw_http import exchange
-
-_HEAD = b"POST /v1/points/send HTTP/1.1\r\nHost: x\r\n"
-_NO_REQUEST = {
-    "no HTTP": b"NONSENSE\r\n\r\n",
-    "no header": b"GET / HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n",
-    "a length below 0": _HEAD + b"Content-Length: -1\r\n\r\n",
-    "two framings": _HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "a long path": b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-    "a long header": b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 70_000 + b"\r\n\r\n",
-}
+from tests.service.up import Service
 
 
 def test_a_400_is_sent_chunked_with_every_header_of_the_interface(acme: Organization) -> None:
@@ -27,29 +16,14 @@ def test_a_400_is_sent_chunked_with_every_header_of_the_interface(acme: Organiza
     assert "Content-Length" not in answer.headers
 
 
+def test_a_path_that_is_none_is_told_where_to_look(acme: Organization) -> None:
+    errors = refusal(acme.live.get("/v1/nothing"), 404, "path")
+    assert errors == {"path": ["There is nothing at this path; /docs shows what there is."]}
+
+
 @pytest.mark.parametrize("accepts", ["text/html", "application/xml", "*/*", "application/json;q=0", ""])
 def test_json_is_answered_whatever_the_caller_accepts(acme: Organization, accepts: str) -> None:
     success(acme.live.call("GET", "/v1/organization", headers={"Accept": accepts}))
-
-
-def test_a_sane_request_id_comes_back_and_every_other_call_gets_one_of_its_own(service: Service) -> None:
-    def given(*sent: bytes) -> str:
-        headers = [(b"X-Request-Id", one) for one in sent]
-        return service.request("GET", "/healthz", headers=headers).headers["X-Request-Id"]
-
-    assert given(b"order-123_a.b") == "order-123_a.b"
-    odd = [b"a" * 200, b"a, b", b"<b>", b"a;b", "é".encode(), b'"a"']
-    made = [*(given(one) for one in odd), *(given() for _ in range(20))]
-    assert len(set(made)) == len(made)
-    assert all(re.fullmatch(r"[0-9A-Za-z-]{16,}", one) for one in made)
-
-
-@pytest.mark.parametrize("sent", _NO_REQUEST.values(), ids=_NO_REQUEST)
-def test_bytes_that_are_no_request_are_a_400_in_the_envelope_and_one_answer(service: Service, sent: bytes) -> None:
-    answer = exchange(service.port, sent)
-    assert (answer.status, answer.rest) == (400, b"")
-    assert answer.body.startswith(b'{"success":false,"data":null,"errors":{"request":["')
-    assert (answer.headers["Transfer-Encoding"], answer.headers["Via"]) == ("chunked", "1.1 points")
 
 
 def test_an_error_other_than_400_has_a_code_that_is_described(service: Service, acme: Organization) -> None:
@@ -72,3 +46,48 @@ def test_an_error_other_than_400_has_a_code_that_is_described(service: Service, 
         assert answer.json()["additional_data"] == {"code": code}
     described = service.call("GET", "/openapi.json").json()["components"]["schemas"]["Problem"]["properties"]["code"]
     assert set(described["enum"]) >= answers.keys() | {"rate_limited", "out_of_reach", "internal_error"}
+
+
+_GOOD = "ann@example.com a.b-c_d+e@sub.example.co.uk !#$%&'*+/=?^`{|}~@example.com 1@2.example jörg@example.com"
+
+
+_GOOD += " 用户@例え.jp ann@bücher.example ann@xn--bcher-kva.example"
+
+
+_BAD = "ann @example.com ann@ ann@@example.com ann@example a..b@example.com .a@example.com a.@example.com"
+
+
+_BAD += " ann@.example.com ann@example..com ann@-example.com ann@example-.com ann@exa_mple.com ann@127.0.0.1"
+
+
+_WITH_BLANKS = ["ann@ex ample.com", "an n@example.com", "Ann <ann@example.com>", "ann@a.com, bob@b.com"]
+
+
+_WITH_BLANKS += ["ann@example.com\nbcc: bob@example.com", "ann\u0000@example.com", " "]
+
+
+@pytest.mark.parametrize(
+    ("one", "same"),
+    [
+        ("ann@example.com", "ANN@Example.COM"),
+        ("ann@example.com", "\tann@example.com \n"),
+        ("jörg@example.com", "JO\u0308RG@example.com"),
+        ("ann@bücher.example", "ann@xn--bcher-kva.example"),
+    ],
+)
+def test_two_spellings_of_an_address_are_one_recipient(acme: Organization, one: str, same: str) -> None:
+    refusal(acme.live.verify({"recipients": [one, same], "amount": 1}), 400, "recipients.1")
+
+
+def test_no_dot_and_no_plus_is_folded(acme: Organization) -> None:
+    emails = ["annbee@example.com", "ann.bee@example.com", "annbee+1@example.com"]
+    success(acme.live.verify({"recipients": emails, "amount": 1}))
+
+
+def test_an_account_is_found_by_any_spelling_and_the_answer_shows_the_address_as_sent(acme: Organization) -> None:
+    mark = uuid.uuid4().hex
+    user = acme.service.register(f"J\u00f6rg.{mark}@B\u00fccher.example")
+    sent = f"JO\u0308RG.{mark.upper()}@xn--bcher-kva.example"
+    [transaction] = success(acme.live.send({"recipient": f" {sent} ", "amount": 1}), 201)["transactions"]
+    assert transaction["email"] == sent
+    assert transaction["recipient"]["id"] == user["id"]

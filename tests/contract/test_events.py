@@ -15,9 +15,10 @@ from standardwebhooks import Webhook
 
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, addresses, organization, refusal, success
 from tests.contract.reversing import reverse
-from tests.contract.service import POINTS, Service
 from tests.deadline import until
 from tests.ports import HOST
+from tests.service.template import POINTS
+from tests.service.up import Service
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -45,9 +46,7 @@ def teller(service: Service) -> Organization:
     return organization(service, 10_000)
 
 
-def test_each_change_is_told_within_a_second_in_order_and_under_its_type(
-    service: Service, teller: Organization
-) -> None:
+def test_each_change_is_told_soon_in_order_and_under_its_type(service: Service, teller: Organization) -> None:
     key, held = teller.live, address()
     since = _end(key)
     batch_id = success(key.send({"recipients": [held, address()], "amount": 10, "label": "May"}), 201)["transactions"]
@@ -169,9 +168,7 @@ def test_a_query_with_faults_is_refused_and_every_fault_is_named(teller: Organiz
     assert str(beyond - 1) in refusal(key.get(f"/v1/events?after={beyond}"), 400, "after")["after"][0]
 
 
-def test_a_waiting_call_is_answered_as_soon_as_there_is_an_event_and_empty_when_the_time_is_over(
-    teller: Organization,
-) -> None:
+def test_a_waiting_call_is_answered_by_an_event_or_empty_at_the_end_of_its_time(teller: Organization) -> None:
     key = teller.live
     end = _end(key)
     began = time.monotonic()
@@ -256,9 +253,7 @@ class _Hook(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_tail_prints_each_event_and_hands_it_over_signed_until_it_is_taken(
-    service: Service, teller: Organization
-) -> None:
+def test_tail_prints_each_event_and_posts_it_signed_until_taken(service: Service, teller: Organization) -> None:
     since = _end(teller.live)
     with HTTPServer((HOST, 0), _Hook) as server:
         Thread(target=server.serve_forever, daemon=True).start()

@@ -1,12 +1,10 @@
 """Held points: what becomes of them when an account is registered with the address."""
 
 from tests.contract.calls import HELD, PAID, TRANSACTION, UNPAID, Organization, address, addresses, flags, success
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
-def test_held_points_are_credited_on_the_same_transactions_with_no_second_debit(
-    service: Service, acme: Organization, globex: Organization
-) -> None:
+def test_held_points_are_credited_without_a_debit(service: Service, acme: Organization, globex: Organization) -> None:
     email, held = address(), []
     for key, amount in ((acme.live, 60), (globex.live, 5), (acme.live, 30)):
         answer = key.send({"recipient": email.upper(), "amount": amount})
@@ -36,9 +34,7 @@ def test_held_points_are_credited_on_the_same_transactions_with_no_second_debit(
     assert (acme.live.balance, globex.live.balance) == balances
 
 
-def test_what_is_sent_after_the_registration_is_credited_at_once_and_registering_again_credits_nothing_twice(
-    service: Service, acme: Organization
-) -> None:
+def test_sends_to_a_registered_user_are_credited_at_once_and_once(service: Service, acme: Organization) -> None:
     email = address()
     success(acme.live.send({"recipient": email, "amount": 1}), 201)
     service.register(email)

@@ -2,7 +2,19 @@
 
 import pytest
 
-from tests.contract.calls import Organization, address, refusal, success
+from tests.contract.calls import (
+    HELD,
+    PAID,
+    UNPAID,
+    Organization,
+    address,
+    addresses,
+    flags,
+    organization,
+    refusal,
+    success,
+)
+from tests.service.up import Service
 
 
 def test_what_is_anothers_is_404_in_the_words_of_what_is_not_there(acme: Organization, globex: Organization) -> None:
@@ -24,11 +36,46 @@ def test_a_number_that_names_nothing_is_404(acme: Organization, number: str) -> 
     refusal(acme.live.get(f"/v1/transactions/{number}"), 404, "transaction")
 
 
-def test_sending_and_suspending_in_one_organization_leaves_the_other_alone(
-    acme: Organization, globex: Organization
-) -> None:
+def test_sends_and_suspensions_leave_other_organizations_alone(acme: Organization, globex: Organization) -> None:
     before = success(globex.live.get("/v1/organization"))
     success(acme.live.send({"recipient": address(), "amount": 1_000}), 201)
     with acme.stopped():
         assert success(globex.live.get("/v1/organization")) == before
         success(globex.live.send({"recipient": address(), "amount": 1}), 201)
+
+
+def test_a_development_key_issues_by_the_same_rules_and_nothing_live_changes(service: Service) -> None:
+    made = organization(service, 100, "--sandbox-balance", "50")
+    live, development = made.live, made.development
+    with_account, later, unpaid = addresses(3)
+    service.register(with_account)
+    verified = development.verify({"recipients": addresses(3), "amount": 20})
+    assert success(verified)["validated"] is False
+    assert verified.json()["additional_data"]["available"] == 50
+    data = success(development.send({"recipients": [with_account, later, unpaid], "amount": 20}), 201)
+    assert [one["sandbox"] for one in data["transactions"]] == [True] * 3
+    assert flags(data["transactions"]) == [PAID, HELD, UNPAID]
+    assert [one["organization"]["balance"] for one in data["transactions"]] == [30, 10, 10]
+    assert {one["organization"]["last_refill"] for one in data["transactions"]} == {50}
+    assert (data["amount"], data["current_balance"]) == (40, 10)
+    assert (development.balance, live.balance) == (10, 100)
+    assert service.json("users", "show", with_account)["balance"] == 0
+    # Nobody holds sandbox points for the one who registers later.
+    assert service.register(later)["balance"] == 0
+    assert flags(development.listed("transactions", email=later)) == [HELD]
+
+    [real] = success(live.send({"recipient": with_account, "amount": 30}), 201)["transactions"]
+    assert (real["sandbox"], real["organization"]["balance"], real["organization"]["last_refill"]) == (False, 70, 100)
+    assert development.balance == 10
+    assert service.json("users", "show", with_account)["balance"] == 30
+    assert [one["id"] for one in live.listed("transactions")] == [real["id"]]
+    assert len(development.listed("transactions")) == 3
+
+    # A reset is for a development key alone, and puts the start value back, also of one who may not issue.
+    refusal(live.call("POST", "/v1/sandbox/reset"), 403, "authorization")
+    assert development.balance == 10
+    with made.stopped():
+        reset = success(development.call("POST", "/v1/sandbox/reset"))
+        assert reset == success(development.get("/v1/organization"))
+    assert (reset["balance"], reset["last_refill"]) == (50, 50)
+    assert (live.balance, len(development.listed("transactions"))) == (70, 3)

@@ -1,11 +1,17 @@
-"""Keys: who is let in, and the one answer to everybody else."""
+"""Keys: who is let in, the one answer to everybody else, and how often a key may call."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from tests.contract.calls import Organization, address, nothing_changes, refusal, success
-from tests.contract.service import Service
+from tests.contract.calls import Organization, address, nothing_changes, organization, refusal, success
+from tests.e2e.raw_http import exchange
+from tests.service.up import Service
 
 _READ = ("/v1/organization", "/v1/batches", "/v1/transactions", "/v1/batches/1")
+
+
 _POSTED = ("/v1/points/verify", "/v1/points/send", "/v1/sandbox/reset")
 
 
@@ -21,9 +27,7 @@ def revoked(service: Service, globex: Organization) -> str:
 
 
 @pytest.mark.parametrize("path", [*_READ, *_POSTED])
-def test_a_missing_malformed_unknown_or_revoked_key_is_401_in_the_same_words(
-    service: Service, acme: Organization, revoked: str, path: str
-) -> None:
+def test_every_bad_key_is_401_in_the_same_words(service: Service, acme: Organization, revoked: str, path: str) -> None:
     good, words = acme.live.text, set()
     unknown = good[:-5] + ("aaaaa" if good[-5:] != "aaaaa" else "bbbbb")
     given = ["", "Bearer", f"Basic {good}", good, f"Bearer {good} {good}", f"Bearer {good}0", "Bearer nonsense"]
@@ -34,19 +38,69 @@ def test_a_missing_malformed_unknown_or_revoked_key_is_401_in_the_same_words(
             answer = service.request("POST" if body else "GET", path, headers=headers, **body)
             words.add(refusal(answer, 401, "authorization")["authorization"][0])
             assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert len(words) == 1
+    assert words == {"A valid API key is required, sent as `Authorization: Bearer <key>`."}
 
 
-def test_a_bad_key_is_answered_before_the_body_is_judged(service: Service) -> None:
-    headers = {"Content-Type": "text/plain"}
-    refusal(service.call("POST", "/v1/points/send", content=b"nonsense", headers=headers), 401, "authorization")
+_FAULTS: list[dict[str, Any]] = [
+    {"content": b"nonsense", "headers": {"Content-Type": "text/plain"}},
+    {"content": b"{" * 100_000, "headers": {"Content-Type": "application/json"}},
+    {"json": {"amount": 0, "recipients": ["no"]}},
+    {"json": {"amount": 1, "recipient": "a@example.com"}, "headers": {"Idempotency-Key": "a b"}},
+    {"json": {"amount": 1, "recipient": "a@example.com"}, "params": {"atomic": "true"}},
+]
+
+
+@pytest.mark.parametrize("fault", _FAULTS, ids=["type", "JSON", "fields", "idempotency key", "query"])
+def test_a_bad_key_is_answered_before_any_fault(service: Service, revoked: str, fault: dict[str, Any]) -> None:
+    for key in (None, "nonsense", revoked):
+        refusal(service.call("POST", "/v1/points/send", key=key, **fault), 401, "authorization")
+
+
+@pytest.mark.parametrize(
+    "framing", [b"Content-Length: 65537", b"Content-Length: 9000000", b"Transfer-Encoding: chunked"]
+)
+def test_no_large_body_is_waited_for_from_a_stranger(service: Service, revoked: str, framing: bytes) -> None:
+    head = b"POST /v1/points/send HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%b\r\n" % framing
+    answer = exchange(service.port, head + b"Authorization: Bearer %b\r\n\r\n" % revoked.encode())
+    assert answer.status == 401
+    # Nor any body at all for what cannot be a key.
+    assert exchange(service.port, head.replace(framing, b"Content-Length: 10") + b"\r\n").status == 401
 
 
 def test_a_key_tells_its_mode_and_opens_its_own_organization_alone(acme: Organization, globex: Organization) -> None:
-    for organization in (acme, globex):
-        assert organization.live.text.startswith("pts_live_")
-        assert organization.development.text.startswith("pts_dev_")
-        for key in (organization.live, organization.development):
-            assert success(key.get("/v1/organization"))["id"] == organization.id
-    lower = {"Authorization": f"bearer {acme.live.text}"}
-    assert success(acme.service.call("GET", "/v1/organization", headers=lower))["id"] == acme.id
+    for caller in (acme, globex):
+        assert caller.live.text.startswith("pts_live_")
+        assert caller.development.text.startswith("pts_dev_")
+        for key in (caller.live, caller.development):
+            assert success(key.get("/v1/organization"))["id"] == caller.id
+    for scheme in ("bearer ", "BEARER ", "Bearer   "):
+        headers = {"Authorization": f"{scheme}{acme.live.text}"}
+        assert success(acme.service.call("GET", "/v1/organization", headers=headers))["id"] == acme.id
+
+
+# The limit of this service is 300 calls a minute. Two windows take no more than 600, wherever they begin.
+_LIMIT, _CALLS = 300, 601
+
+
+def test_a_key_that_calls_too_often_gets_429_with_retry_after_and_other_keys_do_not(narrow: Service) -> None:
+    made = organization(narrow, 100)
+    busy, other = made.live, made.new_key()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: busy.get("/v1/organization"), range(_CALLS)))
+    assert {answer.status_code for answer in answers} == {200, 429}
+    assert sum(answer.status_code == 200 for answer in answers) >= _LIMIT
+    limited = next(answer for answer in answers if answer.status_code == 429)
+    refusal(limited, 429, "rate_limit")
+    assert 1 <= int(limited.headers["Retry-After"]) <= 60
+
+    # It is looked at before the body is read, and what is refused is not issued.
+    headers = {"Content-Type": "text/plain"}
+    refusal(busy.call("POST", "/v1/points/send", content=b"x" * 300_000, headers=headers), 429, "rate_limit")
+    body = {"recipient": address(), "amount": 10}
+    refusal(busy.send(body, Idempotency_Key="limited"), 429, "rate_limit")
+    assert other.balance == 100
+    answer = other.send(body, Idempotency_Key="limited")
+    success(answer, 201)
+    assert "Idempotency-Replayed" not in answer.headers
+    assert made.development.balance == 77
+    assert {busy.get(path).status_code for path in ("/healthz", "/readyz", "/metrics")} == {200}

@@ -24,8 +24,8 @@ from tests.contract.calls import (
     success,
 )
 from tests.contract.reversing import would_take
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 _LATE_AT_MOST = timedelta(seconds=5)
 _DAY = timedelta(days=1)
@@ -305,7 +305,7 @@ def test_who_waits_for_a_batch_that_is_cancelled_is_told_at_once(service: Servic
         {"recipients": addresses(500), "amount": 1},
     )
     with ThreadPoolExecutor() as pool:
-        with service.frozen("worker"):
+        with service.paused("worker"):
             batch_id = acme.live.queue(body, Idempotency_Key=key)
             large = acme.live.queue(alone, Idempotency_Key=f"{key}-large")
             waiting = [pool.submit(acme.live.send, body, Idempotency_Key=key) for _ in range(2)]
@@ -327,7 +327,7 @@ def test_who_waits_for_a_batch_that_is_cancelled_is_told_at_once(service: Servic
 def test_what_is_issued_or_refused_is_neither_cancelled_nor_moved(service: Service) -> None:
     made = organization(service, 100)
     issued = made.live.send({"recipient": address(), "amount": 5}).json()["additional_data"]["batch_id"]
-    with service.frozen("worker"):
+    with service.paused("worker"):
         refused = made.live.queue({"recipient": address(), "amount": 5})
         assert "cancel" in refusal(_move(made.live, refused, {"send_at": _ahead(_DAY)}), 409, "batch")["batch"][0]
         made.command("suspend")

@@ -1,12 +1,13 @@
 """An organization that is disabled or suspended issues nothing, and can still be read."""
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.contract.calls import Organization, address, nothing_changes, organization, refusal, success
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 
 @pytest.mark.parametrize("verb", ["disable", "suspend"])
@@ -23,13 +24,24 @@ def test_it_gets_403_on_both_keys_and_reads_stay_open(globex: Organization, verb
     success(globex.live.send({"recipient": address(), "amount": 1}), 201)
 
 
-def test_a_batch_that_is_not_issued_before_the_suspension_is_refused_and_its_key_is_free_again(
-    service: Service,
-) -> None:
+def test_disabled_wins_and_another_body_is_said_before_either(globex: Organization) -> None:
+    body, key = {"recipient": address(), "amount": 1}, address()
+    success(globex.live.send(body, Idempotency_Key=key), 201)
+    for verbs, code in ((("suspend",), "organization_suspended"), (("suspend", "disable"), "organization_disabled")):
+        with contextlib.ExitStack() as stopped:
+            for verb in verbs:
+                stopped.enter_context(globex.stopped(verb))
+            answer = globex.live.send(body)
+            refusal(answer, 403, "organization")
+            assert answer.json()["additional_data"] == {"code": code}
+            refusal(globex.live.send(body | {"amount": 2}, Idempotency_Key=key), 422, "idempotency_key")
+
+
+def test_a_batch_not_issued_before_a_suspension_is_refused_and_frees_its_key(service: Service) -> None:
     made = organization(service, 100)
     caller, body = made.live, {"recipient": address(), "amount": 10}
     with ThreadPoolExecutor() as pool:
-        with service.frozen("worker"):
+        with service.paused("worker"):
             batch_id = caller.queue(body, Idempotency_Key="before")
             waiting = pool.submit(caller.send, body)
             until(lambda: len(caller.listed("batches")) == 2)

@@ -1,12 +1,13 @@
 """What is answered without a key: the probes, the metrics, and the description of the interface."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.contract.calls import Organization, address, success
-from tests.contract.service import Service
+from tests.contract.calls import Organization, address, addresses, organization, success
 from tests.deadline import until
+from tests.service.up import Service
 
 _GET = "/v1/batches /v1/batches/{id} /v1/transactions /v1/transactions/{id} /v1/organization /healthz /readyz /metrics"
 _POST = "/v1/points/verify /v1/points/send /v1/sandbox/reset"
@@ -46,3 +47,20 @@ def test_the_page_to_read_it_on_is_html_and_asks_no_other_host_for_anything(serv
     for source in sources:
         assert not re.match(r"(https?:)?//", source)
         assert service.call("GET", str(answer.url.join(source).raw_path, "ascii")).status_code == 200
+
+
+def test_every_example_of_a_body_is_taken(service: Service) -> None:
+    described = service.call("GET", "/openapi.json").json()
+    for path in ("/v1/points/verify", "/v1/points/send", "/v1/points/reverse/verify", "/v1/points/reverse"):
+        content = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+        for name, reference in content["examples"].items():
+            body = described["components"]["examples"][reference["$ref"].rpartition("/")[2]]["value"]
+            key = organization(service, 100_000).live
+            if "reverse" in path:
+                first = success(key.send({"recipients": addresses(2), "amount": 50}), 201)["transactions"][0]["id"]
+                batch_id = key.get("/v1/batches").json()["data"]["batches"][0]["batch_id"]
+                body |= {"batch": batch_id} if "batch" in body else {"transactions": [first]}
+            if "send_at" in body:
+                body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+            answer = key.call("POST", path, json=body)
+            assert answer.status_code in (200, 201, 202), f"{name}: {answer.text}"

@@ -20,8 +20,8 @@ from tests.contract.calls import (
 )
 from tests.contract.moments import let_days_pass
 from tests.contract.reversing import outcomes, reverse, send, taken
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 _RETURNED_WITHIN_S = 30
 
@@ -145,9 +145,7 @@ _FAULTS: list[tuple[Any, list[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "fields"), _FAULTS, ids=str)
-def test_a_body_that_extends_nothing_is_a_400_with_every_fault(
-    acme: Organization, body: Any, fields: list[str]
-) -> None:
+def test_a_faulty_extension_is_a_400_with_every_fault(acme: Organization, body: Any, fields: list[str]) -> None:
     _, [one] = send(acme.live, {"recipient": address(), "amount": 1, "hold_days": 2})
     refusal(_extend(acme.live, one, body), 400, *fields)
 
@@ -180,7 +178,7 @@ def test_past_the_end_nothing_is_claimed_though_nothing_has_run(service: Service
     batch_id, [one, extended] = send(acme.live, {"recipients": [email, friend], "amount": 5, "hold_days": 3})
     success(_extend(acme.live, extended, {"held_until": _in_days(9)}))
     send(acme.live, {"recipient": email, "amount": 7})
-    with service.frozen("worker"):
+    with service.paused("worker"):
         let_days_pass(service, 3, batch_id)
         assert service.register(email)["balance"] == 7
         assert service.register(friend)["balance"] == 5
@@ -252,7 +250,7 @@ def test_what_is_unclaimed_goes_back_by_a_reversal_that_names_it(service: Servic
 
 def test_a_reversal_takes_what_is_past_its_end_before_a_return_does(service: Service, acme: Organization) -> None:
     batch_id, [one] = send(acme.live, {"recipient": address(), "amount": 5, "hold_days": 1})
-    with service.frozen("worker"):
+    with service.paused("worker"):
         let_days_pass(service, 1, batch_id)
         waiting = reverse(acme.live, {"batch": batch_id}, Prefer="respond-async")
         success(waiting, 202)

@@ -15,13 +15,11 @@ from tests.contract.calls import (
     success,
 )
 from tests.contract.reversing import outcomes, reverse, send, taken, would_take
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 
-def test_a_batch_is_taken_back_whole_from_who_has_it_and_from_who_never_claimed_it(
-    service: Service, acme: Organization
-) -> None:
+def test_a_batch_is_taken_back_from_users_and_from_what_is_held(service: Service, acme: Organization) -> None:
     paid, held = address(), address()
     service.register(paid)
     before = acme.live.balance

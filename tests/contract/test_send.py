@@ -18,7 +18,7 @@ from tests.contract.calls import (
     organization,
     success,
 )
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 def test_one_transaction_per_recipient_in_request_order_with_balances_that_fall(service: Service) -> None:
@@ -63,9 +63,7 @@ def test_a_single_recipient_is_the_same_as_a_list_of_one(acme: Organization) -> 
     assert data["current_balance"] == before - 10
 
 
-def test_the_first_are_paid_while_the_balance_covers_the_amount_and_an_atomic_batch_whole_or_not_at_all(
-    service: Service,
-) -> None:
+def test_the_first_are_paid_as_far_as_the_balance_goes_and_atomic_is_all_or_none(service: Service) -> None:
     caller, balance = organization(service, 140).live, 140
     for number, amount, atomic, paid in (
         (3, 50, True, 0),

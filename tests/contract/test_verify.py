@@ -1,7 +1,7 @@
 """Verify: what it answers, and that it changes nothing."""
 
 from tests.contract.calls import Organization, addresses, nothing_changes, organization, success
-from tests.contract.service import Service
+from tests.service.up import Service
 
 
 def test_verify_says_that_an_issue_is_possible_and_changes_and_reserves_nothing(acme: Organization) -> None:
@@ -32,9 +32,7 @@ def test_verify_refuses_what_the_balance_cannot_pay_whole_and_send_pays_as_far_a
     assert none_left.json()["additional_data"]["affordable_recipients"] == 0
 
 
-def test_verify_of_a_suspended_or_disabled_organization_is_a_refusal_with_200_and_disabled_wins(
-    globex: Organization,
-) -> None:
+def test_verify_refuses_with_200_for_suspended_or_disabled_and_disabled_wins(globex: Organization) -> None:
     def code() -> str | None:
         answer = globex.live.verify({"recipients": addresses(1), "amount": 50})
         data, found = success(answer), answer.json()["additional_data"]["code"]

@@ -2,14 +2,16 @@
 
 import time
 
+import pytest
+
 from tests.contract.calls import Organization, address, addresses, organization, success
-from tests.contract.service import Service
 from tests.deadline import until
+from tests.service.up import Service
 
 
 def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(service: Service, acme: Organization) -> None:
     before = acme.live.balance
-    with service.frozen("worker"):
+    with service.paused("worker"):
         answer = acme.live.send({"recipient": address(), "amount": 5}, Prefer="return=minimal, Respond-Async")
         batch_id = success(answer, 202)["batch_id"]
         assert answer.json()["data"] == {"batch_id": batch_id, "status": "queued"}
@@ -26,7 +28,7 @@ def test_respond_async_is_answered_202_at_once_and_the_batch_is_issued(service: 
 
 def test_the_log_tells_a_wait_that_ran_out_from_one_that_was_not_wished(narrow: Service) -> None:
     caller = organization(narrow, 100).live
-    with narrow.frozen("worker"):
+    with narrow.paused("worker"):
         batch_ids = {
             wait: success(caller.send({"recipient": address(), "amount": 1}, **headers), 202)["batch_id"]
             for wait, headers in (("ran_out", {}), ("not_wished", {"Prefer": "respond-async"}))
@@ -37,16 +39,30 @@ def test_the_log_tells_a_wait_that_ran_out_from_one_that_was_not_wished(narrow: 
         until(lambda batch_id=batch_id: caller.is_issued(batch_id))
 
 
-def test_what_stands_in_quotes_is_no_preference_of_its_own(acme: Organization) -> None:
+@pytest.mark.parametrize(
+    ("prefer", "status"),
+    [
+        *((["Respond-Async"], 202), (["respond-async, wait=10"], 202), (["return=minimal,respond-async"], 202)),
+        *((["respond-async; foo=bar"], 202), (["return=minimal", "respond-async"], 202)),
+        *(([""], 201), (["respond-asynchronously"], 201), (["no-respond-async"], 201), (["respond"], 201)),
+        # What stands in quotes is one value (RFC 9110, 5.6.4).
+        *((['handling="a, respond-async, b"'], 201), (['handling="a\\", respond-async, b"'], 201)),
+        *((['x="respond-async"'], 201), (['handling="a, b", respond-async'], 202)),
+    ],
+    ids=str,
+)
+def test_respond_async_alone_is_a_preference_of_ours(acme: Organization, prefer: list[str], status: int) -> None:
+    headers = [("Authorization", f"Bearer {acme.live.text}"), *(("Prefer", line) for line in prefer)]
     body = {"recipient": address(), "amount": 5}
-    success(acme.live.send(body, Prefer='handling="a, respond-async, b"'), 201)
-    batch_id = success(acme.live.send(body, Prefer='handling="a, b", respond-async'), 202)["batch_id"]
+    answer = acme.service.request("POST", "/v1/points/send", headers=headers, json=body)
+    success(answer, status)
+    batch_id = answer.json()["additional_data"]["batch_id"]
     until(lambda: acme.live.is_issued(batch_id))  # Else it falls among what the next test counts.
 
 
 def test_batches_that_wait_are_issued_in_the_order_of_their_acceptance(service: Service, acme: Organization) -> None:
     before = acme.live.balance
-    with service.frozen("worker"):
+    with service.paused("worker"):
         ids = [acme.live.queue({"recipients": addresses(2), "amount": 1}) for _ in range(30)]
     until(lambda: all(acme.live.is_issued(batch_id) for batch_id in reversed(ids)))
     balances = [acme.live.batch(batch_id)["current_balance"] for batch_id in ids]
@@ -55,7 +71,7 @@ def test_batches_that_wait_are_issued_in_the_order_of_their_acceptance(service: 
 
 def test_a_wait_that_runs_out_is_answered_202_and_the_batch_is_issued_once(narrow: Service) -> None:
     caller = organization(narrow, 100).live
-    with narrow.frozen("worker"):
+    with narrow.paused("worker"):
         began = time.monotonic()
         answer = caller.send({"recipient": address(), "amount": 5}, Idempotency_Key="late")
         waited_s = time.monotonic() - began

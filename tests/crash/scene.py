@@ -6,14 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.request import IssueRequest
 from app.values.keys import hash_key
 from tests.crash.intents import Intent, Intents, Known
 from tests.crash.parties import REGISTERED, Parties
-from tests.crash.parts import Part
 from tests.crash.sending import Sender
 from tests.crash.service import Service
 from tests.deadline import comes_true
+from tests.service.parts import Part
 
 # How long the harness waits for what must happen for a fault to be one.
 _HAPPENS_WITHIN_S = 30.0

@@ -19,16 +19,19 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.postgres.connections import new_engine
-from tests.crash.parts import Part, Supervisor
 from tests.crash.planted import FOLDER, Pauses
 from tests.crash.proxy import Proxy
 from tests.crash.volume import Volume
 from tests.deadline import TIMEOUT_S
 from tests.ports import free_port
+from tests.service.deployment import Parts
+from tests.service.parts import Part
 
 WAIT_S = 5
 _WORKERS = ("worker1", "worker2")
 _CHILDREN_PER_WORKER = 2
+_ALONE = ("--without-mingle", "--without-gossip")
+_NOT_OURS = ("POINTS_", "DATABASE_", "REDIS_", "CRASH_")
 
 _SETTINGS = {"POINTS_RATE_LIMIT": "off", "POINTS_WAIT_S": str(WAIT_S), "POINTS_WEBHOOK_ALLOW": "127.0.0.0/8"}
 
@@ -40,21 +43,18 @@ def _behind(url: str, port: int) -> str:
     return urlunsplit(parts._replace(netloc=f"{host}:{port}"))
 
 
-class Service:
+class Service(Parts):
     """Every process of it, the addresses to reach it by, and a way to the database past the proxy."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.logs = folder / "logs"
-        self.logs.mkdir()
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_OURS)}
+        super().__init__(folder / "logs", {**inherited, **_SETTINGS, **environment})
         self.volume = Volume(folder / "data")
         self.data = DataDir(folder / "data")
         self.pauses = Pauses(folder / "pauses")
-        self.supervisor = Supervisor()
         self.postgresql, self.valkey = PostgreSQL(self.data), Valkey(self.data)
         self.web_port = free_port()
         self.proxies: dict[str, Proxy] = {}
-        self.environment = environment
         self._engine: Engine | None = None
 
     @property
@@ -71,9 +71,6 @@ class Service:
         assert self._engine is not None, "the service has been started"
         return self._engine
 
-    def part(self, name: str) -> Part:
-        return self.supervisor.parts[name]
-
     def start(self) -> None:
         """Start everything; callers may come before it answers, and are refused until then."""
         self.volume.mount()
@@ -82,8 +79,8 @@ class Service:
         self.valkey.prepare()
         # A small log of changes fits a small disk; every error is kept, so that a deadlock is seen there too.
         options = ["max_wal_size=64MB", "min_wal_size=32MB", "log_min_messages=error"]
-        self._add("postgresql", [*self.postgresql.command(), *(f"--{option}" for option in options)])
-        self._add("valkey", self.valkey.command())
+        self.add("postgresql", [*self.postgresql.command(), *(f"--{option}" for option in options)])
+        self.add("valkey", self.valkey.command())
         self.postgresql.wait_until_ready()
         assert self.valkey.answers(within_s=TIMEOUT_S)
         migrations.upgrade(self.postgresql.url())
@@ -94,56 +91,29 @@ class Service:
             assert target is not None
             self.proxies[name] = proxy = Proxy(free_port(), target)
             self.environment[name] = _behind(url, proxy.port)
-        self.environment |= _SETTINGS | {FOLDER: str(self.pauses.folder), "PYTHONUNBUFFERED": "1"}
+        self.environment |= {FOLDER: str(self.pauses.folder), "PYTHONUNBUFFERED": "1"}
         self.environment["POINTS_SECRETS_KEY"] = Fernet.generate_key().decode()
         for name in _WORKERS:
-            self._add(name, self.worker_command(name))
-        self._add("deliveries", self.deliveries_command())
-        self._add("beat", self.beat_command())
-        self._add("web", self.web_command())
+            self.add(name, self.worker_command(name))
+        self.add("deliveries", self.deliveries_command())
+        self.add("beat", self.beat_command())
+        self.add("web", self.web_command())
 
     def web_command(self, shift_s: int = 0) -> list[str]:
         bind = f"{ports.HOST}:{self.web_port}"
         return [*_python(shift_s), "gunicorn", "--config", "python:tests.crash.planted_web", "--bind", bind]
 
     def worker_command(self, name: str, shift_s: int = 0) -> list[str]:
-        options = ["--concurrency", str(_CHILDREN_PER_WORKER), "--without-mingle", "--without-gossip"]
+        options = ["--concurrency", str(_CHILDREN_PER_WORKER), *_ALONE]
         celery = ["celery", "--app", "tests.crash.planted_worker", "--quiet"]
         return [*_python(shift_s), *celery, "worker", "--hostname", f"{name}@%h", *options]
 
     def deliveries_command(self) -> list[str]:
-        options = [
-            "--queues",
-            "deliveries",
-            "--pool",
-            "threads",
-            "--concurrency",
-            "8",
-            "--without-mingle",
-            "--without-gossip",
-        ]
+        options = ["--queues", "deliveries", "--pool", "threads", "--concurrency", "8", *_ALONE]
         return [*_python(0), "celery", "--app", "worker", "--quiet", "worker", "--hostname", "deliveries@%h", *options]
 
     def beat_command(self) -> list[str]:
         return [*_python(0), "celery", "--app", "worker", "--quiet", "beat", "--pidfile="]
-
-    def restart(self, name: str, command: list[str], **environment: str) -> None:
-        """End a part at once and start it with another command or environment."""
-        part = self.part(name)
-        part.hold_down(signal.SIGKILL)
-        part.command, part.environment = command, self._environment(environment)
-        part.start()
-
-    def _add(self, name: str, command: list[str]) -> None:
-        self.supervisor.add(Part(name, command, self._environment({}), self.logs / f"{name}.log"))
-
-    def _environment(self, more: dict[str, str]) -> dict[str, str]:
-        ours = ("POINTS_", "DATABASE_", "REDIS_", "CRASH_")
-        return {
-            **{name: value for name, value in os.environ.items() if not name.startswith(ours)},
-            **self.environment,
-            **more,
-        }
 
     def empty_broker(self) -> None:
         """Take from the broker, which is down, everything it has written."""

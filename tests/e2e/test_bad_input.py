@@ -11,8 +11,8 @@ from sqlalchemy import text
 from tests.deadline import until
 from tests.e2e.bad_input import framing, headers, json_forms, numbers, paths, queries, recipients, texts
 from tests.e2e.bad_input.cases import CANARY, GOOD, KEY, SEND, VERIFY, BodyCase, RawCase, call
-from tests.e2e.conftest import Organization, Service
 from tests.e2e.raw_http import Answer, exchange, seconds_until_it_is_over
+from tests.service.inside import Organization, Service
 
 pytestmark = pytest.mark.alone
 
@@ -206,9 +206,7 @@ def test_a_strange_request_id_never_comes_back(service: Service, caller: Organiz
         assert answer.headers["X-Request-Id"].isalnum()
 
 
-def test_who_begins_a_request_and_never_ends_it_is_answered_or_sent_away_in_time(
-    service: Service, unfinished: dict[str, Future[float]]
-) -> None:
+def test_an_unfinished_request_is_over_in_time(service: Service, unfinished: dict[str, Future[float]]) -> None:
     over_after_s = {name: future.result() for name, future in unfinished.items()}
     assert {name: seconds for name, seconds in over_after_s.items() if seconds >= _OVER_WITHIN_S} == {}
 

@@ -1,18 +1,14 @@
 """The bench's load generator against a running service, and the bench itself, run as `make bench` does."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from benchmarks.load import Plan, get, load, post_send
-from benchmarks.options import NotMeasured
 from benchmarks.service import ROOT
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 
 def test_callers_see_as_many_answers_as_the_service_gave(service: Service) -> None:
@@ -26,11 +22,6 @@ def test_callers_see_as_many_answers_as_the_service_gave(service: Service) -> No
     assert views.calls >= 1
     assert list(sends.latencies_s) == sorted(sends.latencies_s)
     assert sends.cpu_s > 0
-
-
-def test_a_load_that_is_refused_measures_nothing(service: Service) -> None:
-    with pytest.raises(NotMeasured, match="401"):
-        load(Plan(port=service.port, requests=[post_send("pts_live_no", ["ann@example.com"])], callers=1), seconds=0.1)
 
 
 def test_two_checkouts_are_compared_each_with_its_own_code_in_all_parts(tmp_path: Path) -> None:
@@ -61,16 +52,6 @@ def test_a_checkout_that_does_not_come_up_is_not_measured(tmp_path: Path) -> Non
     assert "Nothing was measured. The service did not come up:\nIt is the code from before." in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("only", "complaint"), [("send of two", "There are these: send of one, callers 1;"), ("/healthz", "no checkout")]
-)
-def test_what_cannot_be_compared_is_named(tmp_path: Path, only: str, complaint: str) -> None:
-    before = tmp_path if complaint == "no checkout" else _checkout(tmp_path)
-    done = _compare(before, "--only", only)
-    assert done.returncode == 2
-    assert complaint in " ".join(done.stderr.split())
-
-
 def _checkout(folder: Path) -> Path:
     """Make another checkout of what runs; without an environment of its own it is run in this one."""
     for name in ("app", "migrations", "worker"):
@@ -95,10 +76,3 @@ def test_the_bench_measures_a_section_and_keeps_its_figures(tmp_path: Path) -> N
     assert all(value > 0 for row in floor["rows"] for value in row["values"])
     assert "floor, 10,000 recipients" in done.stdout
     assert "not measured" in done.stdout
-
-
-def test_what_observing_costs_is_measured_as_its_page_says() -> None:
-    code = "from benchmarks import observing; observing._TIMES = observing._ROUNDS = 1; observing.main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^all of it for a send +[0-9.]+ µs$", done.stdout, re.MULTILINE)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.api.openapi.calls import CODES
-from tests.e2e.conftest import Organization, Service
+from tests.service.inside import Organization, Service
 
 _ROOT = Path(__file__).parents[2]
 # What runs a block that it reads from its standard input, and what must be there for that.

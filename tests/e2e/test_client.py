@@ -12,7 +12,7 @@ import pytest
 
 from points_client import AsyncPoints, Invalid, Item, NotAuthorized, Points, Refused, Sent
 from points_client.testing import KEY, URL, FakePoints
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 BALANCE = 1_000
 
@@ -45,14 +45,14 @@ def front(request: pytest.FixtureRequest) -> Front:
         fake = FakePoints(balance=BALANCE, users=[user])
         return Front(user, KEY, URL, fake, lambda: setattr(fake, "suspended", True))
     service: Service = request.getfixturevalue("service")
-    service.register(user)
+    service.account(user)
     caller = service.organization(sandbox_balance=BALANCE)
     return Front(
         user,
         caller.development,
         service.url,
         None,
-        lambda: service.points("organizations", "suspend", str(caller.id)),
+        lambda: service.command("organizations", "suspend", str(caller.id)),
     )
 
 

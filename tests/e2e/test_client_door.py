@@ -9,8 +9,8 @@ import pytest
 
 from points_client import Consumer, Invalid, InvalidSignature, Points, Refused, verify_webhook
 from tests.deadline import until
-from tests.e2e.conftest import Service
 from tests.receiver import Receiver
+from tests.service.inside import Service
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from points_client import NoAnswer, Points
-from tests.e2e.conftest import Service
 from tests.e2e.cutting_front import FAULTS, PASSED, CuttingFront
+from tests.service.inside import Service
 
 # Two thousand is the long run: it was made by hand.
 SENDS = int(os.environ.get("CLIENT_SENDS", "200"))

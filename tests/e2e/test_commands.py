@@ -2,61 +2,44 @@
 
 import json
 import threading
-import uuid
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import psycopg
 import pytest
-import redis
 from sqlalchemy import make_url
 
 import migrations
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
-from tests.e2e.conftest import Service
 from tests.ports import free_port
-
-
-def test_organizations_are_made_shown_listed_and_refilled(service: Service) -> None:
-    made = service.points_json("organizations", "create", "Globex", "--balance", "100", "--sandbox-balance", "7")
-    assert (made["balance"], made["last_refill"], made["sandbox_balance"]) == (100, 100, 7)
-    refilled = service.points_json("organizations", "refill", str(made["id"]), "50")
-    assert (refilled["balance"], refilled["last_refill"], refilled["sandbox_balance"]) == (150, 150, 7)
-    refilled = service.points_json("organizations", "refill", str(made["id"]), "3", "--sandbox")
-    assert (refilled["balance"], refilled["sandbox_balance"], refilled["sandbox_last_refill"]) == (150, 10, 10)
-    assert service.points_json("organizations", "show", str(made["id"])) == refilled
-    assert refilled in service.points_json("organizations", "list")
-
-
-def test_the_sandbox_of_a_new_organization_starts_with_the_setting(service: Service) -> None:
-    assert service.points_json("organizations", "create", "Initech")["sandbox_balance"] == 1_000_000
+from tests.service.inside import Service
 
 
 def test_flags_are_set_and_taken_back(service: Service) -> None:
-    number = str(service.points_json("organizations", "create", "Hooli")["id"])
+    number = str(service.json("organizations", "create", "Hooli")["id"])
     for command, disabled, suspended in (
         ("disable", True, False),
         ("suspend", True, True),
         ("enable", False, True),
         ("resume", False, False),
     ):
-        shown = service.points_json("organizations", command, number)
+        shown = service.json("organizations", command, number)
         assert (shown["is_disabled"], shown["is_suspended"]) == (disabled, suspended)
 
 
 def test_keys_are_made_listed_without_their_text_and_revoked(service: Service) -> None:
-    number = str(service.points_json("organizations", "create", "Umbrella")["id"])
-    live = service.points_json("keys", "create", number)
-    development = service.points_json("keys", "create", number, "--development")
+    number = str(service.json("organizations", "create", "Umbrella")["id"])
+    live = service.json("keys", "create", number)
+    development = service.json("keys", "create", number, "--development")
     assert live["key"].startswith("pts_live_")
     assert development["key"].startswith("pts_dev_")
-    [revoked, again] = [service.points_json("keys", "revoke", str(live["id"])) for _ in range(2)]
+    [revoked, again] = [service.json("keys", "revoke", str(live["id"])) for _ in range(2)]
     assert again == revoked
     minute = f"{revoked['revoked_at'][:16].replace('T', ' ')}Z"
     sentence = f"Key {live['id']} was revoked already, at {minute}."
-    assert sentence in service.points("keys", "revoke", str(live["id"])).stdout
-    listed = service.points("keys", "list", number, "--json").stdout
+    assert sentence in service.command("keys", "revoke", str(live["id"])).stdout
+    listed = service.command("keys", "list", number, "--json").stdout
     assert live["key"] not in listed
     assert development["key"] not in listed
     assert [(key["id"], key["revoked_at"] is None) for key in json.loads(listed)] == [
@@ -65,156 +48,46 @@ def test_keys_are_made_listed_without_their_text_and_revoked(service: Service) -
     ]
 
 
-def test_users_are_imported_from_a_file_with_each_bad_row_named(service: Service, tmp_path: Path) -> None:
-    mark = uuid.uuid4().hex
-    caller = service.organization(100)
-    service.send(caller.live, {"recipient": f"b.{mark}@example.com", "amount": 30})
-    file = tmp_path / "users.csv"
-    file.write_text(
-        "last_name,email,first_name,note\n"
-        f"Lovelace,a.{mark}@example.com,Ada,x\n"
-        "Nobody,nonsense,No,x\n"
-        f'"Hop\nper",b.{mark}@example.com,Grace,x\n'
-        f"Lee,c.{mark}@example.com,,x\n"
-    )
-    outcome = json.loads(service.points("users", "import", str(file), "--json", status=1).stdout)
-    assert (outcome["registered"], outcome["already_registered"], outcome["bad"]) == (2, 0, 2)
-    assert [bad["line"] for bad in outcome["bad_rows"]] == [3, 6]
-    told = service.points("users", "import", str(file), status=1)
-    assert "line 3: email must be an e-mail address" in told.stderr
-    assert "line" not in told.stdout
-    assert service.points_json("users", "show", f"B.{mark}@example.com")["balance"] == 30
-    again = json.loads(service.points("users", "import", str(file), "--json", status=1).stdout)
-    assert (again["registered"], again["already_registered"]) == (0, 2)
-
-
-def test_status_says_what_runs_and_where_and_its_addresses_work(service: Service) -> None:
-    found = service.points_json("status")
-    assert found["web_url"] == service.url
-    assert found["web"] is True
-    assert found["flower"] is True
-    assert found["beat"] is True
-    assert len(found["workers"]) == 2
-    with psycopg.connect(found["database_url"]) as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
-    with redis.Redis.from_url(found["redis_url"]) as client:
-        assert client.ping()
-    printed = service.points("status").stdout
-    assert found["database_url"] not in printed, "a password belongs on no screen"
-
-
-def test_every_command_prints_one_json_document_and_nothing_else(service: Service, tmp_path: Path) -> None:
-    number = str(service.organization(10).id)
-    key = str(service.points_json("keys", "create", number)["id"])
-    email = f"{uuid.uuid4().hex}@example.com"
-    file = tmp_path / "users.csv"
-    file.write_text(f"email,first_name,last_name\n{email},Ada,Lovelace\n")
-    for words in (
-        f"organizations create Acme-{number}",
-        "organizations list",
-        *(f"organizations {verb} {number}" for verb in ("show", "disable", "enable", "suspend", "resume")),
-        f"organizations refill {number} 5",
-        f"keys list {number}",
-        f"keys revoke {key}",
-        f"users import {file}",
-        f"users show {email}",
-        f"users create x{email} Ada Lovelace",
-        "audit",
-        "status",
-        "migrate",
-    ):
-        done = service.points(*words.split(), "--json")
-        assert isinstance(json.loads(done.stdout), dict | list), words
-        assert done.stderr == "", words
-
-
-def test_moments_are_written_as_in_every_other_answer(service: Service) -> None:
-    caller = service.organization(10)
-    shown = service.points_json("organizations", "show", str(caller.id))
-    assert shown["created_at"] == service.call("GET", "/v1/organization", key=caller.live).json()["data"]["created_at"]
-
-
 def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
-    made = service.points("organizations", "create", "Stark").stdout
+    made = service.command("organizations", "create", "Stark").stdout
     assert "Stark" in made
     assert "points keys create" in made
-    assert "The books balance" in service.points("audit").stdout
-    number = str(service.points_json("organizations", "create", "Pym", "--balance", "1250000")["id"])
-    refilled = service.points("organizations", "refill", number, "1000").stdout
+    assert "The books balance" in service.command("audit").stdout
+    number = str(service.json("organizations", "create", "Pym", "--balance", "1250000")["id"])
+    refilled = service.command("organizations", "refill", number, "1000").stdout
     assert "Refilled 1 000 points; the live balance is 1 251 000." in refilled
     assert refilled.count("1 251 000") == 3
-    assert "revision" in service.points("migrate").stdout
-
-
-# One more than PostgreSQL's bigint holds.
-_HUGE = str(2**63)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "words"),
-    [
-        (("organizations", "show", "999999"), 1, "There is no organization 999999."),
-        (("organizations", "refill", "999999", "5"), 1, "There is no organization 999999."),
-        *((("organizations", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("show", "suspend")),
-        (("organizations", "refill", _HUGE, "5"), 1, f"There is no organization {_HUGE}."),
-        (("organizations", "create", "\udcff"), 1, "The name is not in UTF-8."),
-        (("organizations", "refill", "1", "-5"), 1, "at least 1 point"),
-        (("organizations", "create", " "), 1, "1 to 255 characters"),
-        *((("keys", verb, "999999"), 1, "There is no organization 999999.") for verb in ("create", "list")),
-        *((("keys", verb, _HUGE), 1, f"There is no organization {_HUGE}.") for verb in ("create", "list")),
-        (("keys", "revoke", _HUGE), 1, f"There is no key {_HUGE}."),
-        (("keys", "revoke", "999999"), 1, "There is no key 999999."),
-        (("users", "show", "stranger@example.com"), 1, "There is no user"),
-        (("users", "create", "nonsense", "A", "B"), 1, "points: EMAIL must be an e-mail address: it has no @-sign."),
-        (("users", "create", "a@example.com", "\udcff", "B"), 1, "first_name is not in UTF-8."),
-        (("organizations", "show", "one"), 2, "not a valid integer"),
-        (("nonsense",), 2, "No such command"),
-        (("organisations", "list"), 2, "Did you mean 'organizations'?"),
-        (("keys", "revoek"), 2, "Did you mean 'revoke'?"),
-        (("organizations", "refill", "1"), 2, "Missing argument"),
-    ],
-)
-def test_an_error_is_one_sentence_on_standard_error(
-    service: Service, arguments: tuple[str, ...], status: int, words: str
-) -> None:
-    command = [*arguments[:2], "--data-dir", str(service.data_dir), *arguments[2:]]
-    done = service.run(command if status == 1 else list(arguments))
-    assert done.returncode == status
-    assert done.stdout == ""
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "revision" in service.command("migrate").stdout
 
 
 def test_a_database_that_is_not_up_to_date_is_named_with_the_command_that_helps(service: Service) -> None:
-    url = service.points_json("status")["database_url"]
+    url = service.json("status")["database_url"]
     with psycopg.connect(url) as connection:
         connection.execute("CREATE SCHEMA IF NOT EXISTS empty")
     elsewhere = f"{url}?options=-c%20search_path%3Dempty"
-    done = service.run(["organizations", "list"], DATABASE_URL=elsewhere, REDIS_URL="redis://127.0.0.1:1")
+    done = service.run("organizations", "list", DATABASE_URL=elsewhere, REDIS_URL="redis://127.0.0.1:1")
     assert done.returncode == 1
     assert "points migrate" in done.stderr
 
 
 def test_a_migration_that_makes_a_database_says_so(service: Service, tmp_path: Path) -> None:
-    done = service.run(["migrate", "--data-dir", str(tmp_path)])
+    done = service.run("migrate", "--data-dir", str(tmp_path))
     assert (done.returncode, done.stdout) == (0, f"The database is at revision {migrations.newest()}.\n")
     assert done.stderr == f"points: There was no database in {tmp_path}: a new, empty one was created.\n"
 
 
-def test_with_a_database_of_its_own_a_command_needs_no_data_directory_and_makes_none(
-    service: Service, tmp_path: Path
-) -> None:
-    url = service.points_json("status")["database_url"]
+def test_a_command_with_a_database_url_needs_no_data_directory(service: Service, tmp_path: Path) -> None:
+    url = service.json("status")["database_url"]
     for words in ("organizations list", "audit", "migrate"):
-        done = service.run([*words.split(), "--data-dir", str(tmp_path / "none")], DATABASE_URL=url)
+        done = service.run(*words.split(), "--data-dir", str(tmp_path / "none"), DATABASE_URL=url)
         assert (done.returncode, done.stderr) == (0, ""), words
     assert not (tmp_path / "none").exists()
 
 
 def test_status_is_not_well_for_a_database_without_tables(service: Service) -> None:
-    url = service.points_json("status")["database_url"]
+    url = service.json("status")["database_url"]
     elsewhere = f"{url.rpartition('/')[0]}/postgres"
-    done = service.run(["status", "--data-dir", str(service.data_dir)], DATABASE_URL=elsewhere)
+    done = service.run("status", "--data-dir", str(service.data_dir), DATABASE_URL=elsewhere)
     assert done.returncode == 1
     assert "not well. PostgreSQL: it has no tables yet. Read on in docs/operating.md" in done.stdout.splitlines()[0]
 
@@ -223,7 +96,10 @@ def test_status_is_not_well_for_a_database_without_tables(service: Service) -> N
 def test_a_database_that_does_not_answer_is_one_sentence(service: Service, tmp_path: Path, words: str) -> None:
     ports_of_its_own = ["--port", str(free_port()), "--flower-port", str(free_port())] if words == "up" else []
     done = service.run(
-        [*words.split(), *ports_of_its_own, "--data-dir", str(tmp_path / "data")],
+        *words.split(),
+        *ports_of_its_own,
+        "--data-dir",
+        str(tmp_path / "data"),
         DATABASE_URL="postgresql://points:hush@127.0.0.1:1/points",
         REDIS_URL="redis://127.0.0.1:1",
     )
@@ -235,10 +111,10 @@ def test_a_database_that_does_not_answer_is_one_sentence(service: Service, tmp_p
 
 def test_a_data_directory_that_was_not_there_is_made_and_named(service: Service, tmp_path: Path) -> None:
     elsewhere = ["--json", "--data-dir", str(tmp_path / "mistyped")]
-    done = service.run(["organizations", "create", "Acme", *elsewhere])
+    done = service.run("organizations", "create", "Acme", *elsewhere)
     assert json.loads(done.stdout)["name"] == "Acme"
     assert done.stderr == f"points: There was no database in {tmp_path / 'mistyped'}: a new, empty one was created.\n"
-    again = service.run(["organizations", "list", *elsewhere])
+    again = service.run("organizations", "list", *elsewhere)
     assert again.stderr == f"points: No service runs here: this is about the database in {tmp_path / 'mistyped'}.\n"
 
 
@@ -259,7 +135,10 @@ def test_a_web_process_that_answers_is_said_to_while_its_servers_are_away(servic
         try:
             (tmp_path / "running.json").write_text(json.dumps({"web_url": f"http://127.0.0.1:{web.server_port}"}))
             done = service.run(
-                ["status", "--json", "--data-dir", str(tmp_path)],
+                "status",
+                "--json",
+                "--data-dir",
+                str(tmp_path),
                 DATABASE_URL="postgresql://127.0.0.1:1/points",
                 REDIS_URL="redis://127.0.0.1:1",
             )
@@ -270,20 +149,18 @@ def test_a_web_process_that_answers_is_said_to_while_its_servers_are_away(servic
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_an_audit_of_a_folder_without_a_database_is_no_good_news(
-    service: Service, tmp_path: Path, is_there: bool
-) -> None:
+def test_an_audit_without_a_database_is_no_good_news(service: Service, tmp_path: Path, is_there: bool) -> None:
     elsewhere = tmp_path / "elsewhere"
     if is_there:
         elsewhere.mkdir()
-    done = service.run(["audit", "--data-dir", str(elsewhere)])
+    done = service.run("audit", "--data-dir", str(elsewhere))
     assert (done.returncode, done.stdout) == (1, "")
     assert f"There is no database in {elsewhere}." in done.stderr
     assert list(tmp_path.rglob("*")) == [elsewhere] * is_there
 
 
 def test_status_of_a_folder_that_nothing_was_started_in_writes_nothing(service: Service, tmp_path: Path) -> None:
-    done = service.run(["status", "--json", "--data-dir", str(tmp_path)])
+    done = service.run("status", "--json", "--data-dir", str(tmp_path))
     found = json.loads(done.stdout)
     assert (found["database"], found["redis"], found["web"]) == (None, None, False)
     assert list(tmp_path.iterdir()) == []
@@ -297,8 +174,8 @@ def test_a_role_that_may_not_is_told_so_in_one_sentence(service: Service) -> Non
         superuser.execute("CREATE DATABASE borrowed")
         try:
             borrowed = role.set(database="borrowed").render_as_string(hide_password=False)
-            migrated = service.run(["migrate"], DATABASE_URL=borrowed)
-            listed = service.run(["organizations", "list"], DATABASE_URL=role.render_as_string(hide_password=False))
+            migrated = service.run("migrate", DATABASE_URL=borrowed)
+            listed = service.run("organizations", "list", DATABASE_URL=role.render_as_string(hide_password=False))
         finally:
             superuser.execute("DROP DATABASE borrowed WITH (FORCE)")
             superuser.execute("DROP ROLE guest")

@@ -4,7 +4,7 @@ import re
 
 import httpx
 
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 _PASSWORD = "correct horse battery"
 
@@ -18,9 +18,9 @@ def _token(page: httpx.Response) -> str:
 def test_a_member_made_by_command_chooses_a_password_and_is_removed(service: Service) -> None:
     organization = service.organization(750, name="Umbrella")
     of = ("--organization", str(organization.id), "--role", "admin")
-    made = service.points_json("members", "create", "mary@umbrella.example", "Mary", "Jackson", *of)
+    made = service.json("members", "create", "mary@umbrella.example", "Mary", "Jackson", *of)
     assert made["link"].startswith(f"{service.url}/console/link/")
-    newer = service.points_json("members", "link", str(made["id"]), "--url", "https://points.example.com/")
+    newer = service.json("members", "link", str(made["id"]), "--url", "https://points.example.com/")
     path = newer["link"].removeprefix("https://points.example.com")
     with httpx.Client(base_url=service.url, timeout=60) as browser:
         assert browser.get(made["link"]).status_code == 404
@@ -28,13 +28,13 @@ def test_a_member_made_by_command_chooses_a_password_and_is_removed(service: Ser
         assert browser.post(path, data=form).headers["Location"] == "/console/live"
         # Several times, so that each of the web processes answers.
         assert all("Umbrella" in browser.get("/console/live").text for _ in range(8))
-        [listed] = service.points_json("members", "list", *of[:2])
-        assert service.points_json("members", "list", str(organization.id)) == [listed]
-        assert listed in service.points_json("members", "list")
+        [listed] = service.json("members", "list", *of[:2])
+        assert service.json("members", "list", str(organization.id)) == [listed]
+        assert listed in service.json("members", "list")
         assert (listed["email"], listed["role"], listed["has_password"]) == ("mary@umbrella.example", "admin", True)
-        service.points("members", "remove", "Mary@Umbrella.example")
+        service.command("members", "remove", "Mary@Umbrella.example")
         assert browser.get("/console/live").status_code == 302
-    assert service.points_json("members", "list", *of[:2]) == []
+    assert service.json("members", "list", *of[:2]) == []
     log = "\n".join(service.output)
     assert "/console/link/<token>" in log
     assert not [word for word in ("umbrella.example", path.rpartition("/")[2], _PASSWORD) if word in log]
@@ -44,10 +44,10 @@ def test_a_member_that_cannot_be_is_refused_with_a_sentence(service: Service) ->
     organization = service.organization()
     of = ("--organization", str(organization.id), "--role")
     twice = ("members", "create", "bo@umbrella.example", "Bo", "")
-    service.points(*twice, *of, "viewer")
-    assert "member has this e-mail address already" in service.points(*twice, *of, "admin", status=1).stderr
-    assert "no @-sign" in service.points("members", "create", "x", "Bo", "", *of, "viewer", status=1).stderr
-    assert "There is no member 999" in service.points("members", "remove", "999", status=1).stderr
-    assert "There is no member x@y.zz" in service.points("members", "remove", "x@y.zz", status=1).stderr
-    assert "must be a member's id or e-mail" in service.points("members", "remove", "bo", status=2).stderr
-    assert "There is no organization 999" in service.points("members", "list", of[0], "999", status=1).stderr
+    service.command(*twice, *of, "viewer")
+    assert "member has this e-mail address already" in service.command(*twice, *of, "admin", status=1).stderr
+    assert "no @-sign" in service.command("members", "create", "x", "Bo", "", *of, "viewer", status=1).stderr
+    assert "There is no member 999" in service.command("members", "remove", "999", status=1).stderr
+    assert "There is no member x@y.zz" in service.command("members", "remove", "x@y.zz", status=1).stderr
+    assert "must be a member's id or e-mail" in service.command("members", "remove", "bo", status=2).stderr
+    assert "There is no organization 999" in service.command("members", "list", of[0], "999", status=1).stderr

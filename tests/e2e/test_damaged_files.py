@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from tests.deadline import until
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 _HEALS_WITHIN_S = 30
 # PostgreSQL looks once a minute whether its lock file is there.
@@ -21,12 +21,12 @@ _NOTICES_WITHIN_S = 90
 @pytest.fixture
 def own_service(tmp_path: Path) -> Iterator[Service]:
     """Start a service of this test's own."""
-    service = Service(tmp_path / "data", {})
+    service = Service(tmp_path / "data")
     try:
         service.start()
         yield service
     finally:
-        service.kill()
+        service.close()
 
 
 def _send(service: Service) -> int:
@@ -62,7 +62,7 @@ def test_a_valkey_that_cannot_read_its_file_at_the_start_starts_without_it(own_s
         own_service.start()
         assert _is_set_aside(own_service, content)
         assert _send(own_service) == 201
-    own_service.points("audit")
+    own_service.command("audit")
 
 
 def _kill_valkey(service: Service, damage: Callable[[], bytes] = bytes) -> bytes:
@@ -83,7 +83,7 @@ def test_a_valkey_that_died_starts_with_its_file_or_if_it_cannot_read_it_without
     content = _kill_valkey(own_service, lambda: _damage(own_service))
     assert _is_set_aside(own_service, content)
     assert _send(own_service) == 201
-    own_service.points("audit")
+    own_service.command("audit")
 
 
 def test_a_postgresql_whose_lock_file_is_gone_ends_and_is_started_again(own_service: Service) -> None:
@@ -94,4 +94,4 @@ def test_a_postgresql_whose_lock_file_is_gone_ends_and_is_started_again(own_serv
     lock_file.unlink()
     until(lambda: not server.is_running(), within_s=_NOTICES_WITHIN_S)
     until(lambda: _send(own_service) == 201, within_s=_HEALS_WITHIN_S)
-    own_service.points("audit")
+    own_service.command("audit")

@@ -13,7 +13,7 @@ import pytest
 
 from app.logs import logger
 from tests.deadline import until
-from tests.e2e.conftest import Organization, Service
+from tests.service.inside import Organization, Service
 
 SEEN_WITHIN_S = 30
 
@@ -101,9 +101,9 @@ def test_the_line_of_a_404_and_of_a_405_shows_what_was_asked_for(
 
 def test_the_line_of_a_401_shows_the_beginning_of_the_key_as_lists_do(service: Service) -> None:
     caller = service.organization()
-    key = service.points_json("keys", "list", str(caller.id))[1]
+    key = service.json("keys", "list", str(caller.id))[1]
     assert caller.development.startswith(key["start"])
-    service.points("keys", "revoke", str(key["id"]))
+    service.command("keys", "revoke", str(key["id"]))
     for sent, shown in ((caller.development, key["start"]), (None, "none"), ("nonsense", "other")):
         assert f"key_start={shown}" in words_of(service, "GET", "/v1/organization", 401, key=sent)
 
@@ -114,7 +114,7 @@ def test_the_line_of_a_send_that_is_refused_names_the_organization(service: Serv
     assert service.call("POST", "/v1/points/send", key=caller.live, json=body, headers=headers).status_code == 201
     body["amount"] = 2
     reused = words_of(service, "POST", "/v1/points/send", 422, key=caller.live, json=body, headers=headers)
-    service.points("organizations", "suspend", str(caller.id))
+    service.command("organizations", "suspend", str(caller.id))
     suspended = words_of(service, "POST", "/v1/points/send", 403, key=caller.live, json=body)
     assert f"organization_id={caller.id}" in reused & suspended
 
@@ -131,7 +131,7 @@ def test_no_address_no_key_and_no_body_is_in_any_line(service: Service) -> None:
     service.call("POST", "/v1/points/send", key=caller.live, content=f'{{"recipient": "{address}"')
     service.call("GET", f"/v1/transactions?email={address}", key=caller.live)
     service.call("GET", f"/v1/{address}", key=f"pts_live_{mark}")
-    service.register(address)
+    service.account(address)
     last = f"last-{uuid.uuid4().hex}"
     service.call("GET", "/v1/organization", key=caller.live, headers={"X-Request-Id": last})
     until(lambda: bool(lines(service, last)), within_s=SEEN_WITHIN_S)

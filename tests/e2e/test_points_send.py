@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Organization, Service
 from tests.e2e.flaky_front import BUSY, HELD, LOST, PASS, QUEUED, RATE_LIMITED, FlakyFront
+from tests.service.inside import Organization, Service
+from tests.service.template import POINTS
 
 _AMOUNT = 10
 
@@ -42,7 +43,7 @@ def _arguments(path: Path, caller: Organization, url: str, *more: str) -> list[s
 
 
 def _send(service: Service, path: Path, caller: Organization, *more: str, url: str = "", status: int = 0) -> Any:
-    done = service.run(_arguments(path, caller, url or service.url, "--yes", "--json", *more))
+    done = service.run(*_arguments(path, caller, url or service.url, "--yes", "--json", *more))
     assert done.returncode == status, done.stdout + done.stderr
     return json.loads(done.stdout) if done.stdout else done.stderr
 
@@ -52,7 +53,7 @@ def _running(
     service: Service, path: Path, caller: Organization, url: str, *more: str
 ) -> Iterator[subprocess.Popen[str]]:
     """Give the command and do not wait for it."""
-    command = service.command(*_arguments(path, caller, url, "--yes", "--json", *more))
+    command = service.words(*_arguments(path, caller, url, "--yes", "--json", *more))
     with subprocess.Popen(
         command, env=service.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -72,15 +73,13 @@ def _results(path: Path, name: str = "people.result.csv") -> list[dict[str, str]
         return list(csv.DictReader(file))
 
 
-def test_each_line_of_a_file_is_sent_or_named_and_its_result_written(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_each_line_is_sent_or_named_in_a_result(service: Service, path: Path, caller: Organization) -> None:
     mark = uuid.uuid4().hex
-    service.register(f"ann.{mark}@example.com")
+    service.account(f"ann.{mark}@example.com")
     path.write_text(
         f"name;email\nAnn;ann.{mark}@example.com\nNo;nonsense\nBob;bob.{mark}@example.com\nAgain;ANN.{mark}@example.com\n"
     )
-    done = service.run(_arguments(path, caller, service.url, "--label", "spring", "--yes"))
+    done = service.run(*_arguments(path, caller, service.url, "--label", "spring", "--yes"))
     assert done.returncode == 3, "two lines were left out"
     assert "line 3: must be an e-mail address" in done.stderr
     assert "line 5: is the same address as line 2." in done.stderr
@@ -136,22 +135,20 @@ def test_a_list_is_paid_to_whom_it_names_or_not_at_all(
 ) -> None:
     mark = f"{uuid.uuid4().hex}.example"
     path.write_text(content.replace("X", mark))
-    done = service.run(_arguments(path, caller, service.url, "--yes", *options))
+    done = service.run(*_arguments(path, caller, service.url, "--yes", *options))
     assert done.returncode == status, done.stdout + done.stderr
     assert words in done.stdout + done.stderr
     told = service.call("GET", "/v1/transactions", key=caller.live).json()["data"]["transactions"]
     assert [transaction["email"] for transaction in told] == [email.replace("X", mark) for email in paid]
 
 
-def test_a_person_is_shown_what_would_be_paid_and_in_a_pipe_each_thing_has_a_line_without_colour(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_the_plan_in_a_pipe_is_plain_lines(service: Service, path: Path, caller: Organization) -> None:
     path.write_bytes(
         "".join(f"{email}\r\n" for email in ("E-Mail;Ort", *(f"u{n}@example.com;Köln" for n in range(9)))).encode(
             "utf-16"
         )
     )
-    done = service.run(_arguments(path, caller, service.url, "--label", "May", "--yes"))
+    done = service.run(*_arguments(path, caller, service.url, "--label", "May", "--yes"))
     shown = dict(line.split("  ", 1) for line in done.stdout.splitlines() if line)
     assert {name: value.strip() for name, value in shown.items()} | {"Organization": "", "Each line": ""} == {
         "Organization": "",
@@ -175,42 +172,9 @@ def test_a_person_is_shown_what_would_be_paid_and_in_a_pipe_each_thing_has_a_lin
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())
 
 
-def test_a_file_given_again_is_not_paid_again_unless_that_is_what_is_wanted(
-    service: Service, path: Path, caller: Organization
-) -> None:
-    emails = _write(path, 3)
-    first = _send(service, path, caller)
-    assert (first["complete"], first["debited"], first["replayed_batches"]) == (True, 3, 0)
-    rows = _results(path)
-    again = _send(service, path, caller)
-    assert (again["debited"], again["replayed_batches"], again["current_balance"]) == (3, 1, 970)
-    assert _results(path) == rows
-    # Saved by another program, with a bad line taken away: the same recipients, so the same campaign.
-    path.write_bytes("\r\n".join(["x;mail", *(f";{email.upper()}" for email in emails)]).encode("utf-8-sig"))
-    assert _send(service, path, caller)["replayed_batches"] == 1
-    assert service.balance(caller.live) == 970
-    assert _send(service, path, caller, "--again", "May")["replayed_batches"] == 0
-    assert _send(service, path, caller, "--again", "May")["replayed_batches"] == 1
-    assert service.balance(caller.live) == 940
-
-
-@pytest.mark.parametrize("empty", ["--label", "--again"])
-def test_a_variable_that_is_not_set_makes_no_other_campaign(
-    service: Service, path: Path, caller: Organization, tmp_path: Path, empty: str
-) -> None:
-    _write(path, 3)
-    _send(service, path, caller)
-    more = (empty, "", "--result", str(tmp_path / "other.csv"))
-    if empty == "--label":
-        assert _send(service, path, caller, *more)["replayed_batches"] == 1
-    else:
-        assert "needs a name" in service.run(_arguments(path, caller, service.url, "--yes", *more)).stderr
-    assert service.balance(caller.live) == 970
-
-
 def test_one_result_tells_of_every_campaign_of_a_list(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
-    rehearsal = service.run([*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development])
+    rehearsal = service.run(*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development)
     assert json.loads(rehearsal.stdout)["debited"] == 2
     for label, replayed in (("April", 0), ("May", 0), ("May", 1)):
         assert _send(service, path, caller, "--label", label)["replayed_batches"] == replayed
@@ -293,9 +257,7 @@ def test_a_run_that_was_cut_off_pays_nobody_twice_when_it_is_given_again_though_
         assert [row["debited"] for row in _results(path)] == ["yes"] * 10
 
 
-def test_a_run_that_was_cut_off_is_finished_with_its_own_key_first(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_run_cut_off_is_finished_with_its_own_key(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     with FlakyFront(service.url, fates=[HELD]) as front:
         with _running(service, path, caller, front.url, "--key", caller.development) as process:
@@ -306,7 +268,7 @@ def test_a_run_that_was_cut_off_is_finished_with_its_own_key_first(
             service, path, caller, status=1
         )
         front.release()
-    done = service.run([*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development])
+    done = service.run(*_arguments(path, caller, service.url), "--yes", "--json", "--key", caller.development)
     assert json.loads(done.stdout)["replayed_batches"] == 1
     assert _send(service, path, caller)["debited"] == 2
 
@@ -321,9 +283,7 @@ def test_two_runs_of_a_list_do_not_go_on_at_the_same_time(service: Service, path
         process.communicate()
 
 
-def test_a_service_that_stays_away_ends_the_run_and_what_is_known_of_it_is_kept(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_service_that_stays_away_ends_the_run(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 6)
     with FlakyFront(service.url, recipients_max=2) as front:
         _send(service, path, caller, url=front.url)
@@ -336,22 +296,6 @@ def test_a_service_that_stays_away_ends_the_run_and_what_is_known_of_it_is_kept(
     assert service.balance(caller.live) == 940
 
 
-def test_what_the_balance_does_not_pay_is_said_and_with_atomic_nothing_is_sent(service: Service, path: Path) -> None:
-    caller = service.organization(25)
-    _write(path, 4)
-    refused = service.run(_arguments(path, caller, service.url, "--yes", "--atomic"))
-    assert refused.returncode == 1
-    assert "pays only the first 2" in refused.stdout
-    assert "Nothing was sent" in refused.stderr
-    done = _send(service, path, caller)
-    assert (done["debited"], done["not_debited"], done["current_balance"]) == (2, 2, 5)
-    assert [row["reason"] for row in _results(path)] == ["", "", *["the balance was too low"] * 2]
-    service.points("organizations", "refill", str(caller.id), "100")
-    assert _send(service, path, caller)["not_debited"] == 2, "the same file is the same answer"
-    rest = _send(service, Path(done["undebited"]), caller)
-    assert (rest["debited"], rest["current_balance"]) == (2, 85)
-
-
 @pytest.mark.parametrize(("answer", "status", "left"), [("n", 1, 1_000), ("y", 0, 970)])
 def test_a_person_at_a_terminal_is_asked(
     service: Service, path: Path, caller: Organization, answer: str, status: int, left: int
@@ -361,7 +305,7 @@ def test_a_person_at_a_terminal_is_asked(
     try:
         os.write(terminal, f"{answer}\n".encode())
         done = subprocess.run(
-            service.command(*_arguments(path, caller, service.url)),
+            service.words(*_arguments(path, caller, service.url)),
             env=service.environment,
             stdin=stdin,
             capture_output=True,
@@ -378,22 +322,10 @@ def test_a_person_at_a_terminal_is_asked(
     assert service.balance(caller.live) == left
 
 
-@pytest.mark.parametrize(("answer", "status", "left"), [("n", 1, 1_000), ("", 1, 1_000), ("y", 0, 970)])
-def test_an_answer_may_come_from_a_pipe(
-    service: Service, path: Path, caller: Organization, answer: str, status: int, left: int
-) -> None:
-    _write(path, 3)
-    done = service.run(_arguments(path, caller, service.url), stdin=f"{answer}\n")
-    assert done.returncode == status, done.stderr
-    assert service.balance(caller.live) == left
-
-
-def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_key_may_be_in_the_environment(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_url_and_key_come_from_the_surroundings(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 1)
     arguments = ["send", str(path), "--amount", "1", "--yes", "--json", "--data-dir", str(service.data_dir)]
-    done = service.run(arguments, POINTS_KEY=caller.development)
+    done = service.run(*arguments, POINTS_KEY=caller.development)
     assert (json.loads(done.stdout)["sandbox"], json.loads(done.stdout)["debited"]) == (True, 1)
     assert service.balance(caller.live) == 1_000
 
@@ -414,6 +346,7 @@ def test_the_running_service_of_the_data_directory_is_where_a_file_goes_and_the_
         (["--yes", "--amount", str(2**63)], 2, "is not in the range"),
         (["--yes", "--label", "\udcff"], 2, "it is not in UTF-8."),
         (["--yes", "--again", "\udcff"], 2, "it is not in UTF-8."),
+        (["--yes", "--again", ""], 2, "needs a name"),
         (["--yes", "--amount", "many"], 2, "not a valid integer"),
     ],
 )
@@ -422,7 +355,7 @@ def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(
 ) -> None:
     _write(path, 2)
     arguments = [str(path) if word == "FILE" else word for word in arguments]
-    done = service.run(_arguments(path, caller, service.url, *arguments, "--json"))
+    done = service.run(*_arguments(path, caller, service.url, *arguments, "--json"))
     assert done.returncode == status, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -432,17 +365,9 @@ def test_what_cannot_be_sent_is_one_sentence_on_standard_error_and_pays_nobody(
     assert not path.with_name("people.result.csv").exists()
 
 
-def test_a_suspended_organization_sends_nothing(service: Service, path: Path, caller: Organization) -> None:
-    _write(path, 2)
-    service.points("organizations", "suspend", str(caller.id))
-    assert "suspended" in _send(service, path, caller, status=1)
-
-
-def test_a_disk_that_is_full_ends_the_run_with_what_to_do_and_the_next_one_pays_nobody_twice(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_full_disk_ends_the_run_and_pays_nobody_twice(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 90)
-    command = service.points_command(*_arguments(path, caller, service.url, "--yes", "--json"))
+    command = [POINTS, *_arguments(path, caller, service.url, "--yes", "--json")]
     # No file of this process may grow beyond 10 KiB: the result of 90 lines would.
     done = subprocess.run(
         ["/bin/sh", "-c", 'ulimit -f 20 && exec "$@"', "sh", *command],
@@ -461,18 +386,14 @@ def test_a_disk_that_is_full_ends_the_run_with_what_to_do_and_the_next_one_pays_
     assert len(_results(path)) == 90
 
 
-def test_a_result_that_would_be_a_folder_is_refused_before_anything_is_sent(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_result_that_is_a_folder_is_refused_first(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     path.with_name("people.result.csv").mkdir()
     assert "people.result.csv is a folder" in _send(service, path, caller, status=1)
     assert service.balance(caller.live) == 1_000
 
 
-def test_a_result_whose_file_is_elsewhere_and_not_there_is_not_taken_for_none(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_result_link_to_nowhere_is_not_taken_for_none(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     _send(service, path, caller)
     result = path.with_name("people.result.csv")
@@ -483,9 +404,7 @@ def test_a_result_whose_file_is_elsewhere_and_not_there_is_not_taken_for_none(
     assert service.balance(caller.live) == 1_000 - 2 * _AMOUNT
 
 
-def test_a_list_is_the_same_through_a_link_from_another_folder(
-    service: Service, path: Path, caller: Organization
-) -> None:
+def test_a_list_is_the_same_through_a_link(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     _send(service, path, caller)
     path.write_text(path.read_text() + "new@example.com\n")
@@ -499,7 +418,7 @@ def test_a_list_is_the_same_through_a_link_from_another_folder(
 def test_a_key_is_taken_with_the_blanks_that_came_along(service: Service, path: Path, caller: Organization) -> None:
     _write(path, 2)
     for key in (f" {caller.development}", f"{caller.development}\r\n"):
-        done = service.run([*_arguments(path, caller, service.url, "--yes", "--json", "--key", key)])
+        done = service.run(*_arguments(path, caller, service.url, "--yes", "--json", "--key", key))
         assert json.loads(done.stdout)["sandbox"] is True
     assert service.balance(caller.live) == 1_000
 

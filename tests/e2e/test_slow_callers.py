@@ -17,8 +17,8 @@ import pytest
 from app.local import ports
 from tests.deadline import until
 from tests.integration import books
-from tests.operations.deployment import deployment
 from tests.ports import free_port
+from tests.service.deployment import deployment
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 
@@ -139,9 +139,7 @@ def _dripping(callers: list[socket.socket]) -> Iterator[None]:
 
 
 @pytest.mark.alone
-def test_two_hundred_slow_callers_of_each_kind_and_of_all_keep_nobody_waiting_and_are_gone_in_time(
-    tmp_path: Path,
-) -> None:
+def test_two_hundred_slow_callers_keep_nobody_waiting_and_are_gone_in_time(tmp_path: Path) -> None:
     crowds = {name: [kind] for name, kind in _KINDS.items()} | {"all of them": list(_KINDS.values())}
     key = books.make_live_key(books.make_organization(1_000)).encode()
     with deployment(tmp_path) as parts, ExitStack() as opened:

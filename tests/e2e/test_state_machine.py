@@ -21,11 +21,11 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Engine
 
-from tests.e2e.conftest import Service
 from tests.e2e.state_machine.callers import Callers, Used, expect_refused, expect_replayed
 from tests.e2e.state_machine.model import Model, Request
 from tests.e2e.state_machine.operators import Key, Operators
 from tests.e2e.state_machine.strategies import any_number, dresses, people, points, requests, reversed_points
+from tests.service.inside import Service
 
 # Read here, because a test runs without any setting of the machine's.
 _SOAK_STEPS = int(os.environ.get("POINTS_SOAK_STEPS", "0"))
@@ -246,4 +246,4 @@ def test_any_order_of_actions_answers_as_the_model_does_and_the_books_balance(se
             ),
         )
     engine.dispose()
-    service.points("audit")
+    service.command("audit")

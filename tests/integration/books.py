@@ -11,8 +11,9 @@ from app import api_keys, organizations, users
 from app.audit.run import Breach, audit
 from app.batches import queue
 from app.batches import read as batches
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, Send, accept
 from app.batches.read import BatchRow, TransactionRow
+from app.batches.request import IssueRequest
 from app.errors import MayNotIssue
 from app.ledger import fold as ledger_fold
 from app.ledger import issue as ledger_issue
@@ -24,7 +25,7 @@ from app.postgres.connections import engine
 from app.postgres.database import single_statement, snapshot, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
-from app.reversals.accept import ReverseRequest
+from app.reversals.request import ReverseRequest
 from app.values.keys import hash_key
 from tests.deadline import until
 from tests.tables import EMPTY

@@ -2,18 +2,23 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psutil
 import pytest
 from celery import Celery
+from redis.exceptions import RedisError
 from sqlalchemy import Engine
 
+from app.api.sending import send_path, threads
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
-from app.postgres.connections import LOCK_TIMEOUT_MS, engine, new_engine
+from app.messaging import process_redis
+from app.messaging.drains import Drains
+from app.postgres.connections import LOCK_TIMEOUT_MS, connections_in_use, engine, new_engine
 from tests.conftest import Servers, forget_everything
 from tests.crash.proxy import Proxy
 from tests.deadline import until
@@ -34,6 +39,25 @@ def many_connections(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
     engine().dispose()
     monkeypatch.setenv("POINTS_DATABASE_CONNECTIONS_MAX", "40")
     forget_everything()
+
+
+@pytest.fixture
+def own_send_path(many_connections: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Give the views of a test a send path of its own, whose threads end with the test."""
+    monkeypatch.setattr("app.api.views.send.send_path", send_path.SendPath(Drains()))
+    is_over = threading.Event()
+
+    def until_over(work: Callable[[], None]) -> None:
+        while not is_over.is_set():
+            with suppress(Exception):
+                work()
+
+    monkeypatch.setattr(threads, "_repeat", until_over)
+    yield
+    is_over.set()
+    until(lambda: connections_in_use() == 0, "no thread of the send path has a connection any more")
+    with suppress(RedisError):
+        process_redis.redis().client_kill_filter(_type="pubsub")  # Its listener ends.
 
 
 @pytest.fixture

@@ -1,23 +1,27 @@
-"""The audit: clean books give no breach, and each way to break them is named by the rule it breaks."""
+"""The audit: each break of the books is named by its rule alone, crossings and errors are told apart."""
+
+from collections.abc import Callable
+from functools import partial
+from inspect import unwrap
 
 import psycopg
 import pytest
 from sqlalchemy.exc import IntegrityError
 
 from app.audit.rules import RULES
-from app.audit.run import audit
+from app.audit.run import _PARAMETERS, Audit, Breach, audit
+from app.cli.audit import audit as audit_command
+from app.messaging import last_runs, process_redis
 from app.postgres.connections import engine
+from app.postgres.database import snapshot
 from tests.integration import books
 from tests.integration.breaks import BREAKS, write_the_books
 from tests.integration.unseen import UNSEEN, write_what_no_audit_sees
 
-pytestmark = pytest.mark.usefixtures("database")
 
-
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(("named", "statements"), [pytest.param(*rest, id=what) for what, *rest in BREAKS])
-def test_each_break_of_the_books_is_named_by_the_rule_it_breaks_and_by_no_other(
-    named: set[tuple[str, str]], statements: list[str]
-) -> None:
+def test_each_break_of_the_books_is_named_by_its_rule_alone(named: set[tuple[str, str]], statements: list[str]) -> None:
     write_the_books()
     assert books.breaches() == []
     with engine().connect() as connection:
@@ -28,11 +32,13 @@ def test_each_break_of_the_books_is_named_by_the_rule_it_breaks_and_by_no_other(
     assert books.breaches() == []
 
 
+@pytest.mark.usefixtures("database")
 def test_every_rule_of_the_audit_is_broken_alone_here() -> None:
     alone = {rule for _, named, _ in BREAKS for rule, _ in named if len({rule for rule, _ in named}) == 1}
     assert alone == set(RULES)
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
     ("guard", "statements"), [pytest.param(guard, statements, id=what) for guard, what, statements in UNSEEN]
 )
@@ -49,3 +55,88 @@ def test_what_no_audit_can_see_is_refused_by_a_trigger(guard: str, statements: l
         # Once a rule sees it, it belongs to the breaks that an audit names.
         assert audit(connection).breaches == []
         connection.rollback()
+
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+
+
+STAYS_HELD = "nothing stays held for a registered user"
+
+
+def _cross_an_issue() -> None:
+    """Leave points held for a user whose registration crossed their issue, all of it long ago."""
+    books.issue_now(books.make_organization(100), [ANN], 10)
+    books.execute(
+        *books.WITHOUT_GUARDS,
+        f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')",
+        "UPDATE users SET created_at = created_at - interval '3 days'",
+        "UPDATE refills SET created_at = created_at - interval '3 days'",
+        "UPDATE batches SET issued_at = issued_at - interval '3 days', created_at = created_at - interval '3 days'",
+        *books.WITH_GUARDS,
+    )
+
+
+@pytest.mark.usefixtures("database")
+def test_a_crossing_just_before_a_copy_was_made_is_no_breach_of_the_copy_however_old_that_is() -> None:
+    _cross_an_issue()
+    assert books.breaches() == []
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(partial(books.make_users, BOB), id="user"),
+        pytest.param(partial(books.make_organization, 100), id="refill"),
+        pytest.param(partial(books.queue_batch, 1, [BOB], 10), id="batch"),
+    ],
+)
+def test_a_crossing_that_stays_is_a_breach_once_anything_newer_is_in_the_books(write: Callable[[], object]) -> None:
+    _cross_an_issue()
+    write()
+    assert [breach.rule for breach in books.breaches()] == [STAYS_HELD]
+
+
+@pytest.mark.usefixtures("database")
+def test_an_audit_counts_the_age_of_a_crossing_up_to_its_own_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(_PARAMETERS, "crossing_grace_s", 1)
+    books.issue_now(books.make_organization(100), [ANN], 10)
+    books.execute(f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'A', 'N')")
+    with snapshot() as connection:
+        connection.exec_driver_sql("SELECT pg_sleep(1.5)")
+        assert audit(connection).breaches == []
+    books.make_users(BOB)
+    assert [breach.rule for breach in books.breaches()] == [STAYS_HELD]
+
+
+def _audit() -> Audit:
+    with snapshot() as connection:
+        return audit(connection)
+
+
+@pytest.mark.usefixtures("database", "broker")
+def test_a_rule_that_fails_is_a_breach_and_the_others_are_still_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    books.make_users("ann@example.com")
+    books.execute("UPDATE users SET folded_balance = 1")
+    monkeypatch.setattr("app.audit.run.RULES", {"one": "SELECT 1/0", **RULES})
+    found = _audit()
+    assert [(breach.rule, breach.subject) for breach in found.breaches] == [
+        ("one", "an error"),
+        ("a user's balance is the credited live transactions, less what was taken back", "user 1"),
+    ]
+    assert found.users == 1
+    assert audit_command.callback is not None
+    answer = unwrap(audit_command.callback)()
+    assert answer.exit_status == 1
+    assert answer._document["breaches"][0] == {"rule": "one", "subject": "an error", "seen": "DivisionByZero"}
+    noted = last_runs.last_audit(process_redis.redis())
+    assert noted is not None
+    assert noted.breaches == 2
+    assert str(answer._sentence).startswith("an error: one, but: DivisionByZero")
+
+
+@pytest.mark.usefixtures("database", "broker")
+def test_an_audit_that_can_read_nothing_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.audit.run._COUNTS", "SELECT 1/0")
+    monkeypatch.setattr("app.audit.run.RULES", {})
+    assert _audit().breaches == [Breach(rule="every row can be counted", subject="an error", seen="DivisionByZero")]

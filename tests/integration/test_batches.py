@@ -1,20 +1,25 @@
-"""The rows of batches: accepted under a key once, found by their own organization and mode alone."""
+"""The rows of batches: accepted under a key once, found by their own organization alone, and waiting in order."""
 
-from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from app.batches import read as batches
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
-from app.errors import IdempotencyKeyReused, PointsError
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.queue import Queued, count_queued, due_batches, organizations_waiting, postpone
+from app.batches.request import IssueRequest
+from app.errors import PointsError
 from app.postgres.database import transaction
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
 
 ANN, BOB = "ann@example.com", "bob@example.com"
+
+
 REQUEST = IssueRequest(emails=[ANN, BOB], email_keys=[ANN, BOB], amount=10, atomic=False, label="Spring")
 
 
@@ -72,37 +77,6 @@ def test_a_key_finds_the_batch_that_was_accepted_with_the_same_meaning() -> None
     assert books.counts() == (0, 2)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(replace(REQUEST, amount=11), id="amount"),
-        pytest.param(replace(REQUEST, atomic=True), id="atomic"),
-        pytest.param(replace(REQUEST, label=None), id="no label"),
-        pytest.param(replace(REQUEST, label="Autumn"), id="label"),
-        pytest.param(replace(REQUEST, emails=[BOB, ANN], email_keys=[BOB, ANN]), id="order"),
-        pytest.param(replace(REQUEST, emails=[ANN], email_keys=[ANN]), id="recipients"),
-    ],
-)
-def test_a_key_with_another_meaning_is_refused(other: IssueRequest) -> None:
-    organization_id = books.make_organization()
-    _accepted(organization_id)
-    assert isinstance(_accept(organization_id, other), IdempotencyKeyReused)
-    assert books.counts() == (1, 0)
-
-
-def test_a_key_counts_for_its_organization_and_mode_alone() -> None:
-    mine, other = books.make_organization(), books.make_organization()
-    accepted = [_accepted(mine), _accepted(mine, sandbox=True), _accepted(other), _accepted(mine, key="twice")]
-    assert len({one.batch_id for one in accepted}) == 4
-    assert not any(one.existed for one in accepted)
-
-
-def test_without_a_key_two_equal_sends_are_two_batches() -> None:
-    organization_id = books.make_organization()
-    assert _accepted(organization_id, key=None).batch_id != _accepted(organization_id, key=None).batch_id
-    assert books.counts() == (2, 0)
-
-
 def test_of_many_sends_with_one_key_at_once_one_is_accepted_and_the_others_find_it() -> None:
     organization_id = books.make_organization()
     _accepted(organization_id, key="another")  # So that the API key is there already.
@@ -134,3 +108,129 @@ def test_a_send_whose_key_is_being_taken_waits_for_what_becomes_of_it(*, fails: 
     else:
         assert outcome is None
         assert _accepted(organization_id).batch_id == first.batch_id
+
+
+def _waiting(longer_than_s: float) -> list[int]:
+    with transaction() as connection:
+        return organizations_waiting(connection, longer_than_s=longer_than_s)
+
+
+def test_a_queued_batch_is_due_until_it_is_issued() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    assert not books.has_due(mine)
+    books.queue_batch(mine, [ANN], 1)
+    assert books.has_due(mine)
+    assert not books.has_due(other)
+    books.drain_all(mine)
+    assert not books.has_due(mine)
+
+
+def test_a_clock_that_was_set_back_hides_no_batch_from_drain_or_sweep() -> None:
+    organization_id = books.make_organization(100)
+    queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
+    with transaction() as connection:
+        postpone(connection, queued[1])
+    later = "created_at = created_at + interval '1 hour', retry_at = retry_at + interval '1 hour'"
+    books.execute(f"UPDATE batches SET {later}")
+    assert _waiting(longer_than_s=3) == [organization_id]
+    with transaction() as connection:
+        assert count_queued(connection) == Queued(batches=2, reversals=0, oldest_s=0.0)
+    assert books.drain_all(organization_id) == queued
+
+
+def test_the_due_batches_of_an_organization_are_its_own_however_many_others_have() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    for _ in range(2):
+        books.queue_batch(other, [ANN], 1)
+    queued = [books.queue_batch(mine, [ANN], 1) for _ in range(3)]
+    with transaction() as connection:
+        assert due_batches(connection, mine, at_most=2) == queued[:2]
+
+
+def test_an_organization_with_the_last_id_of_32_bits_has_due_batches_as_any_other() -> None:
+    books.execute(f"ALTER SEQUENCE organizations_id_seq RESTART WITH {2**31 - 1}")
+    organization_id = books.make_organization(100)
+    assert organization_id == 2**31 - 1
+    queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
+    assert books.has_due(organization_id)
+    with transaction() as connection:
+        assert due_batches(connection, organization_id, at_most=9) == queued
+
+
+def test_small_batches_are_read_by_index_though_their_plan_was_made_when_all_tables_were_empty() -> None:
+    organization_id = books.make_organization(10**6)
+    small = [books.issue_now(organization_id, [ANN], 1) for _ in range(3)]
+    seen = "SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'transactions'"
+    with transaction() as connection:
+        for _ in range(20):  # Until its plan is one that is kept.
+            batches.find_final(connection, small)
+    books.issue_now(organization_id, [f"{number}@example.com" for number in range(5_000)], 1)
+    with transaction() as connection:
+        found = batches.find_final(connection, small)
+        assert {len(transactions) for _, transactions in found.values()} == {1}
+        assert connection.exec_driver_sql(seen).scalar_one() < 100
+
+
+def test_issued_and_refused_batches_are_final_and_queued_ones_are_not() -> None:
+    organization_id = books.make_organization(100)
+    issued = books.issue_now(organization_id, [ANN], 1)
+    books.execute("UPDATE organizations SET is_suspended = true")
+    refused = books.issue_now(organization_id, [ANN], 1)
+    queued = books.queue_batch(organization_id, [ANN], 1)
+    unasked = books.make_organization()
+    with transaction() as connection:
+        assert sorted(batches.final_among(connection, [issued, refused, queued, 99])) == [issued, refused]
+        assert batches.final_among(connection, [queued]) == []
+        assert batches.final_among(connection, []) == []
+        assert list(batches.find_final(connection, [issued, refused, queued, 99])) == [issued, refused]
+    assert _waiting(0) == [organization_id] != [unasked]
+
+
+def test_the_sweep_asks_for_each_organization_whose_batches_have_waited_too_long_once() -> None:
+    late, early, none = (books.make_organization(100) for _ in range(3))
+    for _ in range(2):
+        books.queue_batch(late, [ANN], 1)
+    books.queue_batch(early, [ANN], 1)
+    books.execute(f"UPDATE batches SET created_at = now() - interval '10 s' WHERE organization_id = {late}")
+    assert _waiting(5) == [late]
+    assert _waiting(0) == [late, early]
+    books.drain_all(late)
+    assert _waiting(0) == [early]
+    assert none not in _waiting(0)
+
+
+def test_who_watches_is_told_how_many_batches_are_queued_and_for_how_long_the_oldest_of_them() -> None:
+    mine, other = books.make_organization(100), books.make_organization(100)
+    books.issue_now(mine, [ANN], 1)
+    books.execute("UPDATE batches SET created_at = now() - interval '1 day'")  # It is issued, and waits no more.
+    with transaction() as connection:
+        assert (count_queued(connection).batches, count_queued(connection).oldest_s) == (0, None)
+    oldest = books.queue_batch(other, [ANN], 1)
+    books.queue_batch(mine, [ANN], 1)
+    books.execute(f"UPDATE batches SET created_at = now() - interval '1 hour' WHERE id = {oldest}")
+    with transaction() as connection:
+        queued = count_queued(connection)
+    assert queued.batches == 2
+    assert queued.oldest_s == pytest.approx(3_600, abs=60)
+
+
+def test_a_batch_that_is_final_cannot_be_postponed() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.issue_now(organization_id, [ANN], 1)
+    with transaction() as connection:
+        postpone(connection, batch_id)
+        statement = text("SELECT failures, retry_at FROM batches")
+        assert connection.execute(statement).one() == (0, None)
+
+
+@pytest.mark.parametrize("times", [100, 10_000])  # The second is more than two to that power can be counted with.
+def test_a_batch_that_failed_very_often_is_still_tried_every_ten_seconds(times: int) -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 1)
+    books.execute(f"UPDATE batches SET failures = {times}")
+    with transaction() as connection:
+        before = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        postpone(connection, batch_id)
+        failures, retry_at = connection.execute(text("SELECT failures, retry_at FROM batches")).one()
+    assert failures == times + 1
+    assert timedelta(seconds=10) <= retry_at - before < timedelta(seconds=15)

@@ -129,9 +129,7 @@ def test_a_new_member_gets_a_link_that_works(app: Flask, admin: Visitor) -> None
         ("first_name", "x" * 256, "1 to 255 characters"),
     ],
 )
-def test_a_fault_stands_beside_its_field_and_nobody_is_added(
-    admin: Visitor, field: str, value: str, fault: str
-) -> None:
+def test_a_faulty_member_form_adds_nobody(admin: Visitor, field: str, value: str, fault: str) -> None:
     form = {"email": "bo@example.com", "first_name": "Bo", "last_name": "Lee", "role": "sender"} | {field: value}
     page = admin.post("/members", of="/members", **form)
     assert page.status_code == 400

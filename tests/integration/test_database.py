@@ -101,9 +101,7 @@ def test_a_connection_that_is_lost_is_told_apart_and_replaced(
 
 
 @either_way
-def test_a_server_that_does_not_answer_is_given_up_and_the_next_call_works(
-    monkeypatch: pytest.MonkeyPatch, run: Run
-) -> None:
+def test_a_silent_server_is_given_up_and_the_next_call_works(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     monkeypatch.setattr(connections, "_answer_timeout_s", 0.3)
     with single_statement() as connection:
         backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()

@@ -65,9 +65,7 @@ def _frozen(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_a_statement_that_a_frozen_server_process_does_not_answer_ends_and_the_next_call_works(
-    impatient: Engine,
-) -> None:
+def test_a_statement_that_a_frozen_backend_does_not_answer_ends(impatient: Engine) -> None:
     backend = _backend(impatient)
     with _frozen(backend):
         with pytest.raises(OperationalError, match="not answered") as caught:
@@ -76,9 +74,7 @@ def test_a_statement_that_a_frozen_server_process_does_not_answer_ends_and_the_n
         assert _backend(impatient) != backend
 
 
-def test_a_silence_behind_a_proxy_ends_each_wait_and_a_call_after_it_works(
-    proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silence_behind_a_proxy_ends_each_wait(proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_answer_timeout_s", _ANSWER_TIMEOUT_S)
     url, proxy = proxied
     engine = new_engine(url, pool_size=2)
@@ -96,9 +92,7 @@ def test_a_silence_behind_a_proxy_ends_each_wait_and_a_call_after_it_works(
     engine.dispose()
 
 
-def test_one_that_fell_silent_is_enough_to_replace_every_connection_that_leads_the_same_way(
-    proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_silent_connection_replaces_them_all(proxied: tuple[str, Proxy], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_answer_timeout_s", _ANSWER_TIMEOUT_S)
     url, proxy = proxied
     engine = new_engine(url, pool_size=3)
@@ -125,9 +119,7 @@ def test_a_process_that_answers_callers_gives_up_sooner(server_url: str, monkeyp
     engine.dispose()
 
 
-def test_an_audit_with_a_time_of_its_own_gives_up_on_a_server_that_falls_silent_in_it(
-    proxied: tuple[str, Proxy],
-) -> None:
+def test_an_audit_gives_up_on_a_server_that_falls_silent(proxied: tuple[str, Proxy]) -> None:
     url, proxy = proxied
     engine = new_engine(url, pool_size=1)
     with engine.connect() as connection:
@@ -140,9 +132,7 @@ def test_an_audit_with_a_time_of_its_own_gives_up_on_a_server_that_falls_silent_
     engine.dispose()
 
 
-def test_a_server_that_only_reads_is_none_for_a_process_that_serves_until_it_writes(
-    unmigrated: PostgreSQL, server_url: str
-) -> None:
+def test_a_read_only_server_is_none_for_a_process_that_serves(unmigrated: PostgreSQL, server_url: str) -> None:
     name = server_url.rpartition("/")[2]
     serving, looking = new_engine(server_url, pool_size=1, writable_only=True), new_engine(server_url, pool_size=1)
     with unmigrated._connect_as_superuser() as superuser:
@@ -197,9 +187,7 @@ def test_after_a_connection_was_terminated_the_next_call_works(server_url: str, 
     engine.dispose()
 
 
-def test_after_the_server_was_restarted_the_next_call_works_on_each_connection(
-    unmigrated: PostgreSQL, server_url: str
-) -> None:
+def test_after_a_restart_the_next_call_works_on_each_connection(unmigrated: PostgreSQL, server_url: str) -> None:
     engine = new_engine(server_url, pool_size=3)
     connections = [engine.connect() for _ in range(3)]
     for connection in connections:
@@ -255,9 +243,7 @@ def test_a_mistake_of_ours_is_not_an_outage(scratch: Engine) -> None:
     assert not is_away(caught.value)
 
 
-def test_to_take_a_connection_from_the_pool_asks_the_server_nothing(
-    server_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_taking_a_connection_asks_the_server_nothing(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = new_engine(server_url, pool_size=1)
     backend = _backend(engine)
     asked: list[object] = []

@@ -14,8 +14,8 @@ import pytest
 from app.errors import Refused
 from app.local import postgresql_data, servers
 from app.local.datadir import RUNNING_FILE, DataDir
+from app.local.part import process_identity
 from app.local.postgresql import PostgreSQL
-from app.local.process_identity import process_identity
 from app.local.valkey import Valkey
 from app.postgres.connections import engine
 from tests.deadline import TIMEOUT_S
@@ -32,9 +32,7 @@ def private_folder(tmp_path: Path) -> Path:
 
 
 @as_root
-def test_as_root_it_runs_as_somebody_else_below_a_folder_that_is_closed_to_them(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_root_runs_it_as_another_user(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = postgresql_data.binary("postgres").parent.parent
     shutil.copytree(installed, private_folder / "pginstall", symlinks=True)
     shutil.copytree(
@@ -95,9 +93,7 @@ def test_a_stopped_server_is_gone_and_its_data_is_there_at_the_next_start(privat
         assert server.process() is None
 
 
-def test_a_command_stops_the_server_that_it_has_started_unless_another_still_uses_it(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_stops_its_server_unless_it_is_used(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL")
     datadir = DataDir(private_folder / "data")
     datadir.create()
@@ -145,9 +141,7 @@ def test_a_server_that_has_died_under_points_up_is_started_by_that_unless_that_e
         server.stop()
 
 
-def test_a_server_of_another_folder_is_left_alone_though_it_has_the_number_that_is_noted_here(
-    private_folder: Path, unmigrated: PostgreSQL
-) -> None:
+def test_a_server_of_another_folder_is_left_alone(private_folder: Path, unmigrated: PostgreSQL) -> None:
     server = PostgreSQL(DataDir(private_folder))
     server._folder.mkdir()
     (server._folder / "postmaster.pid").write_text((unmigrated._folder / "postmaster.pid").read_text())
@@ -219,9 +213,7 @@ def test_a_server_that_cannot_be_started_is_refused_and_its_log_named(private_fo
         server.start_detached()
 
 
-def test_what_the_environment_says_of_other_servers_means_nothing_to_ours(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_of_other_servers_is_ignored(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PGSSLMODE": "require", "PGCHANNELBINDING": "require", "PGDATABASE": "another"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("DATABASE_URL", raising=False)
@@ -230,9 +222,7 @@ def test_what_the_environment_says_of_other_servers_means_nothing_to_ours(
         assert connection.exec_driver_sql("SELECT current_database()").scalar_one() == "points"
 
 
-def test_a_folder_that_may_not_be_looked_into_is_taken_for_anothers_data(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_closed_folder_is_taken_for_anothers_data(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def may_not(_path: Path, **_options: object) -> None:
         raise PermissionError
 
@@ -245,9 +235,7 @@ def test_a_folder_that_may_not_be_looked_into_is_taken_for_anothers_data(
 
 
 @as_root
-def test_data_of_another_user_is_named_to_whoever_is_not_root(
-    private_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_of_another_user_is_named(private_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datadir = DataDir(private_folder / "data")
     (datadir.path / "postgresql").mkdir(parents=True)
     (datadir.path / "postgresql" / "PG_VERSION").write_text("18\n")

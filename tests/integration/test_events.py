@@ -12,6 +12,7 @@ from app.events import log, sequencer
 from app.ledger.refill import refill, reset_sandbox
 from app.postgres.database import transaction
 from app.values.timestamps import timestamp
+from app.web.application import create_app
 from tests.integration import books
 from tests.integration.logs_of_events import events_of, number_all, rendered, types_of
 
@@ -248,3 +249,30 @@ def test_an_event_of_another_kind_is_written_with_its_data() -> None:
         log.write(connection, log.PING, organization_id, sandbox=True, data={"webhook": {"id": 7}})
     event = last_event(organization_id, sandbox=True)
     assert (event["type"], event["sandbox"], event["data"]) == ("ping", True, {"webhook": {"id": 7}})
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    ['NULL, \'{"key": {"id": 18446744073709551616}}\'', "NULL, '[7]'", "999999, NULL"],
+    ids=["a number of 65 bits", "no object", "no such batch"],
+)
+def test_an_event_that_cannot_be_rendered_is_shown_without_its_data_and_hides_no_other(damaged: str) -> None:
+    organization_id = books.make_organization(100)
+    key = books.make_live_key(organization_id)
+    number_all()
+    before = len(rendered(organization_id))
+    books.execute(
+        *books.WITHOUT_GUARDS,
+        "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, data)"
+        f" VALUES ({organization_id}, false, 'key.created', {damaged})",
+    )
+    with transaction() as connection:
+        log.write(connection, log.KEY_REVOKED, organization_id, data={"key": {"id": 1, "sandbox": False}})
+    number_all()
+    answer = create_app().test_client().get(f"/v1/events?after={before}", headers={"Authorization": f"Bearer {key}"})
+    assert answer.status_code == 200
+    broken, whole = answer.get_json()["data"]["events"]
+    assert (broken["sequence"], broken["type"], broken["id"][:4]) == (before + 1, "key.created", "evt_")
+    assert list(broken["data"]) == ["error"]
+    assert "cannot be shown" in broken["data"]["error"]
+    assert whole["data"] == {"key": {"id": 1, "sandbox": False}}

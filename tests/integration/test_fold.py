@@ -1,11 +1,16 @@
-"""Folding: a user's balance is exact before, while and after its credits move to the user's row."""
+"""Credits that are folded into balances, and registrations that cross an issue."""
 
 from functools import partial
 
 import pytest
 from sqlalchemy import text
 
-from app.ledger import fold
+from app import users
+from app.ledger import claim
+from app.ledger import fold as folding
+from app.ledger.claim import claim_crossed, register, users_with_held
+from app.ledger.fold import fold
+from app.postgres import locks
 from app.postgres.database import transaction
 from tests.integration import books, races
 
@@ -69,7 +74,7 @@ def test_a_fold_takes_no_more_than_its_caps_but_always_one_batch(monkeypatch: py
     steps = []
     for _ in range(4):
         with transaction() as connection:
-            steps.append(fold.fold(connection))
+            steps.append(folding.fold(connection))
         assert books.balance_of_user(ANN) == 5
         assert books.breaches() == []
     assert steps == [2, 2, 1, 0]
@@ -79,15 +84,15 @@ def test_a_second_fold_leaves_the_work_to_the_first() -> None:
     books.make_users(ANN)
     books.issue_now(books.make_organization(100), [ANN], 10)
     with transaction() as first, transaction() as second:
-        assert fold.fold(first) == 1
-        assert fold.fold(second) == 0
+        assert folding.fold(first) == 1
+        assert folding.fold(second) == 0
 
 
 def test_a_fold_that_fails_leaves_every_balance_as_it_was() -> None:
     books.make_users(ANN)
     books.issue_now(books.make_organization(100), [ANN], 10)
     with transaction() as connection:
-        fold.fold(connection)
+        folding.fold(connection)
         connection.rollback()
     assert (books.balance_of_user(ANN), _folded_balance(ANN)) == (10, 0)
     assert books.fold() == 1
@@ -118,4 +123,128 @@ def test_balances_stay_exact_while_sends_claims_and_folds_run_at_once() -> None:
     assert [books.balance_of_user(email) for email in emails] == [20] * 10
     books.fold()
     assert [_folded_balance(email) for email in emails] == [20] * 10
+    assert books.breaches() == []
+
+
+WINDOW_S = 900.0
+
+
+def _assert_held_then_claimed_once(organization_id: int, batch_id: int) -> None:
+    """Points are held for ANN, who is registered; a first sweep credits them, a second one nothing."""
+    _, [row] = books.read_batch(organization_id, batch_id)
+    assert (row.debited, row.credited, row.user_id) == (True, False, None)
+    assert books.balance_of_user(ANN) == 0
+    books.claim_crossed()
+    _, [claimed] = books.read_batch(organization_id, batch_id)
+    assert (claimed.id, claimed.debited, claimed.credited, claimed.claimed) == (row.id, True, True, True)
+    books.claim_crossed()
+    books.claim_crossed(registered_within_s=None)
+    assert books.balance_of_user(ANN) == 10
+    assert books.balance_of(organization_id) == 90
+    assert books.breaches() == []
+
+
+@pytest.mark.parametrize("email", [ANN, "Ann@Example.COM"])
+def test_points_issued_while_a_registration_was_uncommitted_are_claimed_once(email: str) -> None:
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        register(connection, [users.new_user(ANN, "First", "Last")])
+        # A drain that waited for the registration would hang here until its time limit.
+        batch_id = books.issue_now(organization_id, [email], 10)
+    _assert_held_then_claimed_once(organization_id, batch_id)
+
+
+def test_points_of_an_issue_that_was_uncommitted_at_the_registration_are_claimed_once() -> None:
+    organization_id = books.make_organization(100)
+    batch_id = books.queue_batch(organization_id, [ANN], 10)
+    with transaction() as connection:
+        assert books.issue(connection, organization_id) == [batch_id]
+        books.make_users(ANN)
+    _assert_held_then_claimed_once(organization_id, batch_id)
+
+
+def test_new_users_are_looked_at_often_and_old_ones_only_with_all() -> None:
+    books.issue_now(books.make_organization(100), [ANN, BOB], 10)
+    books.execute(
+        "INSERT INTO users (email, email_key, first_name, last_name, created_at) VALUES"
+        f" ('{ANN}', '{ANN}', 'First', 'Last', now() - interval '{WINDOW_S + 60} s'),"
+        f" ('{BOB}', '{BOB}', 'First', 'Last', now() - interval '{WINDOW_S - 60} s')"
+    )
+    with transaction() as connection:
+        assert users_with_held(connection, registered_within_s=WINDOW_S) == [2]
+        assert sorted(users_with_held(connection, registered_within_s=None)) == [1, 2]
+        assert len(users_with_held(connection, registered_within_s=None, limit=1)) == 1
+    books.claim_crossed()
+    assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (0, 10)
+    books.claim_crossed(registered_within_s=None)
+    assert (books.balance_of_user(ANN), books.balance_of_user(BOB)) == (10, 10)
+
+
+def test_one_task_claims_for_all_crossed_registrations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claim, "CLAIM_STEP", 2)
+    emails = [f"{number}@example.com" for number in range(5)]
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        register(connection, [users.new_user(email, "First", "Last") for email in emails])
+        books.issue_now(organization_id, emails, 10)
+    books.claim_crossed(registered_within_s=None)
+    assert [books.balance_of_user(email) for email in emails] == [10] * 5
+
+
+def test_a_look_at_all_finds_users_under_every_spelling_and_each_of_them_once() -> None:
+    organization_id = books.make_organization(100)
+    for _ in range(3):
+        books.issue_now(organization_id, [ANN.upper()], 1)
+    books.issue_now(organization_id, [BOB], 1)
+    books.execute(
+        "INSERT INTO users (email, email_key, first_name, last_name)"
+        f" SELECT a, a, 'First', 'Last' FROM unnest(ARRAY['{ANN}', '{BOB}']) AS a"
+    )
+    with transaction() as connection:
+        assert sorted(users_with_held(connection, registered_within_s=None, limit=2)) == [1, 2]
+
+
+def test_a_second_look_of_a_kind_leaves_it_to_the_first_and_one_of_another_kind_does_not() -> None:
+    organization_id = books.make_organization(100)
+    with transaction() as connection:
+        register(connection, [users.new_user(ANN, "First", "Last")])
+        books.issue_now(organization_id, [ANN], 10)
+    with transaction() as first, transaction() as second:
+        locks.wait_for(first, locks.Kind.CROSSED_SEARCH, 60)
+        assert claim_crossed(second, registered_within_s=60.0) == 0
+        assert claim_crossed(second, registered_within_s=900.0) == 1
+    assert books.balance_of_user(ANN) == 10
+
+
+def test_a_claim_and_a_fold_of_one_user_wait_for_each_other_and_lose_neither_credit() -> None:
+    organization_id = books.make_organization(100)
+    books.issue_now(organization_id, [ANN], 10)
+    books.execute(
+        f"INSERT INTO users (email, email_key, first_name, last_name) VALUES ('{ANN}', '{ANN}', 'First', 'Last')"
+    )
+    books.issue_now(organization_id, [ANN], 7)
+    with races.started() as start:
+        with transaction() as connection:
+            assert fold(connection) == 2
+            claimed = start(books.claim_crossed)
+            races.until_waiting()
+        claimed.result()
+    assert books.balance_of_user(ANN) == 17
+    assert books.breaches() == []
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_registrations_and_issues_at_once_credit_every_point_once(attempt: int) -> None:
+    organization_id = books.make_organization(1_000)
+    emails = [f"{attempt}-{n}@example.com" for n in range(20)]
+    for _ in range(3):
+        books.queue_batch(organization_id, emails, 10)
+    races.at_once(
+        lambda: books.drain_all(organization_id),
+        lambda: books.make_users(*emails[:15]),
+        lambda: books.make_users(*reversed(emails[5:])),
+        books.claim_crossed,
+    )
+    books.claim_crossed()
+    assert [books.balance_of_user(email) for email in emails] == [30] * 20
     assert books.breaches() == []

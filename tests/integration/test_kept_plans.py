@@ -9,7 +9,8 @@ from sqlalchemy import text
 from app import users
 from app.audit.run import audit
 from app.batches import read as batches
-from app.batches.accept import Acceptance, IssueRequest, Send, accept
+from app.batches.accept import Acceptance, Send, accept
+from app.batches.request import IssueRequest
 from app.ledger.claim import claim_crossed, register
 from app.postgres.connections import engine
 from app.postgres.database import snapshot, transaction

@@ -297,9 +297,7 @@ def upkeep(broker: None) -> ModuleType:
     return import_module("worker.upkeep")
 
 
-def test_the_upkeep_releases_step_by_step_and_asks_for_one_drain_an_organization(
-    upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_upkeep_asks_for_one_drain_an_organization(upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def submit(organization_id: int) -> bool:
@@ -319,9 +317,7 @@ def test_the_upkeep_releases_step_by_step_and_asks_for_one_drain_an_organization
     assert len(asked) == 2, "nothing is due, so nothing is asked"
 
 
-def test_while_the_broker_is_away_what_is_due_is_left_to_the_sweep(
-    upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_broker_the_sweep_issues_what_is_due(upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def submit(organization_id: int) -> bool:

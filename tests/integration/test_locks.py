@@ -1,22 +1,30 @@
-"""Who waits for whom: seen on the locks of PostgreSQL, never by sleeping."""
+"""The row locks: who waits for whom, in which order, and that nobody waits for ever."""
 
 import itertools
+import random
+import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from app import api_keys, organizations
+from app.ledger.claim import claim
 from app.ledger.refill import refill
 from app.postgres.database import transaction
+from tests.conftest import Servers
 from tests.integration import books, races
-
-pytestmark = pytest.mark.usefixtures("database")
+from tests.integration.plans import use_no_index
 
 ANN = "ann@example.com"
+
+
 # Less than PostgreSQL lets anybody wait for a lock.
 _AT_ONCE_S = 5.0
 
 
+@pytest.mark.usefixtures("database")
 def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
     organization_id = books.make_organization(100)
     books.queue_batch(organization_id, [ANN], 30)
@@ -35,6 +43,7 @@ def test_a_refill_waits_for_a_drain_and_adds_to_what_it_left() -> None:
     assert books.breaches() == []
 
 
+@pytest.mark.usefixtures("database")
 def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
     organization_id = books.make_organization(10)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
@@ -52,6 +61,7 @@ def test_a_drain_waits_for_a_refill_and_pays_from_the_new_balance() -> None:
     assert books.breaches() == []
 
 
+@pytest.mark.usefixtures("database")
 def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
@@ -65,6 +75,7 @@ def test_a_drain_waits_for_a_suspension_and_then_refuses() -> None:
     assert books.balance_of(organization_id) == 100
 
 
+@pytest.mark.usefixtures("database")
 def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> None:
     organization_id = books.make_organization(100)
     before = books.queue_batch(organization_id, [ANN], 30)
@@ -84,9 +95,8 @@ def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> N
     assert statuses == ["issued", "refused"]
 
 
-def test_what_was_queued_before_the_lock_and_issued_by_the_one_waited_for_is_not_issued_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.usefixtures("database")
+def test_a_batch_issued_by_the_owner_waited_for_is_not_issued_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the ownership of the drain had failed: the second worker gets as far as the row lock.
     another = itertools.count()
     monkeypatch.setattr("app.postgres.locks.number", lambda *_: next(another))
@@ -111,6 +121,7 @@ def _make_key(organization_id: int) -> int:
         return api_keys.create(connection, organization_id, sandbox=False)[0]
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("holder", ["drain", "refill"])
 @pytest.mark.parametrize(
     "write",
@@ -120,9 +131,7 @@ def _make_key(organization_id: int) -> int:
         pytest.param(_make_key, id="a key is created"),
     ],
 )
-def test_what_changes_no_balance_waits_for_no_lock_of_the_organization_row(
-    write: Callable[[int], int], holder: str
-) -> None:
+def test_what_changes_no_balance_waits_for_no_lock_of_the_row(write: Callable[[int], int], holder: str) -> None:
     organization_id = books.make_organization(100)
     books.queue_batch(organization_id, [ANN], 30)
     with races.started() as start, transaction() as connection:
@@ -133,6 +142,7 @@ def test_what_changes_no_balance_waits_for_no_lock_of_the_organization_row(
         assert start(lambda: write(organization_id)).result(_AT_ONCE_S) == 2
 
 
+@pytest.mark.usefixtures("database")
 def test_drains_of_organizations_without_a_user_in_common_do_not_wait_for_each_other() -> None:
     mine, other = books.make_organization(100), books.make_organization(100)
     books.make_users(ANN, "bob@example.com")
@@ -141,3 +151,124 @@ def test_drains_of_organizations_without_a_user_in_common_do_not_wait_for_each_o
     with races.started() as start, transaction() as connection:
         books.issue(connection, mine)
         assert start(lambda: books.drain_all(other)).result(races.PATIENCE_S) == [theirs]
+
+
+EMAILS = [f"{n}@example.com" for n in range(1, 41)]
+
+
+def _fold() -> Callable[[], object]:
+    """Prepare a fold for every user, the last one first."""
+    books.issue_now(books.make_organization(100), list(reversed(EMAILS)), 1)
+    return books.fold
+
+
+def _claim() -> Callable[[], object]:
+    """Prepare a claim for every user, the last one first, of points that their registration passed by."""
+    books.execute(*books.WITHOUT_GUARDS, "UPDATE users SET email_key = email_key || '.invalid'", *books.WITH_GUARDS)
+    books.issue_now(books.make_organization(100), EMAILS, 1)
+    books.execute(*books.WITHOUT_GUARDS, "UPDATE users SET email_key = email", *books.WITH_GUARDS)
+
+    def claim_all() -> int:
+        with transaction() as connection:
+            return claim(connection, list(range(40, 0, -1)))
+
+    return claim_all
+
+
+def _users_not_locked() -> list[int]:
+    with transaction() as connection:
+        statement = "SELECT id FROM users FOR NO KEY UPDATE SKIP LOCKED"
+        return sorted(connection.exec_driver_sql(statement).scalars())
+
+
+WRITES = {_fold: "UPDATE users", _claim: "UPDATE transactions"}
+
+
+either = pytest.mark.parametrize("prepare", WRITES, ids=["fold", "claim"])
+
+
+@pytest.mark.usefixtures("database")
+@either
+@pytest.mark.parametrize("plans", ["any plan", "no index"])
+def test_users_are_locked_in_the_order_of_their_ids_whatever_the_order_of_the_addresses(
+    prepare: Callable[[], Callable[[], object]], plans: str, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if plans == "no index":
+        use_no_index(servers, monkeypatch)
+    books.make_users(*EMAILS)
+    run = prepare()
+    # An updated row moves to another place in its page, so that reading the table is not reading by id.
+    books.execute("UPDATE users SET folded_balance = folded_balance WHERE mod(id, 2) = 1")
+    with races.started() as start:
+        with transaction() as holder:
+            holder.exec_driver_sql("SELECT FROM users WHERE id = 20 FOR NO KEY UPDATE")
+            running = start(run)
+            races.until_waiting()
+            assert _users_not_locked() == list(range(21, 41))
+        running.result(races.PATIENCE_S)
+    assert [books.balance_of_user(email) for email in EMAILS] == [1] * 40
+
+
+@pytest.mark.usefixtures("database")
+@either
+def test_every_user_is_locked_before_anything_is_written(prepare: Callable[[], Callable[[], object]]) -> None:
+    books.make_users(*EMAILS)
+    run = prepare()
+    seen: list[list[int]] = []
+    with races.before_statement(WRITES[prepare], lambda: seen.append(_users_not_locked())):
+        run()
+    assert seen == [[]]
+
+
+@pytest.mark.usefixtures("many_connections", "no_failure")
+def test_organizations_that_pay_the_same_users_in_opposite_orders_never_deadlock() -> None:
+    # Without ORDER BY where a drain locks its users, they would be locked in an order that depends on
+    # the addresses of the drain; test_two_orders_of_locking_deadlock_and_the_count_shows_it is that case.
+    emails = [f"{n}@example.com" for n in range(60)]
+    books.make_users(*emails)
+    organization_ids = [books.make_organization(10**9) for _ in range(4)]
+    before = books.deadlocks()
+
+    def send_often(organization_id: int) -> int:
+        choice = random.Random(organization_id)  # noqa: S311  # Repeatable is what is wanted.
+        sent = 0
+        for _ in range(25):
+            recipients = choice.sample(emails, choice.randint(20, 60))
+            books.issue_now(organization_id, recipients, 1)
+            sent += len(recipients)
+        return sent
+
+    sent = races.at_once(*[partial(send_often, organization_id) for organization_id in organization_ids])
+    assert books.deadlocks() == before
+    assert sum(books.balance_of_user(email) for email in emails) == sum(sent)
+    assert books.breaches() == []
+
+
+@pytest.mark.usefixtures("many_connections", "no_failure")
+def test_two_orders_of_locking_deadlock_and_the_count_shows_it() -> None:
+    books.make_users("1@example.com", "2@example.com")
+    before = books.deadlocks()
+
+    def lock(first: int, then: int) -> str | None:
+        with transaction() as connection:
+            connection.exec_driver_sql("SELECT FROM users WHERE id = %s FOR NO KEY UPDATE", (first,))
+            meeting.wait(races.PATIENCE_S)
+            try:
+                connection.exec_driver_sql("SELECT FROM users WHERE id = %s FOR NO KEY UPDATE", (then,))
+            except OperationalError as error:
+                return getattr(error.orig, "sqlstate", None)
+        return None
+
+    meeting = threading.Barrier(2)
+    assert set(races.at_once(partial(lock, 1, 2), partial(lock, 2, 1))) == {None, "40P01"}
+    assert books.deadlocks() == before + 1
+
+
+@pytest.mark.usefixtures("many_connections", "no_failure")
+def test_imports_that_meet_on_the_same_addresses_in_opposite_orders_never_deadlock() -> None:
+    emails = [f"{n}@example.com" for n in range(400)]
+    before = books.deadlocks()
+    for attempt in range(5):
+        fresh = [f"{attempt}-{email}" for email in emails]
+        races.at_once(partial(books.make_users, *fresh), partial(books.make_users, *reversed(fresh)))
+    assert books.deadlocks() == before

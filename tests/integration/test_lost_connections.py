@@ -48,9 +48,7 @@ def _lose_connections(monkeypatch: pytest.MonkeyPatch, *, times: int, then: Call
 
 # The whole drain loses one, and its batch, tried alone, all but the last.
 @pytest.mark.parametrize("times", range(1, _LOSSES_MAX + 1))
-def test_a_drain_that_loses_connections_to_somebody_else_goes_on_and_counts_no_failure(
-    monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
+def test_a_drain_that_loses_connections_counts_no_failure(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
     _lose_connections(monkeypatch, times=times, then=lambda: None)
@@ -90,9 +88,7 @@ def _ending_the_session() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("place", [0, 5, 10])
-def test_a_batch_for_which_postgresql_ends_the_session_is_put_aside_and_all_others_are_issued(
-    place: int, events: list[MutableMapping[str, Any]]
-) -> None:
+def test_a_batch_that_ends_the_session_is_put_aside(place: int, events: list[MutableMapping[str, Any]]) -> None:
     organization_id = books.make_organization(1_000)
     with _ending_the_session():
         queued = [books.queue_batch(organization_id, [MALLORY if n == place else ANN], 10) for n in range(11)]

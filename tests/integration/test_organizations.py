@@ -1,11 +1,14 @@
-"""The rows of organizations: made, found as a mode sees them, suspended and disabled."""
+"""Organizations: their flags, balances and refills, and what a person reads of them."""
 
 import pytest
+from sqlalchemy import text
 
 from app import organizations
 from app.errors import NotFound, Refused
+from app.ledger.refill import refill, refill_once, reset_sandbox
 from app.postgres.database import transaction
-from tests.integration import books
+from app.settings import INT64_MAX
+from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -82,3 +85,140 @@ def test_a_flag_is_set_and_taken_back_without_touching_the_other_or_another_orga
 def test_flags_of_an_organization_that_does_not_exist_are_not_found() -> None:
     with transaction() as connection, pytest.raises(NotFound):
         organizations.set_flags(connection, 9, is_disabled=True)
+
+
+both_modes = pytest.mark.parametrize("sandbox", [False, True], ids=["live", "sandbox"])
+
+
+@both_modes
+def test_a_refill_adds_to_the_balance_of_its_mode_and_of_no_other(*, sandbox: bool) -> None:
+    mine, other = books.make_organization(5, sandbox_balance=5), books.make_organization(5, sandbox_balance=5)
+    with transaction() as connection:
+        assert refill(connection, mine, 10, sandbox=sandbox) == 15
+    assert books.balance_of(mine, sandbox=sandbox) == 15
+    assert books.balance_of(mine, sandbox=not sandbox) == 5
+    assert books.balance_of(other, sandbox=sandbox) == 5
+    assert books.breaches() == []
+
+
+@both_modes
+def test_the_last_refill_is_the_balance_right_after_it_and_stays_when_points_are_issued(*, sandbox: bool) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+    with transaction() as connection:
+        refill(connection, organization_id, 10, sandbox=sandbox)
+    books.issue_now(organization_id, ["ann@example.com"], 3, sandbox=sandbox)
+    with transaction() as connection:
+        seen = organizations.get(connection, organization_id, sandbox=sandbox)
+        assert (seen.balance, seen.last_refill) == (12, 15)
+        assert organizations.get(connection, organization_id, sandbox=not sandbox).last_refill == 5
+
+
+@both_modes
+def test_each_refill_is_kept_with_the_balance_it_left(*, sandbox: bool) -> None:
+    organization_id = books.make_organization()
+    with transaction() as connection:
+        for amount in (10, 20):
+            refill(connection, organization_id, amount, sandbox=sandbox)
+        rows = connection.execute(text("SELECT organization_id, sandbox, amount, balance FROM refills ORDER BY id"))
+        assert rows.all() == [(organization_id, sandbox, 10, 10), (organization_id, sandbox, 20, 30)]
+
+
+@pytest.mark.parametrize("amount", [0, -1, -INT64_MAX])
+@both_modes
+def test_a_refill_of_less_than_one_point_is_refused(*, sandbox: bool, amount: int) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+    with pytest.raises(Refused, match="at least 1 point"), transaction() as connection:
+        refill(connection, organization_id, amount, sandbox=sandbox)
+    assert books.balance_of(organization_id, sandbox=sandbox) == 5
+
+
+@both_modes
+def test_a_balance_can_be_filled_to_64_bits_and_not_a_point_further(*, sandbox: bool) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+    with transaction() as connection:
+        assert refill(connection, organization_id, INT64_MAX - 5, sandbox=sandbox) == INT64_MAX
+    with pytest.raises(Refused, match="over 9223372036854775807"), transaction() as connection:
+        refill(connection, organization_id, 1, sandbox=sandbox)
+    assert books.balance_of(organization_id, sandbox=sandbox) == INT64_MAX
+    assert books.breaches() == []
+
+
+@pytest.mark.parametrize(("change", "amount"), [(-20, 20), (30, -30), (-50, 50)], ids=["spent", "refilled", "empty"])
+def test_a_reset_takes_the_sandbox_back_to_its_start_by_a_refill_of_the_difference(*, change: int, amount: int) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=50)
+    if change < 0:
+        books.issue_now(organization_id, ["ann@example.com"], -change, sandbox=True)
+    with transaction() as connection:
+        if change > 0:
+            refill(connection, organization_id, change, sandbox=True)
+        assert reset_sandbox(connection, organization_id) == 50
+        seen = organizations.get(connection, organization_id, sandbox=True)
+        assert (seen.balance, seen.last_refill) == (50, 50)
+        assert organizations.get(connection, organization_id, sandbox=False).balance == 5
+        newest = text("SELECT amount, balance FROM refills WHERE sandbox ORDER BY id DESC LIMIT 1")
+        assert connection.execute(newest).one() == (amount, 50)
+    assert books.breaches() == []
+
+
+def test_a_reset_of_a_sandbox_at_its_start_writes_nothing() -> None:
+    organization_id = books.make_organization(sandbox_balance=50)
+    with transaction() as connection:
+        assert reset_sandbox(connection, organization_id) == 50
+        assert connection.execute(text("SELECT count(*) FROM refills")).scalar_one() == 1
+    assert books.breaches() == []
+
+
+@pytest.mark.usefixtures("many_connections")
+def test_resets_and_issues_at_once_leave_the_books_balanced() -> None:
+    organization_id = books.make_organization(sandbox_balance=50)
+
+    def reset() -> None:
+        with transaction() as connection:
+            reset_sandbox(connection, organization_id)
+
+    def issue() -> None:
+        books.issue_now(organization_id, ["ann@example.com"], 7, sandbox=True)
+
+    races.at_once(*[reset, issue] * 4)
+    assert books.breaches() == []
+
+
+def test_a_refill_of_an_organization_that_does_not_exist_is_not_found() -> None:
+    with pytest.raises(NotFound, match="There is no organization 9"), transaction() as connection:
+        refill(connection, 9, 1)
+
+
+def test_a_refill_that_is_rolled_back_leaves_nothing() -> None:
+    organization_id = books.make_organization(5)
+    with transaction() as connection:
+        refill(connection, organization_id, 10)
+        connection.rollback()
+    assert books.balance_of(organization_id) == 5
+    assert books.breaches() == []
+
+
+@both_modes
+def test_a_refill_with_a_reference_is_booked_once_however_many_give_it_at_once(*, sandbox: bool) -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+
+    def give() -> int | None:
+        with transaction() as connection:
+            return refill_once(connection, organization_id, 10, "invoice-7", sandbox=sandbox)
+
+    outcomes = races.at_once(*[give] * 8)
+    assert sorted(outcomes, key=str) == [15, *[None] * 7]
+    assert books.balance_of(organization_id, sandbox=sandbox) == 15
+    assert books.breaches() == []
+
+
+def test_a_reference_of_another_refill_is_refused_and_books_nothing() -> None:
+    organization_id = books.make_organization(5, sandbox_balance=5)
+    with transaction() as connection:
+        refill_once(connection, organization_id, 10, "invoice-7")
+    for amount, sandbox in ((11, False), (10, True)):
+        with (
+            pytest.raises(Refused, match="invoice-7 is that of a refill of 10 live points"),
+            transaction() as connection,
+        ):
+            refill_once(connection, organization_id, amount, "invoice-7", sandbox=sandbox)
+    assert (books.balance_of(organization_id), books.balance_of(organization_id, sandbox=True)) == (15, 5)

@@ -175,9 +175,7 @@ def _fail_as_a_whole(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]
     monkeypatch.setattr("app.ledger.drain.issue", fail_and_go_on)
 
 
-def test_a_row_that_somebody_else_holds_while_batches_are_tried_one_at_a_time_postpones_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_row_held_by_another_while_batches_are_tried_singly_postpones_none(monkeypatch: pytest.MonkeyPatch) -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 10) for _ in range(2)]
     monkeypatch.setattr(issue, "_LOCK_TIMEOUT_MS", 50)

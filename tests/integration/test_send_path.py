@@ -6,9 +6,9 @@ import socket
 import threading
 import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -16,13 +16,11 @@ import pytest
 from celery import Celery
 from werkzeug.test import TestResponse
 
-from app.api.sending import send_path, threads, waiting
-from app.batches.accept import IssueRequest
+from app.api.sending import waiting
+from app.batches.request import IssueRequest
 from app.ledger.drain import drain
 from app.messaging import hints, jobs, process_redis
-from app.messaging.drains import Drains
 from app.messaging.jobs import QUEUE
-from app.postgres.connections import connections_in_use
 from app.postgres.database import transaction
 from app.settings import settings
 from app.web.application import create_app
@@ -50,25 +48,13 @@ class Front:
 
 
 @pytest.fixture
-def front(monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
+def front(own_send_path: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
     monkeypatch.setenv("POINTS_RATE_LIMIT", "off")
-    monkeypatch.setattr("app.api.views.send.send_path", send_path.SendPath(Drains()))
-    is_over = threading.Event()
-
-    def until_over(work: Callable[[], None]) -> None:
-        while not is_over.is_set():
-            with suppress(Exception):
-                work()
-
-    monkeypatch.setattr(threads, "_repeat", until_over)
     # The service's own Celery app keeps the broker that it was first used with in this process.
     with ThreadPoolExecutor(40) as pool, Celery(set_as_current=False, amqp=jobs._Protocol) as app:
         app.add_defaults(jobs._configuration)
         monkeypatch.setattr(jobs, "celery", app)
         yield Front(pool)
-    is_over.set()
-    until(lambda: connections_in_use() == 0, "no thread of the front has a connection any more")
-    process_redis.redis().client_kill_filter(_type="pubsub")  # It listens no more, and its thread ends.
 
 
 @pytest.fixture
@@ -164,9 +150,7 @@ def test_the_refusal_of_one_is_no_refusal_of_its_group(front: Front, key: str) -
 
 
 @pytest.mark.parametrize("keys", [["k"] * 8, [f"k{number % 3}" for number in range(8)]])
-def test_an_idempotency_key_that_comes_many_times_at_once_makes_one_batch(
-    front: Front, key: str, keys: list[str]
-) -> None:
+def test_one_idempotency_key_many_times_at_once_makes_one_batch(front: Front, key: str, keys: list[str]) -> None:
     with acceptance_held_up():
         first = front.send(key, headers=ASYNC | {"Idempotency-Key": keys[0]})
         races.until_waiting(1)
@@ -263,9 +247,7 @@ def silent_broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.alone
-def test_a_broker_that_never_answers_costs_a_send_about_three_seconds(
-    silent_broker: None, front: Front, key: str
-) -> None:
+def test_a_silent_broker_costs_a_send_about_three_seconds(silent_broker: None, front: Front, key: str) -> None:
     for number in (1, 2, 3):
         began = time.monotonic()
         sent = front.send(key)
@@ -291,9 +273,7 @@ def test_a_hint_alone_wakes_who_waits(front: Front, key: str, monkeypatch: pytes
     assert [len(data_of(sent)["transactions"]) for sent in (small, large)] == [1, 500]
 
 
-def test_a_hint_that_comes_before_anybody_waits_is_not_missed(
-    front: Front, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hint_before_anybody_waits_is_not_missed(front: Front, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "POLL_EVERY_S", 60.0)
     other_key = books.make_live_key(books.make_organization(100, name="Other"))
     other = front.send(other_key)

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.cli.reach import Unreachable, database_in_reach
+from app.cli.operator_command import Unreachable, database_in_reach
 from app.errors import Refused
 from app.postgres import connections
 from app.postgres.connections import new_engine
@@ -46,9 +46,7 @@ def test_a_session_begins_with_our_limits_and_in_utc_whatever_the_database_has_s
     assert (settings["enable_seqscan"], settings["jit"]) == ("off", "off")
 
 
-def test_a_session_speaks_utf_8_whatever_libpq_is_told_in_the_environment(
-    server_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_speaks_utf_8_whatever_libpq_is_told(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     engine = new_engine(server_url, pool_size=1)
     with engine.begin() as connection:
@@ -78,9 +76,7 @@ def test_an_error_repeats_no_value_of_its_statement(server_url: str) -> None:
     assert "ann@" not in str(caught.value)
 
 
-def test_a_process_has_no_more_connections_than_it_may_and_who_finds_none_is_told_of_an_outage(
-    server_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_are_bounded_and_a_full_pool_is_an_outage(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = new_engine(server_url, pool_size=2)
     monkeypatch.setattr(engine.pool, "_timeout", 0.05)
     with engine.connect(), engine.connect(), pytest.raises(PoolTimeout) as caught:
@@ -130,9 +126,7 @@ def test_a_child_leaves_its_parents_connections_open_and_waits_for_no_lock_of_it
     parents.close()
 
 
-def test_a_command_that_waits_for_somebodys_lock_in_vain_says_so_and_not_that_the_database_is_away(
-    server_url: str,
-) -> None:
+def test_a_command_that_waits_for_a_lock_in_vain_says_so(server_url: str) -> None:
     engine = new_engine(f"{server_url}?options=-c%20lock_timeout%3D10", pool_size=2)
     with engine.begin() as holder, engine.begin() as waiting:
         holder.exec_driver_sql("SELECT pg_advisory_xact_lock(4712)")

@@ -65,25 +65,13 @@ def test_the_issue_task_asks_for_a_fresh_one_when_others_shall_have_their_turn(
     assert books.counts() == (0, 3)
 
 
-def test_the_fresh_task_is_known_to_the_front_and_the_people_who_watch_as_the_one_before(
-    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fresh_task_keeps_the_names_of_the_one_before(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drain, "ROUNDS_MAX", 0)
     asked: list[tuple[int, dict[str, object]]] = []
     monkeypatch.setattr(tasks, "submit", lambda organization_id, **job: asked.append((organization_id, job)))
     job = {"batch_id": 3, "recipients": 20, "request_id": "req-1"}
     tasks.issue(7, **job)
     assert asked == [(7, job)]
-
-
-def test_an_issue_task_that_comes_twice_changes_nothing(tasks: ModuleType, submitted: list[int]) -> None:
-    organization_id = books.make_organization(100)
-    batch_id = books.queue_batch(organization_id, [ANN], 1)
-    for _ in range(2):
-        tasks.issue(organization_id, batch_id)
-    assert books.balance_of(organization_id) == 99
-    assert books.breaches() == []
-    assert submitted == []
 
 
 def _keys_known() -> int:
@@ -98,9 +86,7 @@ def _move_issue(ago: str, which: str) -> None:
     books.execute(*books.WITHOUT_GUARDS, moved, *books.WITH_GUARDS)
 
 
-def test_old_idempotency_keys_are_forgotten_step_by_step_up_to_a_number_of_steps(
-    tasks: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_idempotency_keys_are_forgotten_in_steps(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "_FORGET_STEP", 2)
     monkeypatch.setattr(tasks, "_FORGET_STEPS_MAX", 3)
     organization_id = books.make_organization(100)
@@ -126,9 +112,7 @@ def test_a_key_that_is_30_days_old_is_kept_by_what_beat_has_run_and_one_of_32_da
         assert list(connection.execute(statement).scalars()) == ["30 days"]
 
 
-def test_the_audit_task_notes_what_it_found_and_a_breach_is_an_error_in_the_log(
-    tasks: ModuleType, events: list[MutableMapping[str, Any]]
-) -> None:
+def test_the_audit_task_notes_and_logs_breaches(tasks: ModuleType, events: list[MutableMapping[str, Any]]) -> None:
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 10)
     events.clear()
@@ -148,9 +132,7 @@ def test_the_audit_task_notes_what_it_found_and_a_breach_is_an_error_in_the_log(
     assert noted.seconds == events[-1]["seconds"] < 60
 
 
-def test_an_audit_that_redis_does_not_hear_of_is_told_in_the_log(
-    tasks: ModuleType, events: list[MutableMapping[str, Any]]
-) -> None:
+def test_an_audit_that_redis_misses_is_in_the_log(tasks: ModuleType, events: list[MutableMapping[str, Any]]) -> None:
     with pytest.MonkeyPatch.context() as patch:  # Undone before the environment forgets the real client.
         patch.setattr(process_redis, "redis", lambda: Redis(host="127.0.0.1", port=1))
         tasks.audit()

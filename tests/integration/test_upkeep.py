@@ -101,9 +101,7 @@ def test_upkeep_whose_parent_is_gone_ends() -> None:
     assert subprocess.run(command, timeout=60, check=False).returncode == 0
 
 
-def test_a_worker_issues_what_nobody_told_it_of_and_has_its_upkeep_again_when_that_is_killed(
-    worker: psutil.Process,
-) -> None:
+def test_a_worker_whose_upkeep_is_killed_has_it_again_and_issues_unasked(worker: psutil.Process) -> None:
     [upkeep] = workers.upkeep_of(worker)
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
@@ -141,9 +139,7 @@ def test_crossings_are_looked_for_among_the_users_of_the_time_that_is_said_and_c
         assert books.counted() == {"points_claimed_crossed": 1}
 
 
-def test_a_fold_goes_step_by_step_up_to_a_number_of_steps_and_ends_where_nothing_is_left(
-    upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fold_goes_in_a_bounded_number_of_steps(upkeep: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     folded: list[int] = []
 
     def note(connection: Connection) -> int:
@@ -165,9 +161,7 @@ def test_a_fold_goes_step_by_step_up_to_a_number_of_steps_and_ends_where_nothing
     assert books.balance_of_user(ANN) == 4
 
 
-def test_the_upkeep_numbers_what_no_drain_has_numbered_and_drops_what_is_past_its_time(
-    upkeep: ModuleType, events: list[MutableMapping[str, Any]]
-) -> None:
+def test_upkeep_numbers_events_and_drops_old_ones(upkeep: ModuleType, events: list[MutableMapping[str, Any]]) -> None:
     organization_id = books.make_organization(100)
     books.issue_now(organization_id, [ANN], 1)
     upkeep.number_all()

@@ -152,9 +152,7 @@ def test_each_bad_row_has_its_line_and_can_be_mended_and_imported(path: Path) ->
     assert import_users(errors_file).registered == 1
 
 
-def test_an_interrupted_import_keeps_what_is_committed_and_is_carried_on_by_giving_it_again(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_import_is_carried_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks = iter(range(10))
 
     def interrupted(connection: Connection, users: Sequence[NewUser]) -> claim.Registered:
@@ -172,9 +170,7 @@ def test_an_interrupted_import_keeps_what_is_committed_and_is_carried_on_by_givi
     assert (imported.registered, imported.already_registered) == (5, 3)
 
 
-def test_an_import_keeps_whom_it_registered_in_each_step_when_much_is_held_and_goes_on_there(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_import_goes_on_at_its_last_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(users_import, "CHUNK_ROWS", 100)
     monkeypatch.setattr(claim, "CLAIM_ROWS_MAX", 4)
     emails = _some(6)
@@ -270,9 +266,7 @@ def test_a_disk_that_is_full_of_bad_rows_stops_no_import(path: Path, monkeypatch
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_an_import_that_is_interrupted_leaves_the_bad_rows_of_the_one_before(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_import_leaves_the_earlier_bad_rows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import_users(_write(path, ["first", "second"]))
     errors_file = path.with_name("people.errors.csv")
     before = errors_file.read_text()

@@ -13,6 +13,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from app.errors import InvalidRequest, WebhookDisabled, WebhookLimit, WebhookNotStuck
 from app.events import log
 from app.events.sequencer import number_events
+from app.pages import delivery_pages
+from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.settings import settings
 from app.webhooks import actions as webhook_actions
@@ -91,8 +93,8 @@ def _do(action: Callable[..., WebhookRow], webhook: WebhookRow, *more: Any) -> W
         return action(connection, found, *more)
 
 
-def _deliver(webhook: WebhookRow) -> bool:
-    return delivery.deliver(webhook.id, tell=lambda _: None, withdraw=lambda _: None)
+def _deliver(webhook: WebhookRow) -> None:
+    delivery.deliver(webhook.id, tell=lambda _: None)
 
 
 def _set(webhook: WebhookRow, **moments: str) -> None:
@@ -116,7 +118,7 @@ def test_each_event_arrives_once_in_order_with_a_signature(organization_id: int,
     secret = new_secret()
     webhook = _make(organization_id, receiver.url, secret=secret)
     _write(organization_id, *["key.created", "key.revoked"] * 60)
-    assert not _deliver(webhook)
+    _deliver(webhook)
     assert _after(webhook, receiver) == list(range(1, 121))
     for call in receiver.calls:
         assert Webhook(secret).verify(call.body, call.headers) == call.event
@@ -181,6 +183,118 @@ _OTHER_TRANSACTIONS = text("""
     WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
       AND backend_type = 'client backend'
 """)
+
+
+_IMPOSSIBLE_WAITS = (
+    "Thu, 01 Jan 99999999999999999999 00:00:00 GMT",
+    "Thu, 01 Jan 2026 00:00:00 +99999999999999999999",
+    "Thu, 01 Jan 99999 00:00:00 GMT",
+    "Thu, 99 Foo 99999",
+    "-5",
+    "NaN",
+    "9" * 400,
+)
+
+
+@pytest.mark.parametrize("asked", _IMPOSSIBLE_WAITS)
+def test_an_impossible_retry_after_is_a_failed_attempt_like_any_other(
+    organization_id: int, receiver: Receiver, asked: str
+) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created")
+    receiver.answer = status(503, Retry_After=asked)
+    _deliver(webhook)
+    failing = _read(webhook)
+    assert (failing.status, failing.failures, failing.position) == ("failing", 1, webhook.position)
+    assert failing.retry_at is not None
+    assert timedelta(seconds=3) < failing.retry_at - datetime.now(UTC) <= timedelta(seconds=10)
+    assert _attempts(webhook) == [(1, 503, "refused")]
+
+
+@pytest.mark.parametrize("asked", _IMPOSSIBLE_WAITS)
+def test_a_2xx_is_a_success_whatever_its_retry_after_says(organization_id: int, receiver: Receiver, asked: str) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created")
+    receiver.answer = status(204, Retry_After=asked)
+    _deliver(webhook)
+    assert (_read(webhook).status, _read(webhook).position) == ("enabled", webhook.position + 1)
+    assert _attempts(webhook) == [(1, 204, None)]
+
+
+def _attempts(webhook: WebhookRow) -> list[tuple[int, int | None, str | None]]:
+    """Return the number, status and error of each attempt that is shown, the oldest first."""
+    with transaction() as connection:
+        filters = Filters(organization_id=webhook.organization_id, sandbox=False, webhook_id=webhook.id)
+        shown = delivery_pages.page(connection, filters, start=None, limit=50)
+    return [(one.attempt, one.status, one.error) for one in reversed(shown.rows)]
+
+
+_UNRENDERABLE = {
+    "a number of 65 bits": '{"key": {"id": 18446744073709551616}}',
+    "a number of 5000 digits": f'{{"key": {{"id": {"9" * 5_000}}}}}',
+    "half a character": r'{"key": {"id": "\ud800"}}',
+}
+
+
+@pytest.mark.parametrize("data", _UNRENDERABLE.values(), ids=_UNRENDERABLE)
+def test_an_event_that_cannot_be_rendered_is_a_failed_attempt_and_can_be_skipped(
+    organization_id: int, receiver: Receiver, data: str
+) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created")
+    books.execute(
+        f"INSERT INTO unnumbered_events (organization_id, sandbox, type, data) VALUES ({organization_id}, false,"
+        f" 'key.created', '{data}')"
+    )
+    _write(organization_id, "key.revoked")
+    _deliver(webhook)
+    failing = _read(webhook)
+    assert (failing.status, failing.failures, failing.position) == ("failing", 1, webhook.position + 1)
+    assert _attempts(webhook) == [(1, 200, None), (1, None, "not_renderable")]
+    _retry(webhook)
+    assert _attempts(webhook)[2:] == [(2, None, "not_renderable")]
+    _do(webhook_actions.skip, webhook)
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [1, 3]
+    assert (_read(webhook).status, _read(webhook).failures) == ("enabled", 0)
+
+
+def _spoil_secret(webhook: WebhookRow, _monkeypatch: pytest.MonkeyPatch) -> None:
+    with transaction() as connection:
+        webhooks.store_secrets(connection, webhook.id, secret=encrypted("whsec_%"), previous=None)
+
+
+def _spoil_url(webhook: WebhookRow, _monkeypatch: pytest.MonkeyPatch) -> None:
+    _set(webhook, url="'ftp://example.com/'")
+
+
+def _spoil_authorities(webhook: WebhookRow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", __file__)
+    posting._ssl_context.cache_clear()
+    _set(webhook, url="'https://127.0.0.1:1024/'")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error"),
+    [(_spoil_secret, "internal_error"), (_spoil_url, "address_refused"), (_spoil_authorities, "internal_error")],
+)
+def test_whatever_goes_wrong_in_an_attempt_is_a_failed_attempt(
+    organization_id: int,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    events: list[MutableMapping[str, Any]],
+    spoil: Callable[[WebhookRow, pytest.MonkeyPatch], None],
+    error: str,
+) -> None:
+    webhook = _make(organization_id, receiver.url)
+    _write(organization_id, "key.created")
+    spoil(webhook, monkeypatch)
+    _deliver(webhook)
+    assert (_read(webhook).status, _read(webhook).failures) == ("failing", 1)
+    assert _attempts(webhook) == [(1, None, error)]
+    assert [event["error"] for event in events if event["event"] == "webhook_failed"] == [error]
+    _do(webhook_actions.skip, webhook)
+    assert _read(webhook).position == webhook.position + 1
 
 
 def test_410_disables_and_an_event_says_so(organization_id: int, receiver: Receiver) -> None:
@@ -259,8 +373,8 @@ def test_only_the_types_that_are_asked_for_arrive_and_the_rest_is_passed(
 def test_of_many_that_are_not_asked_for_the_few_are_found(
     organization_id: int, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.webhooks.upcoming._LOOKED_AT_MAX", 5)
-    monkeypatch.setattr("app.webhooks.upcoming._PAGE", 2)
+    monkeypatch.setattr("app.webhooks.cursors._LOOKED_AT_MAX", 5)
+    monkeypatch.setattr("app.webhooks.cursors._PAGE", 2)
     webhook = _make(organization_id, receiver.url, "key.revoked")
     _write(organization_id, *["key.created"] * 17, *["key.revoked"] * 3, *["key.created"] * 6, "key.revoked")
     _deliver(webhook)
@@ -332,7 +446,7 @@ def test_what_a_call_changes_meanwhile_is_not_undone(organization_id: int, recei
             elif change == "disable":
                 webhook_actions.disable(connection, found)
             elif change == "delete":
-                webhooks.delete(connection, found.id)
+                webhooks.remove(connection, found.id)
             else:
                 webhooks.change(connection, found.id, types=["balance.low"])
         status(200)(handler)
@@ -385,7 +499,7 @@ def test_for_a_day_after_a_rotation_both_secrets_sign(organization_id: int, rece
     old, new = new_secret(), new_secret()
     webhook = _make(organization_id, receiver.url, secret=old)
     with transaction() as connection:
-        webhooks.rotate(connection, webhook.id, secret=encrypted(new))
+        webhooks.replace_secret(connection, webhook.id, secret=encrypted(new))
     _write(organization_id, "key.created")
     _deliver(webhook)
     for secret in (old, new):
@@ -445,7 +559,7 @@ def test_there_may_be_ten_of_an_organization_and_mode(organization_id: int) -> N
     with pytest.raises(WebhookLimit):
         _make(organization_id, "http://127.0.0.1:1024/")
     with transaction() as connection:
-        webhooks.delete(connection, 1)
+        webhooks.remove(connection, 1)
     _make(organization_id, "http://127.0.0.1:1024/")
 
 
@@ -457,7 +571,7 @@ def test_attempts_past_their_time_are_dropped_in_steps(organization_id: int, rec
     steps = []
     for _ in range(3):
         with transaction() as connection:
-            steps.append(cursors.drop_old_deliveries(connection, at_most=2))
+            steps.append(attempts.drop_old_deliveries(connection, at_most=2))
     assert steps == [2, 1, 0]
     assert _values("SELECT count(*) FROM webhook_deliveries") == [2]
 

@@ -12,18 +12,16 @@ from app.local import ports
 from tests.deadline import comes_true, until
 from tests.integration import books
 from tests.operations.balancer import balancer
-from tests.operations.deployment import deployment, is_ready
 from tests.operations.server import Server
 from tests.ports import free_port
+from tests.service.deployment import deployment, is_ready
 
 pytestmark = pytest.mark.usefixtures("broker")
 
 _PATIENCE_S = 60
 
 
-def test_web_and_worker_leave_a_standby_as_soon_as_the_name_leads_to_the_primary_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_web_and_worker_follow_the_name_to_the_primary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     primary, standby = Server(tmp_path / "primary"), Server(tmp_path / "standby")
     primary.postgresql.prepare()
     with primary.running(monkeypatch), balancer() as name:

@@ -7,8 +7,8 @@ import pytest
 
 from app.local import ports
 from tests.deadline import comes_true, until
-from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.ports import free_port
+from tests.service.deployment import STARTED_IN_S, deployment
 
 _OFFLINE_WITHIN_S = 15
 # A minute by default. A worker is shown offline from its fifth second to this one: a machine that stands still for ten

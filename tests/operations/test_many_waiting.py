@@ -16,8 +16,8 @@ from app.api.sending.wait_slots import THREADS, WAITING_SENDS_MAX, WAITING_SENDS
 from app.local import ports
 from tests.deadline import comes_true
 from tests.integration import books
-from tests.operations.deployment import deployment
 from tests.ports import free_port
+from tests.service.deployment import deployment
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 

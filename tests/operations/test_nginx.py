@@ -15,11 +15,11 @@ import httpx
 import pytest
 
 from app.local import ports
-from tests.crash.parts import Part
 from tests.deadline import comes_true
-from tests.e2e.conftest import Service, running_service
-from tests.operations.deployment import STARTED_IN_S
 from tests.ports import free_port
+from tests.service.deployment import STARTED_IN_S
+from tests.service.inside import Service
+from tests.service.parts import Part
 from tests.unit.deployment.files import ROOT
 
 _PATH = f"{os.environ['PATH']}:/usr/sbin"
@@ -79,13 +79,6 @@ def _connection(folder: Path, port: int) -> Iterator[ssl.SSLSocket]:
     plain = socket.create_connection((ports.HOST, port), timeout=60)
     with context.wrap_socket(plain, server_hostname=_NAME) as encrypted:
         yield encrypted
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    """Run the service that nginx stands before."""
-    with running_service(tmp_path / "service") as running:
-        yield running
 
 
 def test_a_call_through_nginx_is_encrypted_and_answered_as_web_answers_it(tmp_path: Path, service: Service) -> None:

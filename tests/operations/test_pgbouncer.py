@@ -20,12 +20,12 @@ from app.postgres.connections import engine, new_engine, session_settings
 from app.postgres.database import transaction
 from app.settings import settings
 from tests.conftest import Servers
-from tests.crash.parts import Part
 from tests.deadline import comes_true
 from tests.integration import books
-from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
+from tests.service.deployment import STARTED_IN_S, deployment
+from tests.service.parts import Part
 from tests.unit.deployment.files import ROOT
 
 _PROGRAM = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")

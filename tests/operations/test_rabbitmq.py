@@ -13,13 +13,13 @@ from app.local import ports
 from app.messaging import process_redis
 from tests.crash.conftest import SEED
 from tests.crash.faults_of_servers import AWAY_S
-from tests.crash.parts import Part
 from tests.crash.proxy import Proxy
 from tests.crash.run import Run
 from tests.deadline import comes_true, until
-from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
+from tests.service.deployment import STARTED_IN_S, deployment
+from tests.service.parts import Part
 
 # The program itself: what lies in /usr/sbin changes to a user of its own, and to folders of the system.
 _PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -116,9 +116,7 @@ def test_sends_are_issued_over_rabbitmq_and_redis_carries_no_message(rabbitmq: R
 
 @pytest.mark.parametrize("away", [["refuse", "drop"], ["hole"], ["silence", "hole"]], ids="-".join)
 @pytest.mark.usefixtures("broker", "database")
-def test_while_rabbitmq_is_away_sends_are_201_soon_and_with_it_back_nothing_is_left(
-    rabbitmq: RabbitMQ, away: list[str], tmp_path: Path
-) -> None:
+def test_while_rabbitmq_is_away_sends_are_201_soon(rabbitmq: RabbitMQ, away: list[str], tmp_path: Path) -> None:
     proxy = Proxy(free_port(), rabbitmq.port)
     url = rabbitmq.url.replace(f":{rabbitmq.port}/", f":{proxy.port}/")
     try:
@@ -155,9 +153,7 @@ def test_a_worker_whose_connection_to_rabbitmq_fell_silent_makes_another(rabbitm
         proxy.stop()
 
 
-def test_nothing_is_lost_and_nothing_paid_twice_when_rabbitmq_and_beat_are_killed(
-    rabbitmq: RabbitMQ, tmp_path: Path
-) -> None:
+def test_killed_rabbitmq_and_beat_lose_nothing_and_pay_nothing_twice(rabbitmq: RabbitMQ, tmp_path: Path) -> None:
     run = Run(tmp_path / "crash", SEED, POINTS_BROKER_URL=rabbitmq.url)
     try:
         run.start()

@@ -14,11 +14,11 @@ from app.local import ports
 from app.local.datadir import DataDir
 from app.local.valkey import Valkey
 from tests.conftest import forget_everything
-from tests.crash.parts import Part
 from tests.deadline import TIMEOUT_S, until
-from tests.operations.deployment import Deployment, deployment
 from tests.operations.load import Load, issued_exactly, load
 from tests.ports import free_port
+from tests.service.deployment import Deployment, deployment
+from tests.service.parts import Part
 
 _AWAY_S = 10.0
 _ANSWERED_WITHIN_S = 5.0
@@ -84,16 +84,6 @@ def _kill_and_start(broker: Broker, stack: ExitStack) -> None:
     stack.callback(broker.start)
 
 
-def _make_a_replica(broker: Broker, stack: ExitStack) -> None:
-    broker.tell("REPLICAOF", ports.HOST, free_port())
-    stack.callback(broker.tell, "REPLICAOF", "NO", "ONE")
-
-
-def _fill_memory(broker: Broker, stack: ExitStack) -> None:
-    broker.tell("CONFIG", "SET", "maxmemory", 1)
-    stack.callback(broker.tell, "CONFIG", "SET", "maxmemory", 0)
-
-
 def _refuse_by_disk(broker: Broker, stack: ExitStack) -> None:
     """Have it fail to save, after which it refuses every write (MISCONF)."""
     in_the_way = broker.folder / "valkey" / "dump.rdb"
@@ -106,7 +96,7 @@ def _refuse_by_disk(broker: Broker, stack: ExitStack) -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize(
     "hurt",
-    [_kill_and_start, _stop_and_continue, _make_a_replica, _fill_memory, _refuse_by_disk],
+    [_kill_and_start, _stop_and_continue, _refuse_by_disk],
     ids=lambda f: f.__name__,
 )
 def test_while_redis_is_away_sends_are_201_soon_and_with_it_back_all_is_as_fast_as_before(

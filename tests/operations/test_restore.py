@@ -36,9 +36,7 @@ def _status_of(organization: int, batch: int) -> str | None:
     return None if found is None else found.status
 
 
-def test_a_restore_has_exactly_what_was_there_at_its_moment_and_its_books_balance(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restore_has_exactly_what_was_there_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(tmp_path / "server")
     server.postgresql.prepare()
     archive = server.folder(tmp_path / "archive")

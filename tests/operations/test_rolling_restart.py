@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.operations.balancer import balancer
-from tests.operations.deployment import deployment
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
+from tests.service.deployment import deployment
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 

@@ -15,11 +15,11 @@ from app.local import ports
 from app.local.valkey import _binary as valkey_program
 from app.messaging import process_redis
 from tests.conftest import forget_everything
-from tests.crash.parts import Part
 from tests.deadline import comes_true
-from tests.operations.deployment import STARTED_IN_S, deployment
 from tests.operations.load import issued_exactly, load
 from tests.ports import free_port
+from tests.service.deployment import STARTED_IN_S, deployment
+from tests.service.parts import Part
 
 # A master that many processes share a machine with may be quiet for a moment and yet live.
 _DOWN_AFTER_MS = 3_000

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from app.local import ports
-from app.messaging.jobs import TASK_TIME_LIMIT_S
 from tests.deadline import comes_true
-from tests.operations.deployment import STARTED_IN_S, STOPPED_IN_S, deployment, is_ready
 from tests.operations.load import issued_exactly, load
-from tests.unit.deployment.files import ROOT, seconds, service
+from tests.service.deployment import STARTED_IN_S, STOPPED_IN_S, deployment, is_ready
+from tests.unit.deployment.files import ROOT
 from tests.unit.deployment.lines import words_of_line
 
 _UNITS = ROOT / "deploy" / "systemd"
@@ -79,24 +78,6 @@ def test_web_runs_what_the_procfile_runs_and_gets_its_address_from_the_socket(tm
     assert _words("points-web.service") == line[: line.index("--bind")]
     assert _unit("points-web.service")["Unit"]["Requires"] == "points-web.socket"
     assert _unit("points-web.socket")["Socket"]["ListenStream"] == "127.0.0.1:8000"
-
-
-def test_systemd_admits_the_threads_of_as_many_web_processes_as_compose_does() -> None:
-    web = _unit("points-web.service")["Service"]
-    assert int(web["TasksMax"]) == int(service("web")["pids_limit"])
-
-
-@pytest.mark.parametrize(
-    ("unit", "name"),
-    [
-        *(("points-web.service", "web"), ("points-worker@.service", "worker")),
-        ("points-deliveries@.service", "deliveries"),
-    ],
-)
-def test_systemd_gives_a_part_as_long_to_stop_as_the_compose_file_does(unit: str, name: str) -> None:
-    allowed_s = int(_unit(unit)["Service"]["TimeoutStopSec"])
-    assert allowed_s == seconds(service(name)["stop_grace_period"])
-    assert name != "worker" or allowed_s > TASK_TIME_LIMIT_S
 
 
 @pytest.mark.usefixtures("broker", "database")

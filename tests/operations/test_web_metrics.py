@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.local import ports
 from app.metrics.page import CACHED_S
 from tests.deadline import until
-from tests.operations.deployment import STARTED_IN_S, deployment, is_ready
 from tests.ports import free_port
+from tests.service.deployment import STARTED_IN_S, deployment, is_ready
 
 pytestmark = pytest.mark.usefixtures("broker", "database")
 

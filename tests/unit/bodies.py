@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.api.requests.issue import parse_issue_request
-from app.batches.accept import IssueRequest
+from app.api.requests.json_object import read_object
+from app.batches.fields import VERIFY, IssueTable
+from app.batches.request import IssueRequest, read_issue_request
 from app.errors import Faults, InvalidRequest
 from app.settings import settings
 
@@ -17,15 +18,20 @@ def body_with(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not ...}
 
 
+def read(body: bytes, known: IssueTable = VERIFY) -> IssueRequest:
+    """Read the bytes of a body as the calls do."""
+    return read_object(body, lambda fields: read_issue_request(fields, settings(), known))
+
+
 def accepted(body: dict[str, Any] | bytes) -> IssueRequest:
     """Read a body that is right."""
-    return parse_issue_request(_encoded(body), settings())
+    return read(_encoded(body))
 
 
 def faults_of(body: dict[str, Any] | bytes) -> Faults:
     """Read a body that is wrong, and return its faults."""
     with pytest.raises(InvalidRequest) as caught:
-        parse_issue_request(_encoded(body), settings())
+        read(_encoded(body))
     faults = caught.value.faults
     assert all(sentences and all(sentences) for sentences in faults.values())
     return faults

@@ -79,9 +79,7 @@ def test_a_row_is_found_by_all_that_names_it() -> None:
     ("count", "least", "greatest"),
     [(1, 1, 1), (4, 1, 4), (5, 1, 5), (7, 1, 7), (8, 2, 7), (10, 2, 9), (11, 3, 9), (15, 4, 12), (20, 6, 15)],
 )
-def test_a_median_lies_between_the_innermost_values_that_leave_it_out_rarely_enough(
-    count: int, least: int, greatest: int
-) -> None:
+def test_a_median_lies_between_the_innermost_certain_values(count: int, least: int, greatest: int) -> None:
     assert median_interval(range(count, 0, -1), certainty=0.9) == (least, greatest)
 
 

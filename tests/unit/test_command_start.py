@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 import migrations
 from app.cli import points
-from app.cli.answer import Answer
-from app.cli.sentence import write_error
+from app.cli.answer import Answer, write_error
 from app.settings import INT64_MAX
 
 # Each of them takes longer to import than `points --help` takes.
@@ -136,9 +135,7 @@ def test_a_document_holds_more_points_than_64_bits_count(capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_what_was_wrong_with_what_was_given_is_said_on_standard_error(
-    capsys: pytest.CaptureFixture[str], *, as_json: bool
-) -> None:
+def test_faults_are_said_on_standard_error(capsys: pytest.CaptureFixture[str], *, as_json: bool) -> None:
     Answer({"bad": 1}, sentence="0 registered.", faults=["line 2: no address."]).print(as_json=as_json)
     said = capsys.readouterr()
     assert said.err == "line 2: no address.\n"

@@ -1,60 +1,26 @@
-"""The HTTP edge where no endpoint is reached, or none can answer: still the envelope and its headers."""
+"""The HTTP edge without a database: the envelope, its headers, the description, the page of it."""
 
-from collections.abc import MutableMapping
+import re
+from collections.abc import Iterator, MutableMapping
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from jsonschema import Draft202012Validator
 from prometheus_client import REGISTRY
-from sqlalchemy.exc import OperationalError, ProgrammingError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from schemathesis.specs.openapi.definitions import OPENAPI_31
 
+from app.api import docs
+from app.api.openapi.calls import REFUSALS
+from app.api.openapi.description import document
+from app.api.openapi.envelopes import ENVELOPES
+from app.api.openapi.failures import EXAMPLES
 from app.metrics.record import current_record
-from tests.unit.answers import AUTHORIZED, data_of, errors_of
-from tests.unit.conftest import Calling
-
-
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/nothing", "/v1/points/send/", "/v1//points/send", "/v1/POINTS/send"])
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_a_path_that_is_none_is_404_and_never_a_redirect(client: FlaskClient, method: str, path: str) -> None:
-    response = client.open(path, method=method)
-    assert errors_of(response, 404) == {"path": ["There is nothing at this path; /docs shows what there is."]}
-
-
-@pytest.mark.parametrize("batch_id", ["x", "1.5", "-1", "+1", "0x1", "", "1/2", "1/", "٤", "1_0", " 1"])
-def test_what_cannot_be_the_id_of_a_batch_is_404(client: FlaskClient, batch_id: str) -> None:
-    assert list(errors_of(client.get(f"/v1/batches/{batch_id}"), 404)) == ["path"]
-
-
-@pytest.mark.usefixtures("calling")
-@pytest.mark.parametrize("batch_id", [2**63, 10**30, 10**4_000])
-def test_an_id_beyond_64_bits_is_404_without_asking_the_database(client: FlaskClient, batch_id: int) -> None:
-    assert list(errors_of(client.get(f"/v1/batches/{batch_id}", headers=AUTHORIZED), 404)) == ["batch"]
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"])
-@pytest.mark.parametrize("path", ["/v1/points/verify", "/v1/points/send"])
-def test_another_method_is_405_and_the_allowed_one_is_named(client: FlaskClient, method: str, path: str) -> None:
-    response = client.open(path, method=method)
-    assert response.status_code == 405
-    assert response.headers["Allow"] == "POST"
-    if method != "HEAD":
-        assert list(errors_of(response, 405)) == ["method"]
-
-
-@pytest.mark.parametrize("method", ["POST", "OPTIONS", "PUT", "DELETE"])
-@pytest.mark.parametrize("path", ["/healthz", "/v1/organization", "/v1/transactions/1"])
-def test_what_is_read_takes_no_method_that_writes(client: FlaskClient, method: str, path: str) -> None:
-    response = client.open(path, method=method)
-    assert list(errors_of(response, 405)) == ["method"]
-    assert set(response.headers["Allow"].split(", ")) == {"GET", "HEAD"}
-
-
-@pytest.mark.parametrize("accept", ["text/html", "application/xml;q=1", "image/*, */*;q=0", "nonsense", ""])
-def test_the_answer_is_json_whatever_accept_says(client: FlaskClient, accept: str) -> None:
-    assert errors_of(client.get("/v1/nothing", headers={"Accept": accept}), 404)
-    assert data_of(client.get("/healthz", headers={"Accept": accept}), 200) == {"status": "ok"}
+from app.settings import settings
+from app.web.application import create_app
+from tests.unit.answers import AUTHORIZED, data_of, envelope_of, errors_of
 
 
 @pytest.mark.parametrize("given", ["a", "6f1c2a0e-7b0e", "x" * 128, "Root=1-67891233-abcdef", "a.b_c:d/e+f@g"])
@@ -63,15 +29,10 @@ def test_a_sane_request_id_of_the_caller_comes_back(client: FlaskClient, given: 
         assert client.get(path, headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
 
 
-@pytest.mark.parametrize(
-    "given",
-    [None, "", "x" * 129, "a b", "ä", "<script>", 'a"b', "a,b", "a;b", "pts_live_abc", "x:pts_dev_abc"],
-)
-def test_any_other_request_id_is_replaced_by_one_of_ours(client: FlaskClient, given: str | None) -> None:
-    headers = {} if given is None else {"X-Request-Id": given}
-    ids = {client.get("/healthz", headers=headers).headers["X-Request-Id"] for _ in range(2)}
-    assert len(ids) == 2
-    assert given not in ids
+@pytest.mark.parametrize("given", ["x" * 129, "a b", "<script>", "a;b", "pts_live_abc", "x:pts_dev_abc"])
+def test_any_other_request_id_is_replaced_by_one_of_ours(client: FlaskClient, given: str) -> None:
+    ids = {client.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] for _ in range(2)}
+    assert len(ids - {given}) == 2
 
 
 @pytest.mark.parametrize(
@@ -80,24 +41,16 @@ def test_any_other_request_id_is_replaced_by_one_of_ours(client: FlaskClient, gi
 )
 def test_503_says_when_to_try_again_while_postgresql_is_away(client: FlaskClient, method: str, path: str) -> None:
     response = client.open(path, method=method, headers=AUTHORIZED)
-    assert list(errors_of(response, 503)) == ["service"]
+    assert envelope_of(response, 503) == EXAMPLES["database_away"]
+    assert set(REFUSALS["Away"]["headers"]) <= set(response.headers.keys())
     assert 1 <= int(response.headers["Retry-After"]) <= 60
+    # A request that cannot be anybody's shall not cost a connection either.
+    assert list(errors_of(client.open(path, method=method), 401)) == ["authorization"]
 
 
-def test_readyz_is_503_and_names_what_is_away(client: FlaskClient) -> None:
-    assert set(errors_of(client.get("/readyz"), 503)) == {"postgresql", "redis"}
-
-
-@pytest.mark.usefixtures("no_rows")
-def test_with_redis_alone_away_it_is_ready_and_says_so(client: FlaskClient) -> None:
-    assert data_of(client.get("/readyz"), 200) == {"status": "ready", "postgresql": "ok", "redis": "away"}
-
-
-def test_of_what_machines_ask_every_few_seconds_only_what_goes_wrong_has_a_line(
-    client: FlaskClient, events: list[MutableMapping[str, Any]]
-) -> None:
-    for path in ("/healthz", "/readyz"):
-        client.get(path)
+def test_probes_have_a_line_only_when_they_fail(client: FlaskClient, events: list[MutableMapping[str, Any]]) -> None:
+    assert data_of(client.get("/healthz"), 200) == {"status": "ok"}
+    assert envelope_of(client.get("/readyz"), 503) == EXAMPLES["not_ready"]
     lines = [(event["route"], event["status"]) for event in events if event["event"] == "request"]
     assert lines == [("/readyz", 503)]
 
@@ -116,51 +69,6 @@ def test_how_long_a_request_took_is_counted_and_logged_in_seconds(
     assert counted() - before == pytest.approx(0.25)
 
 
-def test_healthz_is_200_while_everything_else_is_away(client: FlaskClient) -> None:
-    assert data_of(client.get("/healthz"), 200) == {"status": "ok"}
-
-
-@pytest.mark.usefixtures("calling")
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (OperationalError("SELECT secret", {}, Exception("secret")), 503),
-        (PoolTimeout("secret"), 503),
-        (ProgrammingError("SELECT secret", {}, Exception("secret")), 500),
-        (RuntimeError("secret"), 500),
-        (AssertionError("secret"), 500),
-    ],
-    ids=["server away", "no connection free", "wrong statement", "error nobody thought of", "broken promise"],
-)
-def test_an_error_below_the_edge_is_answered_and_logged_without_its_values(
-    client: FlaskClient,
-    error: Exception,
-    status: int,
-    monkeypatch: pytest.MonkeyPatch,
-    events: list[MutableMapping[str, Any]],
-) -> None:
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr("app.api.auth.get_caller", fail)
-    response = client.get("/v1/organization", headers=AUTHORIZED | {"X-Request-Id": "req-17"})
-    [sentence] = errors_of(response, status)["service"]
-    assert "secret" not in f"{sentence} {events}"
-    failure, line = events
-    assert (failure["event"], line["event"]) == (
-        ("postgresql_out_of_reach", "request") if status == 503 else ("request_failed", "request")
-    )
-    assert failure["request_id"] == line["request_id"] == "req-17"
-    assert failure["error"] == type(getattr(error, "orig", error)).__name__
-    assert ("req-17" in sentence) is (status == 500)
-
-
-def test_an_organization_is_shown_as_the_mode_of_the_key_sees_it(client: FlaskClient, calling: Calling) -> None:
-    calling.change(balance=77, name="Acme & Söhne")
-    data = data_of(client.get("/v1/organization", headers=AUTHORIZED), 200)
-    assert (data["id"], data["name"], data["balance"]) == (7, "Acme & Söhne", 77)
-
-
 def test_an_id_with_an_address_in_it_is_logged_as_its_hash(client: FlaskClient) -> None:
     traced = []
     for given in ("ann@example.com", "ann"):
@@ -168,3 +76,177 @@ def test_an_id_with_an_address_in_it_is_logged_as_its_hash(client: FlaskClient) 
             assert client.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
             traced.append(current_record().trace_id)
     assert traced == [sha256(b"ann@example.com").hexdigest()[:32], "ann"]
+
+
+@pytest.fixture
+def described(client: FlaskClient) -> dict[str, Any]:
+    response = client.get("/openapi.json", headers={"Accept": "text/html"})
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["Cache-Control"] == "no-store, private"
+    described: dict[str, Any] = response.get_json()
+    return described
+
+
+def _references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"]
+        for inner in part.values():
+            yield from _references(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _references(inner)
+
+
+def _operations(described: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            yield path, method.upper(), operation
+
+
+def _responses(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for _, _, operation in _operations(described):
+        yield from (response for response in operation["responses"].values() if "$ref" not in response)
+    yield from described["components"]["responses"].values()
+
+
+def test_every_path_that_is_served_is_described_and_no_other(described: dict[str, Any]) -> None:
+    served = {
+        (re.sub(r"<[^>]+>", "{id}", rule.rule), method)  # As the contract names what follows a noun.
+        for rule in create_app().url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if not rule.rule.startswith(("/docs/", "/console"))  # For a browser, and not for a program.
+    }
+    assert {(path, method) for path, method, _ in _operations(described)} == served
+
+
+def test_it_is_openapi_3_1_and_each_schema_is_one_of_json_schema(described: dict[str, Any]) -> None:
+    faults = Draft202012Validator(OPENAPI_31).iter_errors(described)
+    assert [f"{error.json_path}: {error.message}" for error in faults] == []
+    assert described["openapi"].startswith("3.1.")
+    for schema in described["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+
+
+def test_each_property_parameter_and_header_says_what_it_is(described: dict[str, Any]) -> None:
+    silent = []
+
+    def look(part: Any, path: str) -> None:
+        if isinstance(part, dict):
+            named = [*part.get("properties", {}).items()] if isinstance(part.get("properties"), dict) else []
+            named += [(part["name"], part)] if "in" in part and "schema" in part else []
+            for name, one in named:
+                # Beside a reference, the words of the schema that it leads to count.
+                target = described["components"]["schemas"].get(one.get("$ref", "").rpartition("/")[2], {})
+                if not (one.get("description") or target.get("description")):
+                    silent.append(f"{path}: {name}")
+        for key, inner in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+            if key not in ("example", "examples", "value"):
+                look(inner, f"{path}/{key}")
+
+    look(described, "")
+    assert silent == []
+    assert all(header["description"] for header in described["components"]["headers"].values())
+
+
+def test_each_reference_leads_somewhere_and_each_component_is_referred_to(described: dict[str, Any]) -> None:
+    components = {
+        f"#/components/{kind}/{name}"
+        for kind, named in described["components"].items()
+        for name in named
+        if kind != "securitySchemes"
+    }
+    assert set(_references(described)) == components
+
+
+def test_each_call_has_a_name_of_its_own_and_says_what_it_is_for(described: dict[str, Any]) -> None:
+    operations = [operation for _, _, operation in _operations(described)]
+    assert len({operation["operationId"] for operation in operations}) == len(operations)
+    groups = {tag["name"] for tag in described["tags"] if tag["description"]}
+    assert all(operation["summary"] and operation["description"] for operation in operations)
+    assert {tuple(operation["tags"]) for operation in operations} == {(group,) for group in groups}
+
+
+def test_every_answer_names_the_headers_that_all_have(described: dict[str, Any]) -> None:
+    for response in _responses(described):
+        assert {"X-Request-Id", "Cache-Control", "Vary", "Via"} <= set(response["headers"])
+        assert response["description"]
+
+
+def test_every_call_under_v1_needs_a_key_and_no_other_does(described: dict[str, Any]) -> None:
+    for path, _, operation in _operations(described):
+        assert operation.get("security", described["security"]) == ([{"key": []}] if path.startswith("/v1/") else [])
+        assert ("401" in operation["responses"]) is path.startswith("/v1/")
+
+
+def test_the_limits_are_those_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fields(**changed: str) -> Any:
+        for name, value in changed.items():
+            monkeypatch.setenv(f"POINTS_{name}", value)
+        settings.cache_clear()
+        return document(settings())["components"]["schemas"]["IssueToMany"]["properties"]
+
+    few = fields(RECIPIENTS_MAX="12", AMOUNT_MAX="34")
+    assert (few["recipients"]["maxItems"], few["amount"]["maximum"]) == (12, 34)
+    assert few["recipients"]["uniqueItems"] is True
+    assert "No address twice." in few["recipients"]["description"]
+    repeats = fields(ALLOW_REPEATS="true")
+    assert repeats["recipients"]["uniqueItems"] is False
+    assert "No address twice." not in repeats["recipients"]["description"]
+
+
+def test_each_example_of_an_answer_is_what_its_model_describes(described: dict[str, Any]) -> None:
+    for response in _responses(described):
+        content = response.get("content", {}).get("application/json", {})
+        for name in content.get("examples", ()):
+            model = ENVELOPES[content["schema"]["$ref"].rsplit("/", 1)[1]]
+            model.model_validate(described["components"]["examples"][name]["value"], strict=True, extra="forbid")
+
+
+_PARTS = sorted(path.name for path in (Path(docs.__file__).parent / "page").iterdir())
+
+
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+def test_the_page_is_html_whatever_accept_says(client: FlaskClient) -> None:
+    response = client.get("/docs", headers={"Accept": "application/json"})
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert response.get_data(as_text=True).startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("name", _PARTS)
+def test_each_part_is_served_as_what_it_is_and_says_how_it_may_be_used(client: FlaskClient, name: str) -> None:
+    response = client.get(f"/docs/{name}")
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == f"{_TYPES[name.rsplit('.')[1]]}; charset=utf-8"
+    policy = response.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert not re.search(r"https?:|unsafe|\*|data:", policy)
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+    assert response.headers["Cache-Control"] == "no-store, private"
+
+
+@pytest.mark.parametrize(
+    "name", ["__init__.py", "..%2f__init__.py", "%2e%2e/__init__.py", "page.html", "main.js/", "x"]
+)
+def test_nothing_else_of_the_folder_is_served(client: FlaskClient, name: str) -> None:
+    assert list(errors_of(client.get(f"/docs/{name}"), 404)) == ["path"]
+
+
+@pytest.mark.parametrize("name", _PARTS)
+def test_no_part_names_another_address(name: str) -> None:
+    text = (Path(docs.__file__).parent / "page" / name).read_text(encoding="utf-8")
+    # The name of the language of the icon is not an address that anything is read from.
+    assert not re.search(r"https?://|[\"'(]//", text.replace("http://www.w3.org/2000/svg", ""))
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+
+
+@pytest.mark.parametrize("name", _PARTS)
+def test_the_key_is_stored_nowhere(name: str) -> None:
+    text = (Path(docs.__file__).parent / "page" / name).read_text(encoding="utf-8")
+    assert not re.search(r"localStorage|sessionStorage|indexedDB|cookie|history\.|serviceWorker", text)

@@ -218,9 +218,7 @@ def test_what_is_not_in_unicode_is_read_for_sure_only_where_it_is_plain() -> Non
         (b"email\n\x81\n", None, "is neither in UTF-8 nor in Windows-1252"),
     ],
 )
-def test_what_can_be_read_in_two_ways_or_in_none_stops_with_a_sentence(
-    content: str | bytes, column: str | None, words: str
-) -> None:
+def test_an_ambiguous_list_stops_with_a_sentence(content: str | bytes, column: str | None, words: str) -> None:
     with pytest.raises(Refused, match=words):
         _read(content, column)
 
@@ -251,3 +249,13 @@ def test_a_list_so_long_that_only_its_start_is_looked_at_beforehand_is_read_alik
     many = [f"user{number}@example.com" for number in range(2_000)]
     rows = "".join(f'"{number}";"{email}";{"x" * 99}\n' for number, email in enumerate(many))
     assert _read(f"id;email;notes, remarks\n{rows}") == (many, [])
+
+
+def test_a_cell_of_several_lines_is_read_wherever_it_is_in_a_long_list() -> None:
+    """Lines are parsed a thousand at a time, and a cell may begin in one thousand and end in the next."""
+    many = [f"user{number}@example.com" for number in range(3_000)]
+    for first in (998, 999, 1_000, 1_999):
+        notes = {first: '"two\nlines"', first + 500: '"a"x'}
+        rows = "".join(f"{email},{notes.get(place, 'x')}\n" for place, email in enumerate(many))
+        taken, named = _read(f"email,note\n{rows}")
+        assert (taken, named) == ([email for email in many if email != many[first + 500]], [first + 500 + 3])

@@ -51,9 +51,7 @@ def test_a_line_of_text_is_one_line_and_leaves_out_what_is_not_known(written: li
     assert re.fullmatch(r"[\d:.]{12} warning hint_lost  batch_ids=1,2 seconds=0\.1235 note=a b\n", written[-1])
 
 
-def test_what_a_library_says_wrongly_is_told_as_it_stands_and_does_not_end_what_it_was_doing(
-    written: list[str],
-) -> None:
+def test_a_malformed_line_of_a_library_is_told_and_ends_nothing(written: list[str]) -> None:
     logs.configure("web", log_format="json")
     logging.getLogger("a.library").error("%d of them, of ada@example.com", "many")
     assert last(written)["message"] == "%d of them, of ***"

@@ -1,14 +1,11 @@
-"""The body as `/openapi.json` describes it, beside the body as it is checked: what one takes, the other takes.
+"""Each field as `/openapi.json` describes it, and as it is read: what one takes, the other takes.
 
 But for what is said in words only, so that clients can be generated: that an empty text or array counts as missing,
-that both recipients fields are one too many even where one of them is at fault, and that one address in other letters
-is the same.
+that 10.0 is no integer, what is an address, and that one address in other letters is the same.
 """
 
-import json
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -20,84 +17,93 @@ from jsonschema import Draft202012Validator
 from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
 from app.api.openapi.examples import BODIES, REVERSE_BODIES, WEBHOOK_BODIES
-from app.api.requests.issue import FIELDS, FIELDS_OF_SEND, parse_issue_request, parse_reschedule
+from app.batches.fields import ITEM, RESCHEDULE, SEND, VERIFY
+from app.batches.request import read_issue_request, read_reschedule
 from app.errors import Faults, InvalidRequest
+from app.fields.field import Table
+from app.ledger.extend import EXTEND, HELD_UNTIL
+from app.reversals.request import REVERSE, ReverseReading
 from app.settings import Settings, settings
+from app.webhooks.request import CHANGED_WEBHOOK, FROM_SEQUENCE, REPLAY, read_webhook
 
-_MISSING: st.SearchStrategy[Any] = st.sampled_from([None, "", []])
-_SCALARS = _MISSING | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+_SCALARS: st.SearchStrategy[Any] = st.sampled_from([None, "", []]) | st.booleans() | st.integers() | st.text()
 _ANYTHING = _SCALARS | st.lists(_SCALARS, max_size=3) | st.dictionaries(st.text(), _SCALARS, max_size=2)
-_EMAILS = st.sampled_from(["a@example.com", "b@example.com", "c@example.com", "用户@例子.广告"])
-_ITEM = st.fixed_dictionaries(
-    {},
-    optional={
-        "email": _EMAILS | _ANYTHING,
-        "amount": st.integers(1, 10**9) | st.sampled_from([0, 10**9 + 1, -1, None, "1", True]),
-        "label": st.sampled_from([None, "x", "a" * 256, "a\0", 7]),
-        "reference": st.sampled_from([None, "r", "Ü", "a b", "a" * 129, "a\n", "\u200b", 7]),
-        "unknown": _ANYTHING,
-    },
-)
-_BODIES = st.fixed_dictionaries(
-    {},
-    optional={
-        "recipients": st.lists(_EMAILS, max_size=3) | st.lists(_EMAILS | _ANYTHING, max_size=3) | _MISSING | _ANYTHING,
-        "recipient": _EMAILS | _MISSING | _ANYTHING,
-        "amount": st.integers(1, 10**9) | st.sampled_from([0, 10**9 + 1, -1]) | _ANYTHING,
-        "atomic": st.booleans() | _ANYTHING,
-        "label": st.text(max_size=300) | st.sampled_from(["a" * 255, "a" * 256, "a\0", "\n"]) | _ANYTHING,
-        "items": st.lists(_ITEM, max_size=3) | st.lists(_ANYTHING, max_size=2) | _MISSING | _ANYTHING,
-        "metadata": st.dictionaries(st.text(max_size=50), st.text(max_size=3) | _SCALARS, max_size=2)
-        | st.sampled_from([{str(number): "x" for number in range(21)}, {"a": "x" * 501}])
-        | _ANYTHING,
-        "expect": st.sampled_from([{}, {"recipient": 1}, {"amount": "1"}, {"amount": None}, [1], 1, None, "x"]),
-        "unknown": _ANYTHING,
-    },
-)
+_EMAILS = ["a@example.com", "b@example.com", "用户@例子.广告"]
+_EDGES: list[Any] = [
+    *(-1, 0, 1, 3_650, 3_651, 10**9, 10**9 + 1, 2**63 - 1, 2**70, 1.5),
+    *("a" * 128, "a" * 129, "a" * 255, "a" * 256, "a\0", "\n", "a b", "Ü", "\u200b", *_EMAILS),
+    *("2026-02-01T09:00:00Z", "2026-02-01t09:00+05:30", "2026-02-01 09:00Z", "2026-02-01"),
+    *(_EMAILS, [*_EMAILS, _EMAILS[0]], [1, 2], [2, 2], [0], ["*"], ["batch.*", "ping"], ["batch.*"] * 2, ["batch"]),
+    *({"a": "x"}, {"a" * 40: "x" * 500}, {"a" * 41: "x"}, {"": "x"}, {"a": "x" * 501}, {"a\0": "x"}, {"a": "x\0"}),
+    *({str(number): "x" for number in range(count)} for count in (20, 21)),
+    *({"recipients": 1}, {"amount": "1"}, {"amount": None}, {"recipient": 1}),
+    *([{"email": _EMAILS[0]}, {"email": _EMAILS[1], "amount": 7}], [{"email": _EMAILS[0], "amout": 7}], [{}]),
+]
 
-
-def _validator(model: str = "IssueRequest") -> Draft202012Validator:
-    return _validator_of(model, settings())
+Read = Callable[[Mapping[str, Any], Settings], object]
+_ONE: dict[str, Any] = {"recipient": "c@example.com", "amount": 1}
+_OF_ITEM: Read = lambda item, limits: read_issue_request({"items": [item]}, limits)  # noqa: E731
+# Each table, how it is read, and a body that is right.
+_BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
+    (VERIFY, read_issue_request, _ONE),
+    (SEND, partial(read_issue_request, known=SEND), _ONE),
+    (ITEM, _OF_ITEM, {"email": "c@example.com", "amount": 1}),
+    (RESCHEDULE, read_reschedule, {}),
+    (EXTEND, HELD_UNTIL.read_alone, {}),
+    (REVERSE, lambda fields, limits: ReverseReading(fields, limits).request(), {"batch": 1, "reason": "x"}),
+    (CHANGED_WEBHOOK, partial(read_webhook, is_new=False), {"description": "x"}),
+    (REPLAY, FROM_SEQUENCE.read_alone, {}),
+]
+_CHOICES = ({"recipient", "recipients", "items"}, {"batch", "transactions"})
+_IN_WORDS = ("must be an e-mail address", "is the same", " are expected, but ", "neither the item nor the body has one")
 
 
 @cache  # For each of hundreds of bodies the whole description would be made anew.
-def _validator_of(model: str, limits: Settings) -> Draft202012Validator:
+def _validator(model: str, limits: Settings) -> Draft202012Validator:
     described = document(limits)
     return Draft202012Validator({"$ref": f"#/components/schemas/{model}", "components": described["components"]})
 
 
-def _is_described_in_words(field: str, sentence: str) -> bool:
-    """Tell whether a fault is about the inside of an address, two that are the same, or an amount of neither."""
-    of_a_recipient = field.startswith(("recipient", "items."))
-    in_words = ("must be an e-mail address", "is the same", "neither the item nor the body has one")
-    return of_a_recipient and any(words in sentence for words in in_words)
-
-
-@given(_BODIES)
-@effort(max_examples=400, deadline=None)
-def test_what_is_described_is_what_is_checked(body: dict[str, Any]) -> None:
-    if isinstance(body.get("amount"), float):
-        return  # JSON Schema counts 10.0 among the integers, and the service does not; the description says so.
-    if any(body.get(name) in ("", []) for name in ("atomic", "metadata", "expect")) or body.get("label") == []:
-        return
-    if body.get("items") and isinstance(body.get("amount"), list):
-        return  # Empty, it counts as missing.
-    described = _validator().is_valid(body)
-    faults = _faults(body)
-    if any(", not both." in sentence for sentences in faults.values() for sentence in sentences):
-        return
-    if not faults:
-        assert described, [error.message for error in _validator().iter_errors(body)]
-    elif not all(_is_described_in_words(field, text) for field, texts in faults.items() for text in texts):
-        assert not described, faults
-
-
-def _faults(body: dict[str, Any], known: Sequence[str] = FIELDS) -> Faults:
+def _faults(read: Read, body: dict[str, Any]) -> Faults:
     try:
-        parse_issue_request(json.dumps(body).encode("utf-8", "surrogatepass"), settings(), known)
+        read(body, settings())
     except InvalidRequest as refusal:
         return refusal.faults
     return {}
+
+
+def _agree(table: Table, name: str, read: Read, good: dict[str, Any], value: Any) -> None:
+    if value in ("", []):
+        return
+    others = next((names for names in _CHOICES if name in names), set())
+    body = {other: right for other, right in good.items() if other not in others} | {name: value}
+    faults = [text for texts in _faults(read, body).values() for text in texts]
+    if not faults:
+        errors = _validator(table.schema_name, settings()).iter_errors(body)
+        assert [error.message for error in errors] == []
+    elif not all(any(words in text for words in _IN_WORDS) for text in faults):
+        assert not _validator(table.schema_name, settings()).is_valid(body), (body, faults)
+
+
+_FIELDS = [
+    pytest.param(table, name, read, good, id=f"{table.schema_name}-{name}")
+    for table, read, good in _BODIES
+    for name in (*table.names, "unknown")
+    if name != "url"  # It is resolved.
+]
+
+
+@pytest.mark.parametrize(("table", "name", "read", "good"), _FIELDS)
+def test_a_field_is_read_as_it_is_described(table: Table, name: str, read: Read, good: dict[str, Any]) -> None:
+    for value in _EDGES:
+        _agree(table, name, read, good, value)
+
+
+@given(st.sampled_from(_FIELDS), _ANYTHING)
+@effort(max_examples=400, deadline=None)
+def test_whatever_is_sent_is_read_as_it_is_described(field: Any, value: Any) -> None:
+    table, name, read, good = field.values
+    _agree(table, name, read, good, value)
 
 
 _EXAMPLES = sorted(
@@ -107,56 +113,17 @@ _EXAMPLES = sorted(
 
 @pytest.mark.parametrize(("model", "name"), _EXAMPLES)
 def test_each_example_of_a_body_is_one(model: str, name: str) -> None:
-    assert _validator(model).is_valid((BODIES | REVERSE_BODIES | WEBHOOK_BODIES)[name])
-
-
-@pytest.mark.parametrize("name", [name for model, name in _EXAMPLES if model == "IssueRequest"])
-def test_each_example_of_what_verify_takes_is_taken(name: str) -> None:
-    assert parse_issue_request(json.dumps(BODIES[name]).encode(), settings()).required > 0
-
-
-_MOMENTS = st.sampled_from(["2026-02-01T09:00:00Z", "2026-02-01t09:00+05:30", "2026-02-01 09:00Z", "2026-02-01", "9"])
-
-
-@given(_MOMENTS | _ANYTHING)
-@effort(max_examples=100, deadline=None)
-def test_a_moment_is_described_as_it_is_checked_and_verify_takes_none(moment: Any) -> None:
-    if moment in ("", []):
-        return
-    body = {"recipient": "a@example.com", "amount": 1, "send_at": moment}
-    described = _validator("SendRequest").is_valid(body)
-    assert described is not bool(_faults(body, FIELDS_OF_SEND))
-    assert list(_faults(body)) == ["send_at"]
-    assert not _validator().is_valid(body)
-
-
-_DAYS = st.integers(-5, 4_000) | st.sampled_from([1, 3_650, 3_651, 2**70])
-
-
-@given(_DAYS | _ANYTHING)
-@effort(max_examples=100, deadline=None)
-def test_days_are_described_as_they_are_checked_and_verify_takes_none(days: Any) -> None:
-    if days in ("", []) or isinstance(days, float):
-        return
-    body = {"recipient": "a@example.com", "amount": 1, "hold_days": days}
-    described = _validator("SendRequest").is_valid(body)
-    assert described is not bool(_faults(body, FIELDS_OF_SEND))
-    assert list(_faults(body)) == ["hold_days"]
-    assert not _validator().is_valid(body)
-
-
-def test_an_example_of_a_moment_is_read_as_it_is_meant() -> None:
-    taken = parse_issue_request(json.dumps(BODIES["later"]).encode(), settings(), FIELDS_OF_SEND)
-    assert taken.send_at == datetime(2026, 2, 1, 9, tzinfo=UTC)
-    moved = parse_reschedule(b'{"send_at": "2026-02-01T14:30:00.1234569+05:30"}')
-    assert moved == datetime(2026, 2, 1, 9, microsecond=123456, tzinfo=UTC)
+    example = (BODIES | REVERSE_BODIES | WEBHOOK_BODIES)[name]
+    assert _validator(model, settings()).is_valid(example)
+    for table, read, _ in _BODIES:
+        assert table.schema_name != model or _faults(read, example) == {}
 
 
 def test_both_recipients_fields_are_described_as_one_too_many() -> None:
-    both = {"recipients": ["a@example.com"], "recipient": "b@example.com", "amount": 1}
-    assert not _validator().is_valid(both)
-    assert _validator().is_valid(both | {"recipient": None})
-    assert _validator().is_valid(both | {"recipients": []})
+    described = _validator("IssueRequest", settings())
+    assert not described.is_valid(_ONE | {"recipients": ["a@example.com"]})
+    assert described.is_valid(_ONE | {"recipients": []})
+    assert not described.is_valid({"amount": 1})
 
 
 def test_a_generator_of_clients_meets_nothing_that_it_cannot_name() -> None:

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from standardwebhooks import Webhook
 
+from app.events.payloads import Event, render
 from app.settings import settings
 from app.webhooks import posting
 from app.webhooks.attempts import Attempt
@@ -43,16 +44,28 @@ def receiver() -> Iterator[Receiver]:
         yield running
 
 
+_EVENT = Event(
+    id=1,
+    organization_id=7,
+    sandbox=False,
+    sequence=3,
+    type="ping",
+    created_at=datetime(2026, 1, 31, tzinfo=UTC),
+    data={"webhook": {"url": "https://ü.example.com/"}},
+)
+_SECRETS = [new_secret()]
+
+
 def _post(url: str) -> Attempt:
-    with Poster(parse(url)) as poster:
-        return poster.post(_BODY, [("webhook-id", "evt_1")])
+    with Poster(url) as poster:
+        return poster.attempt(_EVENT, _SECRETS)
 
 
 def test_the_body_and_the_headers_arrive_as_they_were_given(receiver: Receiver) -> None:
     attempt = _post(receiver.url)
     assert (attempt.status, attempt.error) == (200, None)
     [call] = receiver.calls
-    assert call.body == _BODY
+    assert call.body == render(_EVENT)
     assert (call.headers["webhook-id"], call.headers["host"]) == ("evt_1", f"127.0.0.1:{receiver.port}")
 
 
@@ -120,7 +133,7 @@ def test_nobody_listens() -> None:
 def test_what_is_no_http_is_a_failure() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(10)
-        with Poster(parse(f"http://127.0.0.1:{server.getsockname()[1]}/")) as poster:
+        with Poster(f"http://127.0.0.1:{server.getsockname()[1]}/") as poster:
 
             def talk() -> None:
                 connection, _ = server.accept()
@@ -130,7 +143,7 @@ def test_what_is_no_http_is_a_failure() -> None:
 
             thread = threading.Thread(target=talk)
             thread.start()
-            assert poster.post(_BODY, []).error in ("broken_answer", "connection_lost")
+            assert poster.attempt(_EVENT, _SECRETS).error in ("broken_answer", "connection_lost")
             thread.join()
 
 
@@ -144,8 +157,8 @@ def test_a_connection_is_kept_and_one_that_was_closed_meanwhile_is_made_anew(rec
             handler.close_connection = True  # Without a word in its answer.
 
     receiver.answer = answer
-    with Poster(parse(receiver.url)) as poster:
-        assert [poster.post(_BODY, []).error for _ in range(4)] == [None] * 4
+    with Poster(receiver.url) as poster:
+        assert [poster.attempt(_EVENT, _SECRETS).error for _ in range(4)] == [None] * 4
     assert ports[0] == ports[1] != ports[2] == ports[3]
 
 
@@ -163,10 +176,9 @@ def test_a_name_that_changes_its_answer_between_check_and_connect_gains_nothing(
         return [(socket.AF_INET, 1, 6, "", (next(answers), port))]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    rebound = parse(f"https://hook.example.com:{receiver.port}/")
-    assert resolve(rebound, timeout_s=5) == [ip_address("8.8.8.8")]
-    with Poster(rebound) as poster:
-        assert poster.post(_BODY, []).error == "address_refused"
+    rebound = f"https://hook.example.com:{receiver.port}/"
+    assert resolve(parse(rebound), timeout_s=5) == [ip_address("8.8.8.8")]
+    assert _post(rebound).error == "address_refused"
     assert asked == ["hook.example.com"] * 2
     assert receiver.calls == []
 
@@ -241,7 +253,12 @@ def test_tls_asks_for_the_name_although_the_connection_goes_to_an_address(
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [("120", 120), (" 7 ", 7), ("0", 0), ("soon", None), ("-3", None), ("", None), ("9" * 400, 999_999_999)],
+    [
+        *(("120", 120), (" 7 ", 7), ("0", 0), ("soon", None), ("-3", None), ("", None), ("9" * 400, 999_999_999)),
+        *(("NaN", None), ("1e400", None), ("Thu, 99 Foo 99999", None), ("Thu, 01 Jan 99999 00:00:00 GMT", None)),
+        ("Thu, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Thu, 01 Jan 2026 00:00:00 +99999999999999999999", None),
+    ],
 )
 def test_retry_after_is_read_as_seconds(receiver: Receiver, header: str, seconds: float | None) -> None:
     receiver.answer = status(503, Retry_After=header)

@@ -68,9 +68,7 @@ def _answers(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC)
-def test_an_address_that_is_not_public_is_refused_in_dns_and_as_a_literal(
-    monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
+def test_an_address_that_is_not_public_is_refused_in_any_form(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     assert not is_public(ip_address(address))
     literal = f"[{address}]" if ":" in address else address
     with pytest.raises(ReceiverRefused, match="not public"):
@@ -137,9 +135,7 @@ def test_a_url_is_taken_apart() -> None:
         *(("fd12::1", True), ("fd13::1", False), ("127.0.0.1", False)),
     ],
 )
-def test_the_operator_allows_networks_also_without_tls(
-    monkeypatch: pytest.MonkeyPatch, address: str, allowed: bool
-) -> None:
+def test_an_operator_allows_networks_without_tls(monkeypatch: pytest.MonkeyPatch, address: str, allowed: bool) -> None:
     monkeypatch.setenv("POINTS_WEBHOOK_ALLOW", "10.1.0.0/16, fd12::/16")
     settings.cache_clear()
     _answers(monkeypatch, address)

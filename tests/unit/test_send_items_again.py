@@ -3,7 +3,6 @@
 import csv
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -146,9 +145,7 @@ def test_a_run_given_again_says_what_is_left_to_pay(front: PayingFront, people: 
     assert re.search(r"In total +0\n", told)
 
 
-def test_whom_the_balance_did_not_pay_is_paid_the_same_by_the_list_that_is_offered(
-    front: PayingFront, people: Path
-) -> None:
+def test_offered_list_pays_the_unpaid_recipients_the_same_items(front: PayingFront, people: Path) -> None:
     rows = [[ANN, "5", "=A", "-May"], [ANN, "6", "'=A", ""], [BOB, "1", "'b", 'x,"y'], [CY, "2", "", ""]]
     with people.open("w", newline="") as file:
         csv.writer(file).writerows([["email", "amount", "reference", "label"], *rows])
@@ -178,108 +175,3 @@ def test_parts_are_made_of_items_where_one_has_something_of_its_own(front: Payin
         ["amount", "atomic", "expect", "items"],
     ]
     assert front.run(people, "--amount", "5").document["replayed_batches"] == 2
-
-
-# What the version before references has written.
-_KEY = "points-send-a95c4c334db9677acdb8fb8ae7f156a496f1b1494136d2f1866a0eb755637578-1"
-_EARLIER_LIST = f"email,reference,label\n{ANN},,\nnonsense,,\n{BOB},,\n"
-_EARLIER_HEADING = (
-    "line,email,transaction_id,amount,debited,credited,held,batch_id,reason,label,sandbox,organization_id,created_at,"
-    "idempotency_key,again,check\r\n"
-)
-_EARLIER_ROWS = (
-    f"2,{ANN},1000,10,yes,no,yes,1,,,no,7,2026-11-20T09:30:00.000000Z,{_KEY},,745e015acab92397\r\n"
-    "3,nonsense,,,,,,,must be an e-mail address: it has no @-sign.,,,,,,,745e015acab92397\r\n"
-    f"4,{BOB},1001,10,yes,no,yes,1,,,no,7,2026-11-20T09:30:00.000000Z,{_KEY},,745e015acab92397\r\n"
-)
-_EARLIER_REQUEST = (
-    f'{{"after":"","key":"{_KEY}","body":{{"recipients":["{ANN}","{BOB}"],"amount":10,"atomic":false}},"lines":[2,4],'
-    '"bad":[[3,"nonsense","must be an e-mail address: it has no @-sign."]],"again":null,"organization_id":7,'
-    '"sandbox":false,"announced_at":"2026-11-20T09:30:00.332923+00:00"}'
-)
-
-
-@pytest.fixture
-def earlier(front: PayingFront, people: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a list that the earlier version has sent, whose result is there."""
-    monkeypatch.setattr("app.cli.send.earlier._REMEMBERED", timedelta(days=100_000))
-    front.created_at = "2026-11-20T09:30:00.000000Z"
-    body = {"recipients": [ANN, BOB], "amount": 10, "atomic": False}
-    assert front.answer("/v1/points/send", body, _KEY)[0] == 201
-    people.write_text(_EARLIER_LIST)
-    _result(people).write_bytes((_EARLIER_HEADING + _EARLIER_ROWS).encode())
-    return people
-
-
-def test_a_list_that_an_earlier_version_has_sent_is_not_paid_again(front: PayingFront, earlier: Path) -> None:
-    for _ in range(2):
-        done = front.run(earlier, "--amount", "10")
-        assert (done.status, done.document["replayed_batches"], front.paid) == (3, 1, [ANN, BOB])
-        rows = _rows(_result(earlier))
-        assert [(row["line"], row["email"], row["reference"]) for row in rows] == [
-            ("2", ANN, ""),
-            ("3", "nonsense", ""),
-            ("4", BOB, ""),
-        ]
-    earlier.write_text(_EARLIER_LIST + f"{CY},,\n")
-    assert "2 of its recipients were paid then" in front.run(earlier, "--amount", "10").told
-    earlier.write_text(f"email,reference\n{CY},C-1\n")
-    assert front.run(earlier, "--amount", "10").status == 0
-    assert [row["reference"] for row in _rows(_result(earlier))] == ["", "", "", "C-1"]
-
-
-@pytest.mark.parametrize("content", [f"email,reference,label\n{ANN},A-1,\n{BOB},,May\n", f"email,label\n{BOB},May\n"])
-def test_columns_that_an_earlier_version_did_not_use_make_no_other_payment(
-    front: PayingFront, earlier: Path, content: str
-) -> None:
-    earlier.write_text(content)
-    assert "of its recipients were paid then" in front.run(earlier, "--amount", "10").told
-    assert front.paid == [ANN, BOB]
-    assert _result(earlier).read_bytes() == (_EARLIER_HEADING + _EARLIER_ROWS).encode()
-
-
-@pytest.mark.parametrize("kept", [0, 1, 150, len(_EARLIER_HEADING), len(_EARLIER_HEADING) + 99, -1])
-def test_what_an_earlier_version_was_cut_off_in_is_finished(front: PayingFront, earlier: Path, kept: int) -> None:
-    result = (_EARLIER_HEADING + _EARLIER_ROWS).encode()[:kept]
-    if kept:
-        _result(earlier).write_bytes(result)
-    else:
-        _result(earlier).unlink()
-    earlier.with_name("people.result.csv.sending-80b3bef584ec7dd9").write_text(_EARLIER_REQUEST)
-    done = front.run(earlier, "--amount", "10")
-    assert (done.status, done.document["complete"], front.paid) == (3, True, [ANN, BOB])
-    assert [row["email"] for row in _rows(_result(earlier))] == [ANN, "nonsense", BOB]
-    assert sorted(path.name for path in earlier.parent.iterdir()) == ["people.csv", "people.result.csv"]
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        _EARLIER_HEADING + _EARLIER_ROWS.replace(",10,", ",10.00,"),
-        _EARLIER_HEADING + _EARLIER_ROWS[:-9],
-        _EARLIER_HEADING.replace("check", "reference,check") + _EARLIER_ROWS,
-        _EARLIER_HEADING,
-        _EARLIER_ROWS,
-    ],
-)
-def test_a_result_of_an_earlier_version_that_is_not_ours_to_the_letter_stops_the_send(
-    front: PayingFront, earlier: Path, damaged: str
-) -> None:
-    _result(earlier).write_bytes(damaged.encode())
-    for options in (["--amount", "10"], ["--amount", "20"]):
-        assert "is not as `points send` has written it" in front.run(earlier, *options).told
-    assert front.paid == [ANN, BOB]
-    assert _result(earlier).read_bytes() == damaged.encode()
-
-
-@pytest.mark.parametrize("retyped", [(b",A-1", b",a-1"), (b",7,yes", b",70,yes"), (b"reference", b"Reference")])
-def test_a_retyped_reference_or_amount_stops_the_send(
-    front: PayingFront, people: Path, retyped: tuple[bytes, bytes]
-) -> None:
-    front.run(people)
-    content = _result(people).read_bytes()
-    assert retyped[0] in content
-    _result(people).write_bytes(content.replace(*retyped))
-    people.write_text(_LIST + f"{CY},8,,\n")
-    assert "is not as `points send` has written it" in front.run(people).told
-    assert front.points == [5, 6, 7]

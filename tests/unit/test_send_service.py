@@ -11,10 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.cli.send.answers import FaultyBody, NoAnswer
-from app.cli.send.service import Service
+from app.cli.service import FaultyBody, NoAnswer, Service
 from app.errors import Refused
-from app.settings import settings
 from points_client import attempts
 from points_client._sync import calling
 
@@ -90,35 +88,6 @@ def _service(url: str, *, patience_s: float = 60) -> Service:
 def service(calls: Calls) -> Iterator[Service]:
     with closing(_service(URL)) as made:
         yield made
-
-
-def test_a_busy_service_is_asked_again_at_growing_intervals_or_when_it_says(calls: Calls, service: Service) -> None:
-    busy, limited = httpx.Response(503), httpx.Response(429, headers={"Retry-After": "7"})
-    calls.answers = [busy, httpx.Response(502), limited, httpx.Response(500), httpx.Response(504), ORGANIZATION]
-    assert service.organization().id == 1
-    assert calls.slept_s == [0.5, 1, 7, 4, 8]
-
-
-def test_patience_ends_and_begins_anew_with_each_call(calls: Calls, service: Service) -> None:
-    calls.answers = [*[httpx.Response(503)] * 4, ORGANIZATION, *[httpx.Response(503)] * 9]
-    service.organization()
-    with pytest.raises(NoAnswer, match="answers 503"):
-        service.organization()
-    assert calls.slept_s == [0.5, 1, 2, 4, 0.5, 1, 2, 4, 8, 16]
-
-
-def test_a_wait_beyond_all_patience_is_not_begun(calls: Calls, service: Service) -> None:
-    calls.answers = [httpx.Response(429, headers={"Retry-After": "3600"})]
-    with pytest.raises(NoAnswer, match="3600 s"):
-        service.organization()
-    assert calls.slept_s == []
-
-
-def test_an_answer_is_waited_for_longer_than_the_service_lets_a_send_wait(calls: Calls, service: Service) -> None:
-    calls.answers = [ORGANIZATION]
-    service.organization()
-    [request] = calls.requests
-    assert request.extensions["timeout"]["read"] > settings().wait_s
 
 
 @pytest.mark.parametrize(

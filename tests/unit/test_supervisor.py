@@ -18,8 +18,7 @@ import pytest
 
 from app.local import supervisor as module
 from app.local.datadir import RUNNING_FILE, DataDir
-from app.local.part import Part
-from app.local.process_identity import process_identity
+from app.local.part import Part, process_identity
 from app.local.supervisor import Supervisor
 from tests.deadline import TIMEOUT_S, until
 from tests.unit import parts
@@ -93,9 +92,7 @@ def test_a_part_that_is_killed_is_started_again_and_the_others_are_left_alone(
     assert "died (signal 9)" in capsys.readouterr().out
 
 
-def test_what_a_dead_part_had_started_is_ended_before_it_is_started_again(
-    supervisor: Supervisor, tmp_path: Path
-) -> None:
+def test_children_of_a_dead_part_end_before_its_restart(supervisor: Supervisor, tmp_path: Path) -> None:
     part = parts.part(tmp_path, parts.DIES_AND_LEAVES_A_CHILD)
     supervisor.start(part)
     deaths(supervisor, part, 2)

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from app.api.answers.envelope import INTERFACE_VERSION
-from app.api.openapi import calls, envelopes, examples, failures, headers, requests
+from app.api.openapi import bodies, calls, envelopes, examples, failures, headers, parameters
 from app.settings import Settings
 
 # The usual refusals: of every call, of those with a key, and of those with a body.
@@ -18,7 +18,7 @@ _SENT = {
     "summary": "What a webhook receives",
     "description": "An event, byte for byte as `GET /v1/events` shows it. Verify the signature first: any library for"
     " Standard Webhooks can do that. An event may come twice: handle each `webhook-id` once.",
-    "parameters": requests.SIGNED_HEADERS,
+    "parameters": parameters.SIGNED_HEADERS,
     "requestBody": {
         "required": True,
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Event"}}},
@@ -46,7 +46,7 @@ def document(limits: Settings) -> dict[str, Any]:
             "securitySchemes": {"key": headers.KEY},
             "schemas": _schemas(limits),
             "responses": {name: _response(refusal) for name, refusal in calls.REFUSALS.items()},
-            "parameters": requests.HEADERS,
+            "parameters": parameters.HEADERS,
             "headers": headers.HEADERS,
             "examples": {name: {"value": value} for name, value in named.items()},
         },
@@ -72,8 +72,8 @@ def _operation(call: dict[str, Any], *, has_key: bool) -> dict[str, Any]:
     taken = (*call.get("takes", ()), "X-Request-Id")
     operation = {
         "summary": call["summary"],
-        "description": call["about"].replace("{pages}", requests.PAGES),
-        "parameters": [parameter for name in taken for parameter in requests.PARAMETERS[name]],
+        "description": call["about"].replace("{pages}", parameters.PAGES),
+        "parameters": [parameter for name in taken for parameter in parameters.PARAMETERS[name]],
         "responses": dict(sorted(responses.items())),
     }
     if "body" in call:
@@ -105,11 +105,10 @@ def _ref(kind: str, name: str) -> dict[str, str]:
 
 def _schemas(limits: Settings) -> dict[str, Any]:
     """Return the schemas of bodies and answers, each under the name of its model."""
-    modes: dict[Any, JsonSchemaMode] = dict.fromkeys(requests.bodies(limits), "validation")
-    modes |= dict.fromkeys(envelopes.ENVELOPES.values(), "serialization")
+    modes: dict[Any, JsonSchemaMode] = dict.fromkeys(envelopes.ENVELOPES.values(), "serialization")
     _, definitions = models_json_schema([*modes.items()], ref_template="#/components/schemas/{model}")
-    schemas: dict[str, Any] = definitions["$defs"]
-    for schema in schemas.values():
+    answers: dict[str, Any] = definitions["$defs"]
+    for schema in answers.values():
         for part in (schema, *schema.get("properties", {}).values()):
             part.pop("title", None)
-    return schemas
+    return answers | bodies.schemas(limits)

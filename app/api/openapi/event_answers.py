@@ -102,7 +102,8 @@ class Event(BaseModel):
     data: dict[str, Any] = says(
         "What changed, as it was then: `batch` (as in the list of batches), `reversal` (as in the list of reversals),"
         " `organization`, `key` or `webhook`. A claim has `user`, `transactions` (up to 100 ids), `count`, `amount` and"
-        " `more`, a path that lists all transactions of the user. There are no addresses.",
+        " `more`, a path that lists all transactions of the user. There are no addresses. Data that cannot be shown as"
+        " JSON is replaced by `error`, a sentence.",
         BATCH_IN_EVENT,
     )
 
@@ -186,7 +187,8 @@ class Delivery(BaseModel):
     ms: int = says("How long it took, in milliseconds.", 12, ge=0)
     error: str | None = says(
         "Why it failed, as a stable word: `refused`, `redirected`, `timeout`, `not_connected`,"
-        " `tls_failed`, `connection_lost`, `broken_answer`, `address_refused`, `name_not_found`, `https_required`."
+        " `tls_failed`, `connection_lost`, `broken_answer`, `address_refused`, `name_not_found`, `https_required`,"
+        " `not_renderable` (the event cannot be shown as JSON), `internal_error` (the service's own fault)."
         " Null if it did not fail. More words may be added.",
         None,
     )

@@ -1,11 +1,25 @@
-"""Reading a request's body: its type, size and bytes. `schemas` checks the content."""
+"""Reading a request's body: its type, size and bytes, and the JSON object that it holds."""
+
+from collections.abc import Callable
+from typing import Any
 
 from flask import request
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
 
-from app.settings import settings
+from app.api.requests.json_object import Value, read_object
+from app.settings import Settings, settings
 
 _JSON = "application/json"
+
+
+def read_json(read: Callable[[dict[str, Any], Settings], Value]) -> Value:
+    """Return what `read` makes of the body's fields, with the limits of the settings.
+
+    Raises:
+        InvalidRequest: with every fault of the body.
+        HTTPException: as `json_bytes`.
+    """
+    return read_object(json_bytes(), lambda fields: read(fields, settings()))
 
 
 def json_bytes() -> bytes:

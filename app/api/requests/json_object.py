@@ -1,27 +1,39 @@
-"""The body as JSON: strict parsing, and the names of JSON types for sentences."""
+"""A body as a JSON object, parsed strictly."""
 
 import codecs
 import re
-from math import isfinite
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
 from app.errors import InvalidRequest
+from app.fields.json_values import kind
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TOO_LONG = re.compile(rb"(?<![0-9])([0-9]{4000})[0-9]{301,}")
 
 
-def parse_object(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
-    """Parse strictly: UTF-8, no lone surrogates, bounded nesting, and an object at the top.
+Value = TypeVar("Value")
+
+
+def read_object(body: bytes, read: Callable[[dict[str, Any]], Value]) -> Value:
+    """Parse strictly (UTF-8, no lone surrogates, bounded nesting, an object at the top), and read the fields.
 
     Some libraries write NaN and Infinity, which are not JSON. An integer may have more digits than the parser takes.
-    Such a body is returned with a refusal. The caller raises it unless a field has a better sentence.
+    Such a body is refused after its fields are read, since a field may have a better sentence.
 
     Raises:
-        InvalidRequest: on `body`.
+        InvalidRequest: on `body`, or what `read` raises.
     """
+    fields, refusal = _parse(body)
+    value = read(fields)
+    if refusal is not None:
+        raise refusal
+    return value
+
+
+def _parse(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
     refusal = None
     if body.startswith(_BYTE_ORDER_MARKS):
         raise InvalidRequest({"body": ["The body must be a JSON object in UTF-8: leave out the byte order mark."]})
@@ -37,24 +49,3 @@ def parse_object(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
     if not isinstance(value, dict):
         raise InvalidRequest({"body": [f"The body must be a JSON object, but is {kind(value)}."]})
     return value, refusal
-
-
-def is_missing(value: object) -> bool:
-    """Tell whether a value counts as missing: absent, `null`, `""` or `[]` (contract, request body)."""
-    return value is None or value in ("", [])
-
-
-def is_integer(value: object) -> bool:
-    """Tell whether a value is an integer; `true` is not."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def kind(value: object) -> str:
-    """Return a value's JSON type in words, without the value."""
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, float) and not isfinite(value):
-        return "a number that is not finite"
-    names = {str: "a string", int: "an integer", float: "a number with a fraction or an exponent"}
-    names |= {list: "an array", dict: "an object", type(None): "null"}
-    return names[type(value)]

@@ -136,7 +136,7 @@ def accept_together(sends: Sequence[Send]) -> list[Acceptance | Exception]:
         if len(sends) == 1 or is_away(error):
             return [error] * len(sends)
         return _accept_one_by_one(sends)
-    # None: another request took the idempotency key at the same moment. Its batch exists now, so ask again.
+    # None: another request took the idempotency key at the same time. Its batch exists now, so ask again.
     return [outcome or accept_together([send])[0] for send, outcome in zip(sends, outcomes, strict=True)]
 
 

@@ -1,13 +1,13 @@
-"""`POST /v1/transactions/{id}/extend`: hold a transaction until a later moment."""
+"""`POST /v1/transactions/{id}/extend`: hold a transaction until a later time."""
 
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.body import json_bytes
-from app.api.requests.issue import parse_extend
+from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.batches import payloads
+from app.ledger.extend import HELD_UNTIL
 from app.ledger.extend import extend as extend_hold
 from app.pages import transaction_pages
 from app.postgres.database import transaction
@@ -20,13 +20,13 @@ def extend(transaction_id: int) -> Response:
     """Answer 200 with the transaction. Works also while the organization may not issue.
 
     Raises:
-        InvalidRequest: with every fault of the body; or the moment is not later.
+        InvalidRequest: with every validation error of the body; or the time is not later.
         NotFound: the caller has no such transaction.
         CannotExtend: it is not held, has no end, or its end has come.
     """
     who = caller()
     refuse_parameters()
-    held_until = parse_extend(json_bytes())
+    held_until = read_json(HELD_UNTIL.read_alone)
     organization_id, sandbox = who.organization.id, who.sandbox
     with transaction() as connection:
         extend_hold(connection, transaction_id, held_until, organization_id=organization_id, sandbox=sandbox)

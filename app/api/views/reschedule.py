@@ -1,14 +1,14 @@
-"""`PATCH /v1/batches/{id}`: move a scheduled batch to another moment."""
+"""`PATCH /v1/batches/{id}`: move a scheduled batch to another time."""
 
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.body import json_bytes
-from app.api.requests.issue import parse_reschedule
+from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.api.views.batches import read_batch
 from app.batches import schedule
+from app.batches.request import read_reschedule
 from app.metrics.record import current_record
 from app.postgres.database import transaction
 
@@ -26,7 +26,7 @@ def reschedule(batch_id: int) -> Response:
     """
     who = caller()
     refuse_parameters()
-    send_at = parse_reschedule(json_bytes())
+    send_at = read_json(read_reschedule)
     with transaction() as connection:
         schedule.reschedule(connection, batch_id, send_at, organization_id=who.organization.id, sandbox=who.sandbox)
         body = read_batch(connection, batch_id, who)

@@ -1,14 +1,16 @@
 """`POST /v1/points/reverse` and its verify: take points back, or ask how many would come back."""
 
+from functools import partial
+from typing import Any
+
 from flask import Blueprint, Response
 from sqlalchemy.exc import SQLAlchemyError
 
 from app import logs
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.body import json_bytes
+from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
-from app.api.requests.reverse import parse_reverse_request
 from app.api.requests.send_headers import idempotency_key, wants_no_wait
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
@@ -18,10 +20,11 @@ from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import payloads
 from app.reversals import read as reversals
-from app.reversals.accept import AcceptedReversal, ReverseRequest
+from app.reversals.accept import AcceptedReversal
 from app.reversals.preview import recoverable
 from app.reversals.read import EntryRow, ReversalRow
-from app.settings import settings
+from app.reversals.request import ReverseReading, ReverseRequest
+from app.settings import Settings, settings
 
 blueprint = Blueprint("reverse", __name__)
 
@@ -70,12 +73,17 @@ def _read(who: Caller) -> ReverseRequest:
         InvalidRequest: with every fault.
     """
     refuse_parameters()
+    return read_json(partial(_read_existing, who))
 
-    def absent(ids: list[int]) -> set[int]:
-        with single_statement() as connection:
-            return reversals.absent(connection, ids, organization_id=who.organization.id, sandbox=who.sandbox)
 
-    return parse_reverse_request(json_bytes(), settings(), absent)
+def _read_existing(who: Caller, fields: dict[str, Any], limits: Settings) -> ReverseRequest:
+    """Read the fields; an id that does not exist is a fault like any other."""
+    reading = ReverseReading(fields, limits)
+    if not reading.ids:
+        return reading.request()
+    with single_statement() as connection:
+        absent = reversals.absent(connection, reading.ids, organization_id=who.organization.id, sandbox=who.sandbox)
+    return reading.request(absent)
 
 
 def _answer(who: Caller, accepted: AcceptedReversal) -> Response:

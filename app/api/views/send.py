@@ -1,5 +1,7 @@
 """`POST /v1/points/send`: accept a batch, hand it to the workers, and answer from the rows that they commit."""
 
+from functools import partial
+
 from flask import Blueprint, Response, request
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import HTTPException
@@ -7,8 +9,7 @@ from werkzeug.exceptions import HTTPException
 from app import logs
 from app.api.answers import envelope
 from app.api.auth import caller, hash_of_key
-from app.api.requests.body import json_bytes
-from app.api.requests.issue import FIELDS_OF_SEND, parse_issue_request
+from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.api.requests.send_headers import idempotency_key, wants_no_wait
 from app.api.sending.send_path import send_path
@@ -16,6 +17,8 @@ from app.api.sending.waiting import Rows
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.accept import Acceptance, Send
+from app.batches.fields import SEND
+from app.batches.request import read_issue_request
 from app.errors import BatchCancelled, BatchLost, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.record import current_record
 from app.postgres.database import is_away, transaction
@@ -26,6 +29,7 @@ blueprint = Blueprint("send", __name__)
 _RETRY_AFTER_S = {batches.QUEUED: 1, batches.SCHEDULED: 60}
 # A larger body is read only after its key is checked.
 _READ_FOR_STRANGERS_BYTES = 65_536
+_READ = partial(read_issue_request, known=SEND)
 
 _log = logs.logger()
 
@@ -70,7 +74,7 @@ def _read_send() -> Send:
         caller()
     try:
         refuse_parameters()
-        return Send(key_hash, parse_issue_request(json_bytes(), settings(), FIELDS_OF_SEND), idempotency_key())
+        return Send(key_hash, read_json(_READ), idempotency_key())
     except (PointsError, HTTPException):
         caller()
         raise

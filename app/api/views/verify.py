@@ -4,11 +4,10 @@ from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.body import json_bytes
-from app.api.requests.issue import parse_issue_request
+from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.batches import verify as ledger
-from app.settings import settings
+from app.batches.request import read_issue_request
 
 blueprint = Blueprint("verify", __name__)
 
@@ -18,6 +17,6 @@ def verify() -> Response:
     """Answer 200 with the verdict, even if it is a refusal."""
     organization = caller().organization
     refuse_parameters()
-    request = parse_issue_request(json_bytes(), settings())
+    request = read_json(read_issue_request)
     verdict = ledger.verify(organization, request)
     return envelope.success(envelope.verdict_payload(verdict), **envelope.verdict_additions(verdict))

@@ -1,6 +1,7 @@
 """`POST /v1/webhooks/{id}/…`: ping, rotate, disable, enable, replay and skip."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from flask import Blueprint, Response
 from sqlalchemy import Connection
@@ -8,27 +9,25 @@ from sqlalchemy import Connection
 from app.api.answers import envelope
 from app.api.answers.webhooks import webhook_payload
 from app.api.auth import caller
-from app.api.requests.body import json_bytes, refuse_too_large
+from app.api.requests.body import read_json, refuse_too_large
 from app.api.requests.query import refuse_parameters
-from app.api.requests.webhook import parse_replay
 from app.api_keys import Caller
-from app.webhooks import actions as webhook_actions
-from app.webhooks import webhooks
-from app.webhooks.secrets import encrypted, new_secret
+from app.webhooks import actions
+from app.webhooks.request import FROM_SEQUENCE
 from app.webhooks.webhooks import WebhookRow
 
 blueprint = Blueprint("webhook_actions", __name__)
 
 _PATH = "/v1/webhooks/<int:webhook_id>"
 
-Action = Callable[[Connection, WebhookRow], WebhookRow]
+_Outcome = TypeVar("_Outcome")
 
 
-def _act(who: Caller, webhook_id: int, action: Action) -> WebhookRow:
-    return webhook_actions.act(webhook_id, action, organization_id=who.organization.id, sandbox=who.sandbox)
+def _act(who: Caller, webhook_id: int, action: Callable[[Connection, WebhookRow], _Outcome]) -> _Outcome:
+    return actions.act(webhook_id, action, organization_id=who.organization.id, sandbox=who.sandbox)
 
 
-def _answer(webhook_id: int, action: Action) -> Response:
+def _answer(webhook_id: int, action: Callable[[Connection, WebhookRow], WebhookRow]) -> Response:
     refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
@@ -38,25 +37,25 @@ def _answer(webhook_id: int, action: Action) -> Response:
 @blueprint.post(f"{_PATH}/ping")
 def ping(webhook_id: int) -> Response:
     """Answer 200 with the webhook. A `ping` event is written, and sent to this webhook only, in order."""
-    return _answer(webhook_id, webhook_actions.ping)
+    return _answer(webhook_id, actions.ping)
 
 
 @blueprint.post(f"{_PATH}/disable")
 def disable(webhook_id: int) -> Response:
     """Answer 200 with the webhook, also if it was disabled before."""
-    return _answer(webhook_id, webhook_actions.disable)
+    return _answer(webhook_id, actions.disable)
 
 
 @blueprint.post(f"{_PATH}/enable")
 def enable(webhook_id: int) -> Response:
     """Answer 200 with the webhook. Deliveries go on from its position at once."""
-    return _answer(webhook_id, webhook_actions.enable)
+    return _answer(webhook_id, actions.enable)
 
 
 @blueprint.post(f"{_PATH}/skip")
 def skip(webhook_id: int) -> Response:
     """Answer 200 with the webhook. It skips the event that it is stuck at."""
-    return _answer(webhook_id, webhook_actions.skip)
+    return _answer(webhook_id, actions.skip)
 
 
 @blueprint.post(f"{_PATH}/rotate")
@@ -65,9 +64,7 @@ def rotate(webhook_id: int) -> Response:
     refuse_too_large()
     who = caller()
     refuse_parameters()
-    secret = new_secret()
-    stored = encrypted(secret)
-    webhook = _act(who, webhook_id, lambda connection, found: webhooks.rotate(connection, found.id, secret=stored))
+    webhook, secret = _act(who, webhook_id, actions.rotate)
     return envelope.success(webhook_payload(webhook, secret=secret))
 
 
@@ -76,6 +73,6 @@ def replay(webhook_id: int) -> Response:
     """Answer 200 with the webhook. It sends events again, from one that it has passed."""
     who = caller()
     refuse_parameters()
-    sequence = parse_replay(json_bytes())
-    webhook = _act(who, webhook_id, lambda connection, found: webhook_actions.replay(connection, found, sequence))
+    sequence = read_json(FROM_SEQUENCE.read_alone)
+    webhook = _act(who, webhook_id, lambda connection, found: actions.replay(connection, found, sequence))
     return envelope.success(webhook_payload(webhook))

@@ -1,17 +1,18 @@
 """`/v1/webhooks` and `/v1/webhooks/{id}`: make, list, show, change and delete the webhooks of an organization."""
 
+from functools import partial
+
 from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.answers.webhooks import webhook_payload
 from app.api.auth import caller
-from app.api.requests.body import json_bytes, refuse_too_large
+from app.api.requests.body import read_json, refuse_too_large
 from app.api.requests.query import refuse_parameters
-from app.api.requests.webhook import parse_webhook
 from app.postgres.database import transaction
-from app.webhooks import webhooks
-from app.webhooks.secrets import encrypted, new_secret
-from app.webhooks.waking import wake
+from app.webhooks import actions, webhooks
+from app.webhooks.request import read_webhook
+from app.webhooks.secrets import require_key
 
 blueprint = Blueprint("webhooks", __name__)
 
@@ -27,13 +28,10 @@ def create() -> Response:
     """
     who = caller()
     refuse_parameters()
-    secret = new_secret()
-    stored = encrypted(secret)  # First, because without POINTS_SECRETS_KEY no webhook can be made.
-    columns = parse_webhook(json_bytes(), is_new=True)
+    require_key()  # Without it no webhook can be made, whatever the body says.
+    columns = read_json(partial(read_webhook, is_new=True))
     with transaction() as connection:
-        webhook = webhooks.create(
-            connection, organization_id=who.organization.id, sandbox=who.sandbox, secret=stored, **columns
-        )
+        webhook, secret = actions.make(connection, columns, organization_id=who.organization.id, sandbox=who.sandbox)
     response = envelope.success(webhook_payload(webhook, secret=secret), status=201)
     response.headers["Location"] = f"/v1/webhooks/{webhook.id}"
     return response
@@ -69,14 +67,13 @@ def change(webhook_id: int) -> Response:
     """
     who = caller()
     refuse_parameters()
-    columns = parse_webhook(json_bytes(), is_new=False)
-    with transaction() as connection:
-        webhook = webhooks.get(
-            connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
-        )
-        afresh = webhooks.AFRESH if columns.get("url", webhook.url) != webhook.url else {}
-        webhook = webhooks.change(connection, webhook.id, **columns, **afresh)
-    wake(webhook.organization_id)
+    columns = read_json(partial(read_webhook, is_new=False))
+    webhook = actions.act(
+        webhook_id,
+        lambda connection, found: actions.edit(connection, found, columns),
+        organization_id=who.organization.id,
+        sandbox=who.sandbox,
+    )
     return envelope.success(webhook_payload(webhook))
 
 
@@ -90,11 +87,7 @@ def delete(webhook_id: int) -> Response:
     refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
-    with transaction() as connection:
-        webhook = webhooks.get(
-            connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox, lock=True
-        )
-        webhooks.delete(connection, webhook.id)
+    actions.act(webhook_id, actions.delete, organization_id=who.organization.id, sandbox=who.sandbox)
     response = Response(status=204)
     del response.headers["Content-Type"]
     return response

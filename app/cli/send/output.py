@@ -1,13 +1,11 @@
 """The output of `points send`, for a person and as JSON: the plan and the outcome."""
 
-from functools import cache
 from typing import Any
 
 from rich.text import Text
 
-from app.cli.answer import Answer
+from app.cli.answer import Answer, write_error
 from app.cli.send.run import Choices, Run
-from app.cli.sentence import write_error
 from app.cli.tables import console, print_pairs
 from app.recipient_files.columns import unused_columns
 from app.recipient_files.recipients import Recipients
@@ -24,12 +22,6 @@ def bad_lines(choices: Choices, recipients: Recipients) -> None:
     if (more := len(recipients.bad) - _BAD_LINES_SHOWN_MAX) > 0:
         told = f"… and {counted(more, 'more bad line')}; {choices.result_path.name} will name them all."
         err.print(Text(told, "yellow"), soft_wrap=True)
-
-
-@cache
-def say(sentence: str) -> None:
-    """Say once on standard error why a call waits."""
-    console(stderr=True).print(Text(sentence, "dim"), soft_wrap=True)
 
 
 def plan(run: Run) -> None:

@@ -3,21 +3,19 @@
 import fcntl
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from multiprocessing.pool import AsyncResult
 from typing import BinaryIO
 
 import click
 
-from app.cli.caller import confirms
-from app.cli.progress import progress_bar
+from app.cli.answer import confirms
 from app.cli.send import output
-from app.cli.send.answers import FaultyBody
-from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.run import Choices, Run
-from app.cli.send.service import Service
+from app.cli.service import FaultyBody, Service, in_order
+from app.cli.tables import progress_bar
 from app.errors import Refused
 from app.recipient_files import ColumnUnclear, ListFile
 from app.recipient_files.columns import OWN, Columns, columns_of
@@ -49,7 +47,7 @@ def prepared(choices: Choices) -> Iterator[Run]:
         _lock(raw, choices)
         file = ListFile(raw, choices.file.name, column=choices.column, others=OWN)
         columns = _columns(choices, file)
-        service = Service(choices.url, choices.key, patience_s=choices.patience, say=output.say)
+        service = Service(choices.url, choices.key, patience_s=choices.patience)
         stack.enter_context(closing(service))
         recipients = stack.enter_context(closing(Recipients()))
         run = Run(choices, file, recipients, columns, service)
@@ -83,9 +81,9 @@ def _verify(run: Run, parts: Iterator[Part]) -> None:
         _verify(run, run.recipients.parts(smaller))
 
 
-def _require_verified(part: Part, outcome: Future[Verified]) -> None:
+def _require_verified(part: Part, outcome: AsyncResult[Verified]) -> None:
     try:
-        verdict = outcome.result()
+        verdict = outcome.get()
     except FaultyBody as error:
         if not error.places:
             raise

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from functools import cache
+from heapq import merge
 from typing import Any
 
 from app.recipient_files import for_spreadsheet
@@ -47,19 +48,22 @@ class Request:
 
     def rows(self, issued: Sent) -> list[str]:
         """Return the outcome of each line, in the order of the list, without the last column (the check)."""
-        default, again = self.body.get("label") or "", _cell(self.again or "")
+        label_of_all, again = _cell(self.body.get("label") or ""), _cell(self.again or "")
         payer = f"{word(self.sandbox)},{self.organization_id}"
-        rows: list[tuple[int, str]] = []
+        time_cell = cache(timestamp)  # All transactions of a batch have one time.
+        rows = []
         for line, item, found in zip(self.lines, self.items, issued.transactions, strict=True):
             flags, reason = _FLAGS[found.debited, found.credited]
-            row = (
+            label = label_of_all if item.label is None else _cell(item.label)
+            reference = "" if item.reference is None else _quoted(safe_reference(item.reference))
+            rows.append(
                 f"{line},{for_spreadsheet(item.email)},{found.id},{found.amount},{flags},{issued.batch_id},{reason},"
-                f"{_cell(item.label or default)},{payer},{timestamp(found.created_at)},{self.key},{again},"
-                f"{_quoted(safe_reference(item.reference or ''))}"
+                f"{label},{payer},{time_cell(found.created_at)},{self.key},{again},{reference}"
             )
-            rows.append((line, row))
-        rows += [(bad.line, f"{bad.line},{_cell(bad.email)},,,,,,,{_cell(bad.reason)},,,,,,,") for bad in self.bad]
-        return [row for _, row in sorted(rows, key=itemgetter(0))]
+        if not self.bad:
+            return rows
+        bad = [f"{bad.line},{_cell(bad.email)},,,,,,,{_cell(bad.reason)},,,,,,," for bad in self.bad]
+        return list(merge(rows, bad, key=lambda row: int(row.partition(",")[0])))
 
 
 def identity_of(row: Mapping[str, str]) -> str:

@@ -1,27 +1,29 @@
 """The result file, `FILE.result.csv`: the outcome of each line, appended part by part, never changed.
 
-The checks at the ends of the rows show when another program has saved the file (`result_parts`). Each request is also
-noted in a separate file beside it, from before it is sent until its rows are written.
+Each row ends with a checksum of its part (the rows of one batch) and all parts before, which shows when another program
+has saved the file. Each request is also noted in a separate file beside it, from before it is sent until its rows are
+written.
 """
 
 import csv
 import hashlib
+import os
 import re
-from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import IO, Any
 
 import orjson
 
-from app.cli.send import result_parts
-from app.cli.send.result_parts import CURRENT, EARLIER, checked_parts, next_check, sync, sync_folder
-from app.cli.send.result_rows import TOO_LOW, Request, address_of, identity_of
+from app.cli.send.result_rows import COLUMNS, TOO_LOW, Request, address_of, identity_of
 from app.errors import Refused
 from app.recipient_files.columns import UNPAID_BATCH
 from app.recipient_files.recipients import BadLine
 from points_client import Sent
 
 _SENDING = ".sending-"
+_HEADING = ",".join(COLUMNS).encode() + b"\r\n"
 
 
 class ResultFile:
@@ -34,7 +36,6 @@ class ResultFile:
         # Where the rows with a right check end, and the last check.
         self._end = 0
         self._check = ""
-        self._form = CURRENT
 
     def rows(self) -> Iterator[Mapping[str, str]]:
         """Yield all rows of recipients, with texts as `text_of` writes them.
@@ -43,14 +44,12 @@ class ResultFile:
             Refused: the file was changed by another program.
         """
         self._end, self._check, self._answered, checks = 0, "", {}, {""}
-        self._form = result_parts.form_of(self.path)
-        for part in checked_parts(self.path):
-            self._end, self._check = part.end, part.check
-            checks.add(part.check)
-            for cells in csv.reader(line.decode() for line in part.lines):
-                if len(cells) != len(self._form.columns):
+        for lines in self._checked_parts():
+            checks.add(self._check)
+            for cells in csv.reader(line.decode() for line in lines):
+                if len(cells) != len(COLUMNS):
                     raise self._changed_by_others()
-                row = {"reference": ""} | dict(zip(self._form.columns, cells, strict=True))
+                row = dict(zip(COLUMNS, cells, strict=True))
                 if row["idempotency_key"]:
                     self._answered[identity_of(row)] = row["batch_id"]
                     yield row
@@ -59,11 +58,22 @@ class ResultFile:
         if self.path.exists() and not self.unanswered and self.path.stat().st_size != (self._end or -1):
             raise self._changed_by_others()
 
-    def renew(self) -> None:
-        """Give a file of an earlier version the column of references. No request may be unanswered."""
-        if self._form is EARLIER:
-            result_parts.renew(self.path)
-            deque(self.rows(), maxlen=0)  # Find its new end and check.
+    def _checked_parts(self) -> Iterator[list[bytes]]:
+        """Yield the lines of each part, up to the first one with a wrong check, and note where it ends."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as file:
+            if file.readline() != _HEADING:
+                return
+            end = len(_HEADING)
+            for found, group in groupby(file, lambda line: line.rpartition(b",")[2]):
+                lines = list(group)
+                check = _next_check(self._check, b"\n".join(line.rpartition(b",")[0] for line in lines))
+                if found != f"{check}\r\n".encode():
+                    return
+                end += sum(map(len, lines))
+                self._end, self._check = end, check
+                yield lines
 
     def announce(self, request: Request) -> None:
         """Write a request to the disk before it is sent."""
@@ -71,9 +81,9 @@ class ResultFile:
         draft = path.with_name(f"{path.name}.draft")
         with draft.open("wb") as file:
             file.write(orjson.dumps({"after": self._check, **vars(request)}, default=list))
-            sync(file)
+            _sync(file)
         draft.replace(path)
-        sync_folder(path.parent)
+        _sync_folder(path.parent)
         self.unanswered.append(request)
 
     def withdraw(self, request: Request) -> None:
@@ -89,11 +99,9 @@ class ResultFile:
         """
         if self._answered.get(request.identity) != str(issued.batch_id):
             lines = request.rows(issued)
-            if self._form is EARLIER:  # The request is of an earlier version too: `renew` comes before any new one.
-                lines = [line.rpartition(",")[0] for line in lines]
-            check = next_check(self._check, "\n".join(lines).encode())
+            check = _next_check(self._check, "\n".join(lines).encode())
             rows = "".join(f"{line},{check}\r\n" for line in lines)
-            self._append(rows.encode() if self._end else self._form.heading + rows.encode())
+            self._append(rows.encode() if self._end else _HEADING + rows.encode())
             self._answered[request.identity] = str(issued.batch_id)
             self._check = check
         self.withdraw(request)
@@ -139,9 +147,9 @@ class ResultFile:
             if not rows.startswith(begun := file.read(len(rows) + 1)):
                 raise self._changed_by_others()
             file.write(rows[len(begun) :])
-            sync(file)
+            _sync(file)
         if not self._end:
-            sync_folder(self.path.parent)
+            _sync_folder(self.path.parent)
         self._end += len(rows)
 
     def path_of(self, request: Request) -> Path:
@@ -165,3 +173,21 @@ def _may_hold(path: Path, batch_ids: Collection[str]) -> bool:
 
 def _ending(number: int) -> str:
     return "" if number == 1 else f"-{number}"
+
+
+def _next_check(before: str, rows: bytes) -> str:
+    return hashlib.blake2b(before.encode() + rows, digest_size=8).hexdigest()
+
+
+def _sync(file: IO[Any]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    """Flush a folder, so that a new file's name is on the disk."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

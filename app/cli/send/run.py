@@ -9,7 +9,7 @@ from typing import Any
 
 from app.cli.send.result_rows import Request
 from app.cli.send.results import ResultFile
-from app.cli.send.service import Service
+from app.cli.service import Service
 from app.recipient_files import ListFile
 from app.recipient_files.columns import Columns, Item
 from app.recipient_files.recipients import Part, Recipients
@@ -107,12 +107,13 @@ class Run:
         """Return the body that verifies and sends a part; with `items` only if a line has its own values."""
         amount, label, items = self.choices.amount, self.choices.label, part.items
         own = not all(item.is_plain for item in items)
+        points = sum(map(self.amount_of, items)) if amount is None else amount * len(items)
         return {
             **({"items": [item.body for item in items]} if own else {"recipients": [item.email for item in items]}),
             **({} if amount is None else {"amount": amount}),
             "atomic": self.choices.atomic,
             **({} if label is None else {"label": label}),
-            "expect": {"recipients": len(items), "amount": sum(map(self.amount_of, items))},
+            "expect": {"recipients": len(items), "amount": points},
         }
 
     def key(self, part: Part) -> str:

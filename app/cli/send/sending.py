@@ -6,12 +6,11 @@ from functools import partial
 
 import click
 
-from app.cli.progress import progress_bar
-from app.cli.send.answers import NoAnswer
-from app.cli.send.concurrent_calls import in_order
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.result_rows import Request
 from app.cli.send.run import Run
+from app.cli.service import NoAnswer, in_order
+from app.cli.tables import progress_bar
 from app.errors import PointsError
 from app.local.interrupts import interrupts_delayed
 from points_client import Sent
@@ -27,7 +26,6 @@ def send(run: Run) -> None:
             _resend_unanswered(run)
             require_no_second_payment(run)
             run.totals.clear()
-        run.results.renew()
         _send_parts(run)
         if run.totals["debited"] < run.totals["sent"]:
             run.undebited = run.results.write_unpaid(run.campaign, list(run.columns.own))
@@ -54,7 +52,7 @@ def _send_parts(run: Run) -> None:
     with progress_bar("Sending", total=run.recipients.count) as advance_to:
         for request, outcome in in_order(_announced(run), at_most=at_most):
             try:
-                issued = outcome.result()
+                issued = outcome.get()
             except NoAnswer:
                 raise
             except PointsError:

@@ -2,11 +2,9 @@
 
 import secrets
 
-import orjson
 from flask import redirect, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from app.api.requests.reverse import parse_reverse_request
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.forms import say_beside
@@ -20,8 +18,8 @@ from app.metrics.record import current_record
 from app.postgres.database import transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
-from app.reversals.accept import ReverseRequest
 from app.reversals.preview import recoverable
+from app.reversals.request import ReverseReading, ReverseRequest
 from app.settings import settings
 
 
@@ -75,7 +73,7 @@ def show_reversal(reversal_id: int) -> str:
 
 
 def _request(batch_id: int, reason: str) -> ReverseRequest:
-    return parse_reverse_request(orjson.dumps({"batch": batch_id, "reason": reason}), settings(), lambda _: ())
+    return ReverseReading({"batch": batch_id, "reason": reason}, settings()).request()
 
 
 def _asking(batch_id: int, form: TakeBackForm) -> str:

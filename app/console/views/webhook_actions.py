@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from flask import flash, redirect, request, url_for
 from sqlalchemy import Connection
@@ -15,10 +16,9 @@ from app.members import actions as member_actions
 from app.members.members import ADMIN
 from app.settings import INT64_MAX
 from app.webhooks import actions
-from app.webhooks import webhooks as rows
-from app.webhooks.secrets import encrypted, new_secret
 from app.webhooks.webhooks import WebhookRow
 
+_Outcome = TypeVar("_Outcome")
 _Action = Callable[[Connection, WebhookRow], object]
 
 # Each action with its words for Activity and the page.
@@ -45,28 +45,22 @@ def replay_webhook(webhook_id: int) -> Response:
         flash("The sequence to start from must be a whole number of at least 1.", "bad")
         return to_webhook(webhook_id)
     sequence = int(typed)
-    return _try(webhook_id, partial(_replay, from_sequence=sequence), f"replayed from event {sequence}")
+    return _try(webhook_id, partial(actions.replay, from_sequence=sequence), f"replayed from event {sequence}")
 
 
 @pages.post("/webhooks/<int:webhook_id>/rotate")
 @needs(ADMIN)
 def rotate_webhook(webhook_id: int) -> str:
-    secret = new_secret()
-    stored = encrypted(secret)
-    _act(webhook_id, lambda connection, found: rows.rotate(connection, found.id, secret=stored), "rotated its secret")
+    _, secret = _act(webhook_id, actions.rotate, "rotated its secret")
     return secret_page(webhook_id, secret)
 
 
 @pages.post("/webhooks/<int:webhook_id>/delete")
 @needs(ADMIN)
 def delete_webhook(webhook_id: int) -> Response:
-    _act(webhook_id, lambda connection, found: rows.delete(connection, found.id), "deleted")
+    _act(webhook_id, actions.delete, "deleted")
     flash(f"Webhook {webhook_id} is deleted.")
     return redirect(url_for("console.webhooks"), 303)
-
-
-def _replay(connection: Connection, found: WebhookRow, *, from_sequence: int) -> WebhookRow:
-    return actions.replay(connection, found, from_sequence)
 
 
 def _try(webhook_id: int, action: _Action, done: str) -> Response:
@@ -84,11 +78,11 @@ def _sentences(error: PointsError) -> list[str]:
     return [sentence for sentences in error.faults.values() for sentence in sentences]
 
 
-def _act(webhook_id: int, action: _Action, done: str) -> None:
+def _act(webhook_id: int, action: Callable[[Connection, WebhookRow], _Outcome], done: str) -> _Outcome:
     sandbox = is_sandbox()
 
     def note(connection: Connection) -> None:
         record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=sandbox, detail=done)
 
     organization_id = current_member().organization_id
-    actions.act(webhook_id, action, organization_id=organization_id, sandbox=sandbox, also=note)
+    return actions.act(webhook_id, action, organization_id=organization_id, sandbox=sandbox, also=note)

@@ -2,24 +2,25 @@
 
 import re
 
-import orjson
 from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
-from app.api.requests.webhook import parse_webhook
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import record_action
 from app.console.forms import WebhookForm, say_beside
 from app.errors import InvalidRequest, PointsError
+from app.events.log import PATTERNS
 from app.events.read import state_of
-from app.events.types import PATTERNS
 from app.members import actions
 from app.members.members import ADMIN
 from app.pages import delivery_pages
 from app.pages.filters import Filters
 from app.postgres.database import transaction
+from app.settings import settings
 from app.webhooks import webhooks as rows
-from app.webhooks.secrets import encrypted, new_secret
+from app.webhooks.actions import make
+from app.webhooks.request import read_webhook
+from app.webhooks.secrets import require_key
 
 _DELIVERIES_SHOWN = 50
 
@@ -34,16 +35,14 @@ def webhooks() -> str:
 @needs(ADMIN)
 def make_webhook() -> str | tuple[str, int]:
     """Make a webhook and show its secret in this answer only."""
-    form, who, secret = WebhookForm(), current_member(), new_secret()
+    form, who = WebhookForm(), current_member()
     types = re.split(r"[\s,]+", form.types.data or "*")
-    body = {"url": form.url.data, "types": types, "description": form.description.data}
+    fields = {"url": form.url.data, "types": types, "description": form.description.data}
     try:
-        stored = encrypted(secret)
-        columns = parse_webhook(orjson.dumps(body), is_new=True)
+        require_key()
+        columns = read_webhook(fields, settings(), is_new=True)
         with transaction() as connection:
-            webhook = rows.create(
-                connection, organization_id=who.organization_id, sandbox=is_sandbox(), secret=stored, **columns
-            )
+            webhook, secret = make(connection, columns, organization_id=who.organization_id, sandbox=is_sandbox())
             record_action(connection, actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
     except PointsError as error:
         _say(form, error)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Service
+from tests.service.inside import Service
 
 _HERE = Path(__file__).parent
 # About ten seconds on a machine of its own.

@@ -1,6 +1,5 @@
 """The pages: every command, setting, file, test and decision they name is there."""
 
-import json
 import re
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import click
 import pytest
 import yaml
 
+from app.api.openapi.calls import CALLS
 from app.cli import points
 from app.settings import Settings
 from tests.unit.deployment.files import ROOT
@@ -31,6 +31,12 @@ def _command(words: list[str]) -> click.Command | None:
     return found
 
 
+def _table(page: str, head: str) -> str:
+    """Return the rows of the table below `head`."""
+    rows = (ROOT / page).read_text().partition(f"{head}\n")[2].partition("\n\n")[0]
+    return rows.partition("\n")[2]  # Without the line below the heading.
+
+
 @pytest.fixture(params=_PAGES, ids=lambda page: page.name)
 def page(request: pytest.FixtureRequest) -> Path:
     path: Path = request.param
@@ -47,12 +53,38 @@ def test_every_command_is_one_of_ours(page: Path) -> None:
 
 
 def test_the_pages_for_operators_name_commands() -> None:
-    assert all(_commands(ROOT / "docs" / name) for name in ("operating.md", "backup.md", "migrations.md"))
+    names = ("commands.md", "operating.md", "backup.md", "migrations.md")
+    assert all(_commands(ROOT / "docs" / name) for name in names)
+
+
+def test_the_page_of_commands_names_every_command() -> None:
+    table = _table("docs/commands.md", "| command | does |")
+    assert re.findall(r"^\| `points (\w+)`", table, re.MULTILINE) == points.list_commands(click.Context(points))
 
 
 def test_every_setting_is_one_of_ours(page: Path) -> None:
     known = {f"POINTS_{name.upper()}" for name in Settings.model_fields} | _OTHERS
     assert set(re.findall(r"\bPOINTS_[A-Z_]+\b", page.read_text())) <= known
+
+
+def test_the_page_of_settings_names_every_setting() -> None:
+    fields = Settings.model_fields.items()
+    known = {str(field.validation_alias or f"POINTS_{name.upper()}") for name, field in fields} | {"POINTS_DATA_DIR"}
+    rows = _table("docs/settings.md", "| setting | default | what it limits |").splitlines()
+    assert sorted(name for row in rows for name in re.findall(r"`([A-Z_]+)`", row.split("|")[1])) == sorted(known)
+
+
+def test_the_page_of_calls_names_every_call() -> None:
+    table = _table("docs/interface.md", "| call | answers |")
+    cells = "".join(row.split("|")[1] for row in table.splitlines())
+    assert sorted(re.findall(r"`([A-Z]+ /\S*)`", cells)) == sorted(call["route"] for call in CALLS)
+
+
+def test_the_readme_is_read_in_five_minutes_and_leads_to_every_page() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 1_400
+    linked = set(re.findall(r"\]\(docs/(\w[\w-]*\.md)\)", text))
+    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")}
 
 
 def test_every_link_leads_somewhere(page: Path) -> None:
@@ -65,7 +97,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def test_every_file_of_the_tree_is_there(page: Path) -> None:
-    for path in re.findall(r"`((?:tests|app|worker|migrations|deploy)/[\w/.-]+)`", page.read_text()):
+    for path in re.findall(r"(?<![\w/.-])((?:tests|app|worker|migrations|deploy)/[\w/.-]*\w)", page.read_text()):
         assert (ROOT / path).exists(), path
 
 
@@ -76,11 +108,13 @@ def test_every_decision_that_is_named_is_there() -> None:
         assert named <= known, path
 
 
-def test_the_table_of_what_to_change_names_every_module_and_folder_of_app() -> None:
-    table = (ROOT / "README.md").read_text().partition("| I want to change | look at |")[2].partition("\n\n")[0]
-    named = set(re.findall(r"`app/(\w+)[\w/.]*`", table))
+def test_the_map_names_every_module_and_folder_of_app_once() -> None:
+    table = _table("docs/map.md", "| I want to change | look at |")
+    named = re.findall(r"`app/(\w+)[\w/.]*`", table)
     paths = [path for path in (ROOT / "app").iterdir() if path.is_dir() or path.suffix == ".py"]
-    assert named == {path.stem for path in paths if not path.stem.startswith("_")}
+    assert sorted(named) == sorted(path.stem for path in paths if not path.stem.startswith("_"))
+    assert {"`worker/`", "`client/`", "`migrations/versions/`"} <= set(re.findall(r"`[\w/]+`", table))
+    assert len(table.splitlines()) <= 18
 
 
 def _headings() -> dict[str, str]:
@@ -97,13 +131,6 @@ def test_every_alert_leads_to_a_heading() -> None:
         page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
         assert page == "{{ $externalLabels.points_docs }}docs/operating.md", rule["alert"]
         assert anchor in _headings(), rule["alert"]
-
-
-def test_the_dashboard_leads_to_the_page_for_operators() -> None:
-    dashboard = json.loads((ROOT / "docs/monitoring/grafana/dashboards/points.json").read_text())
-    [link] = dashboard["links"]
-    assert link["url"] == "${docs}docs/operating.md"
-    assert "docs" in [variable["name"] for variable in dashboard["templating"]["list"]]
 
 
 def test_status_leads_to_headings() -> None:

@@ -1,5 +1,8 @@
-"""The Procfile: each line becomes its program, as `points up` runs it."""
+"""The Procfile, the image and make: each line becomes its program, as points up runs it."""
 
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,25 +11,14 @@ import pytest
 from app.local import parts
 from app.local.part import Part
 from app.messaging.jobs import DELIVERIES
-from tests.unit.deployment.files import procfile
+from tests.unit.deployment.files import ROOT, SHELL, instructions, procfile, pyproject
 from tests.unit.deployment.lines import run_line, words_of_line
-
-_EVERYWHERE = "0.0.0.0"  # noqa: S104  # Compared with, and never bound to.
 
 
 def _words_of(part: Part) -> list[str]:
     python, _, *words = list(part.command)
     assert python == sys.executable, "`points up` runs every part of ours as a module of its own Python"
     return words
-
-
-def test_the_procfile_names_every_process() -> None:
-    assert list(procfile()) == ["web", "worker", "deliveries", "beat", "flower", "release"]
-
-
-def test_web_listens_on_port_8000_of_every_address_unless_told_otherwise(tmp_path: Path) -> None:
-    assert words_of_line("web", tmp_path)[-1] == f"{_EVERYWHERE}:8000"
-    assert words_of_line("web", tmp_path, PORT="9", WEB_ADDRESS="127.0.0.1")[-1] == "127.0.0.1:9"
 
 
 @pytest.mark.parametrize(("said", "form"), [(None, "text"), ("auto", "text"), ("text", "text"), ("json", "json")])
@@ -53,11 +45,6 @@ def test_a_worker_is_what_points_up_runs(tmp_path: Path) -> None:
     assert words_of_line("worker", tmp_path, WORKER_NAME="worker1") == _words_of(parts.worker(1))
 
 
-def test_a_worker_has_as_many_processes_as_it_is_told(tmp_path: Path) -> None:
-    words = words_of_line("worker", tmp_path, WORKER_CONCURRENCY="11")
-    assert words[words.index("--concurrency") + 1] == "11"
-
-
 def test_a_delivering_worker_is_what_points_up_runs_and_takes_nothing_else(tmp_path: Path) -> None:
     words = words_of_line("deliveries", tmp_path)
     assert words == _words_of(parts.deliveries())
@@ -74,11 +61,6 @@ def test_flower_is_what_points_up_runs_on_the_loopback_address(tmp_path: Path) -
     words = words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:password")
     assert words == _words_of(parts.flower(5555, "password", tmp_path / "flower"))
     assert "--address=127.0.0.1" in words
-
-
-def test_flower_listens_where_it_is_told(tmp_path: Path) -> None:
-    words = words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:password", FLOWER_ADDRESS="::1", FLOWER_PORT="9")
-    assert {"--address=::1", "--port=9"} <= set(words)
 
 
 @pytest.mark.parametrize("port", ["", "tcp://10.0.0.7:5555"])
@@ -99,11 +81,50 @@ def test_the_password_of_flower_stands_in_no_list_of_processes(tmp_path: Path) -
     assert "sesame" not in " ".join(words_of_line("flower", tmp_path, FLOWER_BASIC_AUTH="user:sesame"))
 
 
-def test_a_release_migrates(tmp_path: Path) -> None:
-    assert words_of_line("release", tmp_path) == ["points", "migrate"]
-
-
 @pytest.mark.parametrize("name", ["web", "worker", "deliveries", "beat", "flower", "release"])
 def test_a_line_of_the_procfile_becomes_its_program(name: str) -> None:
     last_command = procfile()[name].rpartition(" && ")[2]
     assert last_command.startswith("exec "), "a signal to the line would end its shell and not the program"
+
+
+def test_the_image_does_not_run_as_root() -> None:
+    last_stage = (ROOT / "Dockerfile").read_text().rpartition("\nFROM ")[2]
+    assert re.findall(r"^USER (.*)$", last_stage, re.MULTILINE) == ["10001:10001"]
+
+
+def test_what_the_image_installs_is_pinned_by_hashes_and_the_project_adds_nothing() -> None:
+    installs = re.findall(r"pip install ([^&]*)", " && ".join(instructions("RUN")))
+    assert [install.strip() for install in installs] == [
+        "--require-hashes --requirement requirements.lock",
+        "--no-deps --no-build-isolation ./client .",
+    ]
+
+
+def test_the_image_has_no_embedded_servers() -> None:
+    embedded = pyproject()["project"]["optional-dependencies"]["embedded"]
+    removed = " ".join(re.findall(r"pip uninstall --yes ([^&]*)", " && ".join(instructions("RUN")))).split()
+    assert set(embedded) <= set(removed)
+
+
+def test_a_port_that_is_given_to_make_run_is_that_of_the_service() -> None:
+    def last_line(*variables: str) -> list[str]:
+        environment = {name: value for name, value in os.environ.items() if name not in ("PORT", "FLOWER_PORT")}
+        command = ["make", "--no-print-directory", "--dry-run", "run", *variables]
+        said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+        return said.splitlines()[-1].split()[1:]
+
+    assert last_line() == ["up"]
+    assert last_line("PORT=8123", "FLOWER_PORT=5999") == ["up", "--port", "8123", "--flower-port", "5999"]
+
+
+def test_the_check_ends_with_where_it_ran_and_what_it_has_not_tested() -> None:
+    recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    last = recipe[1].splitlines()[-1].strip()
+    assert last.startswith("@echo ")
+    said = subprocess.run(
+        [SHELL, "-c", last.removeprefix("@").replace("$$", "$")], capture_output=True, text=True, check=True
+    ).stdout
+    where = " ".join((os.uname().sysname, os.uname().machine))
+    assert said.startswith(f"Tested on {where}. Untested: ")
+    assert all(word in said for word in ("macOS", "arm", "containers"))

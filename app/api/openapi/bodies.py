@@ -1,0 +1,61 @@
+"""The schemas of the bodies of requests, made from the tables of fields by which they are read."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from app.batches import fields as of_send
+from app.batches.field_kinds import TOTALS
+from app.fields.field import Field, Schema, Table, reference_to
+from app.fields.kinds import RECIPIENT
+from app.ledger.extend import EXTEND
+from app.reversals import request as of_reverse
+from app.settings import Settings
+from app.webhooks.request import CHANGED_WEBHOOK, NEW_WEBHOOK, REPLAY
+
+_TABLES = (of_send.ITEM, TOTALS, of_send.RESCHEDULE, EXTEND, NEW_WEBHOOK, CHANGED_WEBHOOK, REPLAY)
+
+# A form of a body that has just one of several fields: this field, and rows that differ from the table's.
+_Form = tuple[str, Field[Any], *tuple[Field[Any], ...]]
+_TO_MANY = "Points for a list of recipients"
+_TO_ONE = "Points for one recipient"
+_TO_EACH = "Points for recipients that each have their own amount, label or reference"
+_FORMS: dict[Table, dict[str, _Form]] = {
+    of_send.VERIFY: {
+        "IssueToMany": (f"{_TO_MANY}.", of_send.RECIPIENTS),
+        "IssueToOne": (f"{_TO_ONE}.", of_send.RECIPIENT),
+        "IssueToEach": (f"{_TO_EACH}.", of_send.ITEMS, of_send.DEFAULT_AMOUNT),
+    },
+    of_send.SEND: {
+        "SendToMany": (f"{_TO_MANY}, at once or later.", of_send.RECIPIENTS),
+        "SendToOne": (f"{_TO_ONE}, at once or later.", of_send.RECIPIENT),
+        "SendToEach": (f"{_TO_EACH}, at once or later.", of_send.ITEMS, of_send.DEFAULT_AMOUNT),
+    },
+    of_reverse.REVERSE: {
+        "ReverseBatch": ("Take back a whole batch.", of_reverse.BATCH),
+        "ReverseTransactions": ("Take back some transactions.", of_reverse.TRANSACTIONS),
+    },
+}
+# The values that count as missing.
+_MISSING: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}, "default": None}
+
+
+def schemas(limits: Settings) -> dict[str, Schema]:
+    """Return the schemas by their names, with the limits of these settings."""
+    named = {"Recipient": RECIPIENT} | {table.schema_name: table.schema(limits) for table in _TABLES}
+    for table, forms in _FORMS.items():
+        named[table.schema_name] = {"description": table.about, "oneOf": list(map(reference_to, forms))}
+        choices = [one for _, one, *_ in forms.values()]
+        named |= {name: _schema(table, name, form, choices, limits) for name, form in forms.items()}
+    return named
+
+
+def _schema(table: Table, name: str, form: _Form, choices: Collection[Field[Any]], limits: Settings) -> Schema:
+    """Return the schema of a form, in which the other fields to choose from are missing."""
+    about, one, *changed = form
+    rows = {row.name: row for row in table.rows if row is one or row not in choices}
+    rows |= {row.name: row for row in (replace(one, is_required=True), *changed)}
+    schema = Table(name, about, *rows.values()).schema(limits)
+    missing = _MISSING | {"description": f"Not beside `{one.name}`."}
+    schema["properties"] |= {choice.name: missing for choice in choices if choice is not one}
+    return schema

@@ -1,0 +1,54 @@
+"""The options and arguments that several commands have."""
+
+import re
+from typing import Any
+
+import click
+
+from app.local.datadir import DEFAULT
+from app.values.row_ids import require_id
+
+
+class RowId(click.ParamType[int]):
+    """The id of a row. One that is too large for any row's id is refused like the id of a missing row."""
+
+    name = "integer"
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = click.INT.convert(value, param, ctx)
+        require_id(self._noun, number)
+        return number
+
+
+ORGANIZATION_ID = RowId("organization")
+
+
+def read_key(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    """Remove blanks and line ends that were copied along. An error never repeats the key."""
+    key = text.strip()
+    if not re.fullmatch(r"[!-~]+", key):
+        raise click.BadParameter("a key holds letters, digits and _ only: copy it once more.")
+    return key
+
+
+key_option = click.option(
+    "--key", required=True, envvar="POINTS_KEY", show_envvar=True, callback=read_key, help="The API key to send with."
+)
+url_option = click.option("--url", help="URL of the service [default: the one that runs from the data directory].")
+patience_option = click.option(
+    "--patience", default=300.0, show_default=True, help="Seconds to wait for a service that is away or busy."
+)
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+data_dir_option = click.option(
+    "--data-dir",
+    envvar="POINTS_DATA_DIR",
+    default=DEFAULT,
+    show_default=True,
+    show_envvar=True,
+    type=click.Path(file_okay=False),
+    help="Where the embedded servers keep their data.",
+)

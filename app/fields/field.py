@@ -1,0 +1,132 @@
+"""A field of a request, and the table of those that one takes: how they are read, and how they are described."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from app.fields.json_values import is_missing
+from app.settings import Settings
+from app.values.validation_errors import FaultsFound
+
+# JSON Schema, as OpenAPI 3.1 has it.
+Schema = dict[str, Any]
+T = TypeVar("T")
+
+
+class FieldFault(Exception):
+    """A value is at fault; the text says what it must be, and completes “The <name> …”."""
+
+
+@dataclass(frozen=True, eq=False)
+class Field(ABC, Generic[T]):
+    """A row of a table of fields; each kind of field is a class.
+
+    `about` is for callers. `example` and `default` are JSON, and `...` where there is none to show. A field that is not
+    required may be null if `is_nullable`. `""` and `[]` count as missing, unless it `takes_empty`.
+    """
+
+    SCHEMA: ClassVar[Schema] = {}
+
+    name: str
+    about: str | Callable[[Settings], str]
+    example: Any = ...
+    _: KW_ONLY
+    default: Any = None
+    is_required: bool = False
+    is_nullable: bool = True
+    takes_empty: bool = False
+
+    @abstractmethod
+    def check(self, value: Any, limits: Settings) -> T:
+        """Return a value that is not missing, as it is read.
+
+        Raises:
+            FieldFault: it is at fault.
+        """
+
+    def schema(self, limits: Settings) -> Schema:
+        """Describe the values that `check` lets pass; by default as the class does."""
+        return self.SCHEMA
+
+    def read(self, fields: Mapping[str, Any], faults: FaultsFound, limits: Settings) -> T | None:
+        """Return the field's value; its default if it is missing, and None if it is at fault."""
+        value = fields.get(self.name)
+        if value is None or (not self.takes_empty and is_missing(value)):
+            if self.is_required:
+                faults.add(self.name, f"The {self.name} field is required.")
+            default: T | None = self.default
+            return default
+        return self.read_value(value, faults, limits)
+
+    def read_value(self, value: Any, faults: FaultsFound, limits: Settings) -> T | None:
+        """Return a value that is not missing; None if it is at fault."""
+        try:
+            return self.check(value, limits)
+        except FieldFault as fault:
+            faults.add(self.name, f"The {self.name} {fault}")
+            return None
+
+    def read_alone(self, fields: Mapping[str, Any], limits: Settings) -> T:
+        """Read a request that has this field and no other.
+
+        Raises:
+            InvalidRequest: with every fault.
+        """
+        faults = FaultsFound()
+        faults.add_unknown("field", fields, (self.name,), whole="body")
+        value = self.read(fields, faults, limits)
+        faults.raise_if_any()
+        assert value is not None, "it is sent, and without a fault"
+        return value
+
+    def fault(self, value: Any, limits: Settings) -> str | None:
+        """Say what is wrong with a value that is not missing; None when nothing is."""
+        try:
+            self.check(value, limits)
+        except FieldFault as fault:
+            return f"The {self.name} {fault}"
+        return None
+
+    def described(self, limits: Settings) -> Schema:
+        """Return the field as a property of a schema."""
+        schema = dict(self.schema(limits))
+        if not self.is_required and self.is_nullable:
+            schema = {"anyOf": [schema, {"type": "null"}]}
+        if not self.is_required and self.default is not ...:
+            schema["default"] = self.default
+        schema["description"] = self.about if isinstance(self.about, str) else self.about(limits)
+        return schema if self.example is ... else schema | {"examples": [self.example]}
+
+
+class Table:
+    """The fields that a request takes, in the order in which sentences name them, and the name of their schema."""
+
+    def __init__(self, schema_name: str, about: str, *rows: Field[Any], **more: Any) -> None:
+        """Make a table; `more` stands in the schema beside the fields."""
+        self.schema_name = schema_name
+        self.about = about
+        self.rows = rows
+        self.names = tuple(row.name for row in rows)
+        self._more = more
+
+    def new_faults(self, fields: Mapping[str, Any]) -> FaultsFound:
+        """Begin to read: return the faults found so far, which are the fields that are not known."""
+        faults = FaultsFound()
+        faults.add_unknown("field", fields, self.names, whole="body")
+        return faults
+
+    def schema(self, limits: Settings) -> Schema:
+        """Describe an object of these fields."""
+        schema = {
+            "type": "object",
+            "description": self.about,
+            "additionalProperties": False,
+            "properties": {row.name: row.described(limits) for row in self.rows},
+        }
+        required = [row.name for row in self.rows if row.is_required]
+        return schema | ({"required": required} if required else {}) | self._more
+
+
+def reference_to(schema_name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{schema_name}"}

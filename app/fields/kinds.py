@@ -1,0 +1,152 @@
+"""The kinds of fields that several requests have."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from app.errors import InvalidAddress
+from app.fields.field import Field, FieldFault, Schema, reference_to
+from app.fields.json_values import is_integer, kind, shown_number
+from app.settings import Settings
+from app.values import addresses
+from app.values.addresses import Address
+from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
+from app.values.validation_errors import FaultsFound
+
+# A text without a NUL character, which PostgreSQL cannot store.
+NO_NUL = "^[^\\u0000]*$"
+ID: Schema = {"type": "integer", "format": "int64", "minimum": 1}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Integer(Field[int]):
+    """An integer within bounds, if it has some; `maximum` may depend on the settings.
+
+    `form` says what it is. `bounds` says what it must be, in place of the sentence with both bounds and the `unit`.
+    """
+
+    minimum: int | None = None
+    maximum: int | Callable[[Settings], int] | None = None
+    unit: str = ""
+    form: str = "an integer"
+    bounds: str | None = None
+    is_long: bool = True
+
+    def check(self, value: Any, limits: Settings) -> int:
+        if not is_integer(value):
+            raise FieldFault(f"must be {self.form}, but is {kind(value)}.")
+        number: int = value
+        maximum = self._maximum(limits)
+        if (self.minimum is None or number >= self.minimum) and (maximum is None or number <= maximum):
+            return number
+        between = f"between {self.minimum} and {maximum} {self.unit}, but is {shown_number(number)}"
+        raise FieldFault(f"must be {self.bounds or between}.")
+
+    def schema(self, limits: Settings) -> Schema:
+        bounds = {"minimum": self.minimum, "maximum": self._maximum(limits)}
+        length = {"format": "int64"} if self.is_long else {}
+        return {"type": "integer"} | length | {name: bound for name, bound in bounds.items() if bound is not None}
+
+    def _maximum(self, limits: Settings) -> int | None:
+        return self.maximum(limits) if callable(self.maximum) else self.maximum
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Text(Field[str]):
+    """A text for people, such as a label."""
+
+    length_max: int
+
+    def check(self, value: Any, limits: Settings) -> str:
+        if not isinstance(value, str):
+            raise FieldFault(f"must be a string, but is {kind(value)}.")
+        if len(value) > self.length_max:
+            raise FieldFault(f"must have at most {self.length_max} characters, but has {len(value)}.")
+        if "\0" in value:
+            raise FieldFault("must not contain a NUL character.")
+        return value
+
+    def schema(self, limits: Settings) -> Schema:
+        shortest = {"minLength": 1} if self.is_required else {}
+        return {"type": "string", **shortest, "maxLength": self.length_max, "pattern": NO_NUL}
+
+
+class Boolean(Field[bool]):
+    """True or false."""
+
+    SCHEMA: ClassVar[Schema] = {"type": "boolean"}
+
+    def check(self, value: Any, limits: Settings) -> bool:
+        if not isinstance(value, bool):
+            raise FieldFault(f"field must be true or false, but is {kind(value)}.")
+        return value
+
+
+class Timestamp(Field[datetime]):
+    """A time with its zone; it is read in UTC."""
+
+    SCHEMA: ClassVar[Schema] = {"type": "string", "format": "date-time", "pattern": TIMESTAMP_FORM}
+
+    def check(self, value: Any, limits: Settings) -> datetime:
+        if not isinstance(value, str):
+            raise FieldFault(f"must be a string with a time, but is {kind(value)}.")
+        try:
+            return parse_timestamp(value)
+        except ValueError as error:
+            raise FieldFault(str(error)) from None
+
+
+class EmailAddress(Field[Address]):
+    """One e-mail address; its schema is `RECIPIENT`."""
+
+    SCHEMA: ClassVar[Schema] = reference_to("Recipient")
+
+    def check(self, value: Any, limits: Settings) -> Address:
+        if not isinstance(value, str):
+            raise FieldFault(f"must be a string with an e-mail address, but is {kind(value)}.")
+        try:
+            return addresses.parse(value)
+        except InvalidAddress as error:
+            raise FieldFault(error.sentence) from None
+
+
+RECIPIENT: Schema = {
+    "type": "string",
+    "format": "idn-email",
+    "pattern": "@",
+    "description": """\
+An e-mail address of up to 254 characters; surrounding blanks are trimmed. International domains and local parts are
+allowed. Two addresses are the same when their normalised lower-case forms are equal; dots and plus signs are not
+folded.""",
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Array(Field[list[Any]]):
+    """An array with as many entries as a request may have recipients; the entries are checked by who reads it.
+
+    `of` names the entries. `is_unique` tells whether none may come twice; None: that is not described.
+    """
+
+    of: str
+    entries: Schema
+    is_unique: Callable[[Settings], bool] | None = None
+
+    def check(self, value: Any, limits: Settings) -> list[Any]:
+        if not isinstance(value, list):
+            raise FieldFault(f"must be an array of {self.of}, but are {kind(value)}.")
+        return value
+
+    def read_value(self, value: Any, faults: FaultsFound, limits: Settings) -> list[Any] | None:
+        """Return the entries up to the limit, also if there are more: their faults come in the same answer."""
+        entries, most = super().read_value(value, faults, limits), limits.recipients_max
+        if entries is not None and len(entries) > most:
+            # What is over the limit is not looked at: a body of a million blanks must not cost a second.
+            faults.add(self.name, f"There must be at most {most} {self.name}, but there are {len(entries)}.")
+            return entries[:most]
+        return entries
+
+    def schema(self, limits: Settings) -> Schema:
+        schema: Schema = {"type": "array", "items": self.entries, "minItems": 1, "maxItems": limits.recipients_max}
+        return schema if self.is_unique is None else schema | {"uniqueItems": self.is_unique(limits)}

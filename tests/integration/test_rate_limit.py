@@ -1,0 +1,111 @@
+"""The rate limit beyond what the contract shows: its windows, its spellings, and that it is open without Redis."""
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fakeredis import FakeRedis, FakeServer
+from flask.testing import FlaskClient
+
+from app.api.limits import retry_after_s
+from app.api.openapi.calls import REFUSALS
+from app.api.openapi.failures import EXAMPLES
+from app.settings import settings
+from app.values.keys import hash_key
+from app.web.application import create_app
+from tests.integration import books
+from tests.unit.answers import data_of, envelope_of, errors_of
+
+_PATH = "/v1/organization"
+
+
+@pytest.fixture
+def key(database: None) -> str:
+    return books.make_live_key(books.make_organization())
+
+
+@pytest.fixture
+def redis(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
+    """Let the limits of a test be counted in one imagined Redis, whichever process counts."""
+    server = FakeServer()
+    monkeypatch.setattr("app.api.limits.redis_client", lambda *_, **__: FakeRedis(server=server))
+    return server
+
+
+def process(key: str) -> FlaskClient:
+    """Return a web process that is called with this key."""
+    settings.cache_clear()
+    client = create_app().test_client()
+    client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {key}"
+    return client
+
+
+@pytest.mark.usefixtures("redis")
+@pytest.mark.parametrize(("limit", "window_s"), [("3/second", 1), ("3/minute", 60), ("3/hour", 3_600)])
+@pytest.mark.parametrize("second", [1_000_000.0, 1_000_000.001, 1_000_000.999])
+def test_nobody_is_told_to_wait_longer_than_the_limit_lasts(
+    key: str, monkeypatch: pytest.MonkeyPatch, limit: str, window_s: int, second: float
+) -> None:
+    monkeypatch.setenv("POINTS_RATE_LIMIT", limit)
+    monkeypatch.setattr("time.time", lambda: second)
+    client = process(key)
+    for _ in range(3):
+        data_of(client.get(_PATH), 200)
+    response = client.get(_PATH)
+    assert limit in errors_of(response, 429)["rate_limit"][0]
+    assert 1 <= int(response.headers["Retry-After"]) <= window_s
+
+
+def test_nobody_is_told_to_come_again_at_once_though_the_limit_has_just_let_go() -> None:
+    minute = SimpleNamespace(get_expiry=lambda: 60)
+    limiter: Any = SimpleNamespace(current_limit=SimpleNamespace(reset_at=int(time.time()) - 1, limit=minute))
+    assert retry_after_s(limiter) == 1
+
+
+@pytest.mark.usefixtures("redis")
+def test_the_calls_of_a_key_are_counted_together_on_every_path_in_every_process_and_its_hash_is_in_no_log(
+    key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(0)
+    monkeypatch.setenv("POINTS_RATE_LIMIT", "3/day")
+    one, other = process(key), process(key)
+    data_of(one.post("/v1/points/verify", json={"recipient": "a@example.com", "amount": 1}), 200)
+    data_of(one.get(_PATH), 200)
+    errors_of(other.get("/v1/batches/99999999999999999999"), 404)
+    for client in (one, other):
+        errors_of(client.get(_PATH), 429)
+    assert hash_key(key).hex() not in caplog.text
+
+
+@pytest.mark.usefixtures("redis")
+def test_without_a_setting_a_key_may_make_fifty_calls_a_second(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: 1_000_000.0)
+    client = process(key)
+    answers = [client.get(_PATH) for _ in range(51)]
+    assert [answer.status_code for answer in answers] == [200] * 50 + [429]
+    assert envelope_of(answers[-1], 429) == EXAMPLES["too_many_calls"]
+    assert set(REFUSALS["TooManyCalls"]["headers"]) <= set(answers[-1].headers.keys())
+
+
+@pytest.mark.parametrize("limit", ["1/second", "100/minute", "5 per hour", "7/day", "1 / second"])
+def test_every_spelling_that_the_settings_admit_is_one_the_limit_understands(
+    key: str, limit: str, redis: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POINTS_RATE_LIMIT", limit)
+    data_of(process(key).get(_PATH), 200)
+    counted = [name for name in FakeRedis(server=redis).keys() if b"points" in name]  # noqa: SIM118
+    assert counted
+    assert not any(key.encode() in name for name in counted)
+
+
+def test_the_limit_is_open_while_redis_is_away_and_a_call_without_a_key_is_no_error_then(
+    key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("POINTS_RATE_LIMIT", "3/day")
+    client = process(key)
+    for _ in range(10):
+        data_of(client.get(_PATH), 200)
+    data_of(client.get("/healthz"), 200)
+    errors_of(client.get(_PATH, headers={"Authorization": ""}), 401)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

@@ -1,0 +1,1 @@
+"""The service under test: whole, by `points up` (`up`), or as parts that a test starts itself (`deployment`)."""

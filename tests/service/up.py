@@ -1,0 +1,209 @@
+"""The service as its users meet it: run by `points up`, called over HTTP, operated with the `points` commands."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import psutil
+import pytest
+
+from tests.ports import HOST, free_port
+from tests.service.template import POINTS, copy_to
+
+STARTED_IN_S, STOPPED_IN_S = 90, 60
+_COMMAND_TIMEOUT_S = 120
+
+# What somebody has set for a service of theirs must not move this one.
+_SETTINGS = ("POINTS_", "DATABASE_", "REDIS_", "FLOWER_", "GUNICORN_", "WEB_")
+
+# No test is a flood, but some make many calls with one key; webhooks may lead to receivers of the tests.
+# The port is what Kubernetes sets where a service is named flower.
+_OF_TESTS = {
+    "POINTS_RATE_LIMIT": "off",
+    "POINTS_WEBHOOK_ALLOW": "127.0.0.0/8",
+    "FLOWER_PORT": "tcp://10.0.0.7:5555",
+}
+
+# What the command line of each part holds, and what it does not.
+_PARTS = {
+    "web": (("gunicorn",), ()),
+    "worker": (("celery",), ("beat", "flower", "deliveries")),
+    "deliveries": (("celery", "deliveries"), ()),
+    "beat": (("celery", "beat"), ()),
+    "flower": (("celery", "flower"), ()),
+    "postgresql": (("postgres",), ()),
+    "redis": (("valkey",), ()),
+}
+
+
+class Service:
+    """A service in a process of its own, with a data directory and ports of its own. `folder` is where it runs."""
+
+    def __init__(self, data_dir: Path, **settings: str) -> None:
+        self.data_dir = data_dir
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_SETTINGS)}
+        self.environment = {**inherited, **_OF_TESTS, **settings}
+        self.port, self.flower_port = free_port(), free_port()
+        self.url = f"http://{HOST}:{self.port}"
+        self.output: list[str] = []
+        self.process: subprocess.Popen[str] | None = None
+        self.folder: Path | None = None
+        # A connection for each call, so that none is used that a process which has ended had kept.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._client = httpx.Client(base_url=self.url, limits=limits, timeout=60, trust_env=False)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Self]:
+        """Run it; at the end the books balance, and it stops with status 0 and leaves no process behind."""
+        try:
+            self.start()
+            yield self
+            assert self.json("audit")["balanced"] is True
+            everything = self.tree()
+            assert self.stop() == 0, "\n".join(self.output[-50:])
+            assert [one for one in everything if one.is_running() and one.status() != psutil.STATUS_ZOMBIE] == []
+        finally:
+            self.close()
+
+    @property
+    def up(self) -> list[str]:
+        """The command that starts it."""
+        return self.words("up", "--port", str(self.port), "--flower-port", str(self.flower_port))
+
+    def start(self, *, is_first: bool = False) -> None:
+        """Run `points up` and wait until it says that it runs; `is_first` lets it make its database itself."""
+        if not (self.data_dir.exists() or is_first or "DATABASE_URL" in self.environment):
+            copy_to(self.data_dir)
+        self.process = subprocess.Popen(
+            [*self.up, "--workers", "2"],
+            env=self.environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        is_running = threading.Event()
+        threading.Thread(target=self._read, args=(self.process, is_running), daemon=True).start()
+        if not is_running.wait(STARTED_IN_S) or self.process.poll() is not None:
+            self.close()
+            pytest.fail("`points up` did not come up:\n" + "\n".join(self.output))
+
+    def _read(self, process: subprocess.Popen[str], is_running: threading.Event) -> None:
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                self.output.append(line.rstrip())
+                if "Ctrl-C stops everything" in line:
+                    is_running.set()
+        is_running.set()  # It ended: nobody waits for it any longer.
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> int:
+        """Ask it to stop, as Ctrl-C does, and return its exit status."""
+        assert self.process is not None
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
+        return self.process.wait(STOPPED_IN_S)
+
+    def close(self) -> None:
+        """Leave nothing of it running."""
+        if self.process is not None and self.process.poll() is None:
+            self.stop(signal.SIGTERM)
+        self._client.close()
+
+    def tree(self) -> list[psutil.Process]:
+        """Return `points up` and all that it has started, also in sessions of their own, the parent first."""
+        assert self.process is not None
+        parent = psutil.Process(self.process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    def processes(self, part: str) -> list[psutil.Process]:
+        """Return the processes of a part that are alive."""
+        if part == "postgresql" and "DATABASE_URL" in self.environment:
+            pytest.skip("this PostgreSQL is not run by `points up`, so nothing is done to its processes")
+        words, others = _PARTS[part]
+        beside = "worker.upkeep" if part == "worker" else None
+        found = []
+        for process in self.tree()[1:]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                line = " ".join([process.name(), *process.cmdline()])
+                is_of_part = all(word in line for word in words) and not any(word in line for word in others)
+                if is_of_part or (beside is not None and beside in line):
+                    found.append(process)
+        return found
+
+    def kill(self, part: str | None = None) -> None:
+        """End every process of a part at once, or all there are, as a machine does that loses its power."""
+        processes = self.tree() if part is None else self.processes(part)
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, timeout=STOPPED_IN_S)
+        if part is None and self.process is not None:
+            self.process.wait(STOPPED_IN_S)
+
+    @contextlib.contextmanager
+    def paused(self, part: str) -> Iterator[None]:
+        """Stop every process of a part without ending it: who speaks to it gets no answer."""
+        processes = self.processes(part)
+        assert processes, f"no {part} runs"
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.resume()
+
+    def words(self, *arguments: str) -> list[str]:
+        """Return a `points` command about this service."""
+        return [POINTS, *arguments, "--data-dir", str(self.data_dir)]
+
+    def run(self, *arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """Give a `points` command with just these arguments."""
+        return subprocess.run(
+            [POINTS, *arguments],
+            env=self.environment | environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_TIMEOUT_S,
+            check=False,
+        )
+
+    def command(self, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+        """Give a command about this service, and require its exit status."""
+        done = self.run(*arguments, "--data-dir", str(self.data_dir))
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    def json(self, *arguments: str, status: int = 0) -> Any:
+        """Give a command with `--json` and return the one document on its standard output."""
+        done = self.command(*arguments, "--json", status=status)
+        assert status or done.stderr == "", done.stderr
+        return json.loads(done.stdout)
+
+    def register(self, email: str, first_name: str = "Ada", last_name: str = "Lovelace") -> dict[str, Any]:
+        """Register a user and return it."""
+        user: dict[str, Any] = self.json("users", "create", email, first_name, last_name)
+        return user
+
+    def request(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Make a call with nothing but what is given."""
+        return self._client.request(method, path, **request)
+
+    def call(self, method: str, path: str, *, key: str | None = None, **request: Any) -> httpx.Response:
+        """Make one call, with `key` as the caller's."""
+        headers = {"Accept": "application/json", **request.pop("headers", {})}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        return self.request(method, path, headers=headers, **request)

@@ -1,0 +1,185 @@
+"""The compose file: valid, its secrets kept from who needs none; what its containers run, may, and have time for."""
+
+import json
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from app.api.sending.wait_slots import THREADS
+from app.messaging.jobs import TASK_TIME_LIMIT_S
+from app.settings import Settings
+from app.webhooks.posting import ATTEMPT_TIMEOUT_S
+from tests.unit.deployment.files import (
+    OF_OURS,
+    ROOT,
+    RUNNING,
+    SECRETS,
+    MissingVariableError,
+    compose,
+    compose_variables,
+    seconds,
+    service,
+)
+from tests.unit.deployment.lines import words_of_line
+
+
+def test_the_compose_file_is_valid_by_the_published_schema() -> None:
+    finished = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", "docker-compose.yml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_nothing_starts_without_each_secret(secret: str) -> None:
+    with pytest.raises(MissingVariableError, match=f"^{secret}: set it in .env to "):
+        compose({**SECRETS, secret: ""})
+
+
+def test_no_secret_has_a_default() -> None:
+    variables = compose_variables()
+    secret = {name for name in variables if re.search("PASSWORD|AUTH|SECRET|KEY", name)}
+    assert secret == set(SECRETS)
+    assert {operator for name in secret for operator, _ in variables[name]} == {":?"}
+
+
+def test_a_secret_reaches_only_who_needs_it() -> None:
+    holders = {
+        secret: {name for name in compose()["services"] if secret in json.dumps(service(name))}
+        for secret in SECRETS.values()
+    }
+    assert holders == {
+        "postgres1": {"postgres", *OF_OURS},
+        "redis2": {"redis", *OF_OURS},
+        "user:flower3": {"flower"},
+    }
+
+
+def test_a_secret_stands_in_no_command_that_a_list_of_processes_shows() -> None:
+    for name in compose()["services"]:
+        command = json.dumps([service(name).get("command"), service(name).get("healthcheck")])
+        assert [secret for secret in SECRETS.values() if secret in command] == []
+
+
+@pytest.mark.parametrize("name", OF_OURS)
+def test_every_setting_is_passed_to_every_part_of_ours(name: str) -> None:
+    urls = ("database_url", "redis_url")
+    settings = {f"POINTS_{field.upper()}" for field in Settings.model_fields if field not in urls}
+    environment = service(name)["environment"]
+    assert {key for key in environment if key.startswith("POINTS_")} == settings
+    assert [environment[key] for key in settings] == [None] * len(settings), "one without a value keeps its default"
+
+
+@pytest.mark.parametrize("name", OF_OURS)
+def test_every_part_of_ours_uses_the_servers_of_the_compose_file(name: str) -> None:
+    environment = service(name)["environment"]
+    assert environment["DATABASE_URL"] == "postgresql://points:postgres1@postgres:5432/points"
+    assert environment["REDIS_URL"] == "redis://:redis2@redis:6379/0"
+
+
+# Of a web process: to listen, to look, to write the log, to count, and its own.
+_OTHER_THREADS = 10
+
+
+_EVERYWHERE = "0.0.0.0"  # noqa: S104  # Compared with, and never bound to.
+
+
+@pytest.mark.parametrize("name", ["worker", "deliveries", "beat", "flower"])
+def test_a_container_runs_what_the_procfile_runs(name: str, tmp_path: Path) -> None:
+    there = service(name)["command"]
+    ours = words_of_line(name, tmp_path, FLOWER_BASIC_AUTH="user:password", FLOWER_ADDRESS=_EVERYWHERE)
+    assert there == ours
+
+
+def test_there_is_one_beat() -> None:
+    assert service("beat")["scale"] == 1
+
+
+@pytest.mark.parametrize("name", sorted(set(compose()["services"]) - {"migrate"}))
+def test_every_container_that_keeps_running_has_a_health_check_and_is_started_again(name: str) -> None:
+    check = service(name)["healthcheck"]
+    assert check["test"][0] in ("CMD", "CMD-SHELL")
+    assert seconds(check["timeout"]) <= seconds(check["interval"])
+    assert check["retries"] >= 3
+    assert seconds(check["start_period"]) >= 30
+    assert service(name)["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("name", ["web", "worker", "deliveries", "beat", "flower"])
+def test_nothing_of_ours_starts_before_the_tables_and_the_servers_are_there(name: str) -> None:
+    assert {other: wanted["condition"] for other, wanted in service(name)["depends_on"].items()} == {
+        "migrate": "service_completed_successfully",
+        "postgres": "service_healthy",
+        "redis": "service_healthy",
+    }
+
+
+def test_only_what_people_look_at_is_published_and_only_on_the_loopback_address() -> None:
+    published = {name: service(name)["ports"] for name in compose()["services"] if "ports" in service(name)}
+    assert published == {
+        "web": ["127.0.0.1:8000:8000"],
+        "flower": ["127.0.0.1:5555:5555"],
+        "prometheus": ["127.0.0.1:9090:9090"],
+        "grafana": ["127.0.0.1:3000:3000"],
+    }
+
+
+@pytest.mark.parametrize("name", sorted({*OF_OURS, *RUNNING}))
+def test_a_container_is_not_root_gains_no_rights_and_writes_only_where_it_must(name: str) -> None:
+    found = service(name)
+    assert found["read_only"] is True
+    assert found["cap_drop"] == ["ALL"]
+    assert found["security_opt"] == ["no-new-privileges:true"]
+    assert "/tmp" in found["tmpfs"]  # noqa: S108  # The container's own.
+    assert {"privileged", "cap_add", "network_mode", "pid"}.isdisjoint(found)
+    # The image of ours has its user; those of the servers would start as root.
+    assert found.get("user") == {"postgres": "postgres", "redis": "valkey"}.get(name)
+
+
+@pytest.mark.parametrize("name", sorted(compose()["services"]))
+def test_a_container_has_an_end_of_memory_and_processes_that_can_be_moved(name: str) -> None:
+    assert re.fullmatch(r"\d+[mg]", service(name)["mem_limit"])
+    assert service(name, {**SECRETS, f"{name.upper()}_MEMORY": "7g"})["mem_limit"] == "7g"
+    assert int(service(name)["pids_limit"]) >= 2_048
+
+
+def test_web_may_start_the_threads_of_all_its_processes() -> None:
+    processes = 20
+    assert int(service("web")["pids_limit"]) > processes * (THREADS + _OTHER_THREADS)
+    assert service("web", {**SECRETS, "WEB_PIDS": "7"})["pids_limit"] == "7"
+
+
+def test_redis_refuses_what_it_has_no_room_for_before_the_container_ends() -> None:
+    [*_, command] = service("redis")["command"]
+    [mib] = re.findall(r"--maxmemory (\d+)mb ", command)
+    assert int(mib) <= 0.6 * 1_024
+    assert service("redis")["mem_limit"] == "1g"
+
+
+def test_what_must_last_lies_in_named_volumes() -> None:
+    assert set(compose()["volumes"]) == {"postgres-data", "redis-data", "flower-data", "prometheus-data"}
+    assert service("postgres")["volumes"] == ["postgres-data:/var/lib/postgresql"]
+    assert service("redis")["volumes"] == ["redis-data:/data"]
+    assert service("flower")["volumes"] == ["flower-data:/var/lib/flower"]
+    assert service("flower")["environment"]["FLOWER_DB"].startswith("/var/lib/flower/")
+
+
+def test_web_is_given_the_time_to_let_waiting_calls_finish() -> None:
+    gateway = import_module("app.web.gunicorn")  # It reads the settings when it is imported.
+    assert seconds(service("web")["stop_grace_period"]) > gateway.graceful_timeout
+
+
+def test_a_delivering_worker_is_given_the_time_to_let_its_attempts_finish() -> None:
+    assert seconds(service("deliveries")["stop_grace_period"]) > ATTEMPT_TIMEOUT_S
+
+
+def test_a_worker_is_given_the_time_to_let_its_drains_finish() -> None:
+    assert seconds(service("worker")["stop_grace_period"]) > TASK_TIME_LIMIT_S
