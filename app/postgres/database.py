@@ -50,6 +50,17 @@ def is_locked_out(error: Exception) -> bool:
     return isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.errors.LockNotAvailable)
 
 
+def release_of_server(connection: Connection) -> str:
+    """Return PostgreSQL's release, such as `18.1`."""
+    release: str = connection.execute(text("SHOW server_version")).scalar_one()
+    return release.split(maxsplit=1)[0]
+
+
+def has_tables(connection: Connection) -> bool:
+    """Tell whether the database has the service's tables."""
+    return connection.execute(text("SELECT to_regclass('batches')")).scalar_one() is not None
+
+
 @contextmanager
 def transaction() -> Iterator[Connection]:
     """Open one transaction (READ COMMITTED): committed when the block ends, rolled back when it raises.
