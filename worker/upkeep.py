@@ -97,7 +97,7 @@ def release() -> None:
 
 
 def claim_crossed(*, registered_within_s: float | None) -> None:
-    """Claim what is held for users whose registration crossed an issue: those registered lately, or (None) all."""
+    """Claim what is held for users whose registration crossed an issue, of the recently registered or (None) all."""
     step = partial(claim.claim_crossed, registered_within_s=registered_within_s)
     claimed = steps(step, steps_max=_CLAIM_STEPS_MAX)
     if claimed:

@@ -21,7 +21,7 @@ def number_events(connection: Connection, organization_id: int) -> int:
     Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. An event caused by another is written
     after the first has committed, so its id is higher, and a reader never sees the effect without the cause.
     """
-    # A statement of its own, so that the next one sees what the sequencer before us has committed.
+    # A statement of its own, so that the next one sees what the previous sequencer has committed.
     locks.wait_for(connection, locks.Kind.SEQUENCE, organization_id)
     rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
     return int(rows[0][0])
@@ -72,7 +72,7 @@ class Unnumbered:
 
 
 def count_unnumbered(connection: Connection) -> Unnumbered:
-    """Count the events without a sequence, for the people who watch."""
+    """Count the events without a sequence, for monitoring."""
     return row_to(Unnumbered, connection.execute(_COUNT).one())
 
 

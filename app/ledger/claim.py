@@ -59,7 +59,7 @@ def exclude_claims(connection: Connection) -> None:
 
 
 def _exclude_reversals(connection: Connection) -> None:
-    """Wait for a running live reversal, and let none begin until the transaction ends; other claims may run."""
+    """Exclude live reversals until the transaction ends; wait for a running one. Other claims may run."""
     locks.share(connection, locks.Kind.CLAIMS)
 
 

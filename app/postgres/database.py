@@ -132,8 +132,8 @@ def fetch_all(
 ) -> list[tuple[Any, ...]]:
     """Run a statement by psycopg's own `execute`, in the connection's transaction, and return its rows.
 
-    Only for the statements of every send, where SQLAlchemy's `execute` takes longer than PostgreSQL (decision 12), and
-    for those that return thousands of rows. Every other statement is a `text` of SQLAlchemy, with `:name`.
+    Only for what runs with every send or several times a second, where SQLAlchemy's `execute` takes longer than
+    PostgreSQL (decision 12), and for answers of thousands of rows. All else is a `text` of SQLAlchemy, with `:name`.
 
     Args:
         statement: its parameters are written `%(name)s`. It is prepared at first use, unless the connection leads to a

@@ -65,8 +65,8 @@ def test_what_was_claimed_before_the_fold_is_counted_once() -> None:
 
 
 def test_a_fold_takes_no_more_than_its_caps_but_always_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fold, "BATCHES_MAX", 3)
-    monkeypatch.setattr(fold, "RECIPIENTS_MAX", 2)
+    monkeypatch.setattr(folding, "BATCHES_MAX", 3)
+    monkeypatch.setattr(folding, "RECIPIENTS_MAX", 2)
     books.make_users(ANN)
     organization_id = books.make_organization(100)
     for recipients in ([ANN], [ANN], [ANN], [ANN, BOB, "cid@example.com"], [ANN]):

@@ -149,7 +149,7 @@ def test_code_works_on_a_database_that_a_later_release_has_migrated() -> None:
         books.execute(f"UPDATE alembic_version SET version_num = '{migrations.newest()}'")
 
 
-# The key of the lock under which one deployment at a time migrates (migrations/env.py).
+# One deployment at a time holds it while it migrates.
 _LOCK = number(Kind.MIGRATION)
 
 
