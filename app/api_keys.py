@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, func, insert, select, text, update
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import InvalidKey, NotFound
 from app.events import log
-from app.models import ApiKey
 from app.organizations import OrganizationInMode
+from app.postgres.database import row_to
 from app.values.keys import new_key
+from app.values.row_ids import require_id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,17 +44,23 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tu
         NotFound: there is no such organization.
     """
     key = new_key(sandbox=sandbox)
-    statement = insert(ApiKey).values(organization_id=organization_id, sandbox=sandbox, hash=key.hash, start=key.start)
+    values = {"organization_id": organization_id, "sandbox": sandbox, "hash": key.hash, "start": key.start}
     try:
         with connection.begin_nested():
-            api_key_id = connection.execute(statement.returning(ApiKey.id)).scalar_one()
+            api_key_id: int = connection.execute(_CREATE, values).scalar_one()
     except IntegrityError:
         raise NotFound("organization", organization_id) from None
     log.write(connection, log.KEY_CREATED, organization_id, data={"key": {"id": api_key_id, "sandbox": sandbox}})
     return api_key_id, key.text
 
 
-def find_caller(connection: Connection, key_hash: bytes) -> Caller:
+_CREATE = text("""
+    INSERT INTO api_keys (organization_id, sandbox, hash, start) VALUES (:organization_id, :sandbox, :hash, :start)
+    RETURNING id
+""")
+
+
+def get_caller(connection: Connection, key_hash: bytes) -> Caller:
     """Return the caller that a key belongs to. The look-up by hash rules out timing attacks.
 
     Raises:
@@ -97,9 +104,13 @@ _NOTE_USE = text("""
 
 def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
     """Return every key of an organization, revoked ones included, oldest first."""
-    columns = [getattr(ApiKey, name) for name in StoredKey.__slots__]
-    rows = connection.execute(select(*columns).where(ApiKey.organization_id == organization_id).order_by(ApiKey.id))
-    return [StoredKey(**row._mapping) for row in rows]  # noqa: SLF001
+    return [row_to(StoredKey, row) for row in connection.execute(_FIND_ALL, {"organization_id": organization_id})]
+
+
+_FIND_ALL = text("""
+    SELECT id, organization_id, sandbox, start, created_at, last_used_at, revoked_at
+    FROM api_keys WHERE organization_id = :organization_id ORDER BY id
+""")
 
 
 def revoke(connection: Connection, api_key_id: int, *, organization_id: int | None = None) -> tuple[datetime, bool]:
@@ -108,18 +119,22 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
     Raises:
         NotFound: there is no such key, or the given organization has no such key.
     """
-    is_of_key = ApiKey.id == api_key_id
-    if organization_id is not None:
-        is_of_key &= ApiKey.organization_id == organization_id
-    revoke_now = update(ApiKey).where(is_of_key, ApiKey.revoked_at.is_(None)).values(revoked_at=func.clock_timestamp())
-    revoked = connection.execute(
-        revoke_now.returning(ApiKey.revoked_at, ApiKey.organization_id, ApiKey.sandbox)
-    ).one_or_none()
+    require_id("key", api_key_id)
+    parameters = {"id": api_key_id, "organization_id": organization_id}
+    revoked = connection.execute(_REVOKE, parameters).one_or_none()
     if revoked is not None:
         told = {"id": api_key_id, "sandbox": revoked.sandbox}
         log.write(connection, log.KEY_REVOKED, revoked.organization_id, data={"key": told})
         return revoked.revoked_at, True
-    earlier = connection.execute(select(ApiKey.revoked_at).where(is_of_key)).scalar_one_or_none()
+    earlier: datetime | None = connection.execute(_REVOKED_AT, parameters).scalar_one_or_none()
     if earlier is None:
         raise NotFound("key", api_key_id)
     return earlier, False
+
+
+_KEY = "id = :id AND organization_id = coalesce(CAST(:organization_id AS bigint), organization_id)"
+_REVOKE = text(f"""
+    UPDATE api_keys SET revoked_at = clock_timestamp() WHERE {_KEY} AND revoked_at IS NULL
+    RETURNING revoked_at, organization_id, sandbox
+""")
+_REVOKED_AT = text(f"SELECT revoked_at FROM api_keys WHERE {_KEY}")

@@ -1,9 +1,7 @@
-"""The expected errors, each with its own sentence.
-
-Nothing here knows HTTP: `app/api/answers/envelope.py` decides the status of each class.
-"""
+"""The expected errors, each with its own sentence and the HTTP status that a caller of the API gets for it."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 Faults = Mapping[str, Sequence[str]]
 
@@ -11,13 +9,20 @@ Faults = Mapping[str, Sequence[str]]
 class PointsError(Exception):
     """Base of every expected error.
 
-    `field` is the key of the envelope's `errors` under which the sentence stands. `code` is a stable word for programs.
+    Each class has a `status` of its own or of its base; a class without one cannot be defined. `field` is the key of
+    the envelope's `errors` under which the sentence stands. `code` is a stable word for programs.
     `organization_id` goes into the log: the organization whose request is refused.
     """
 
+    status: ClassVar[int]
     code = "invalid_request"
     field = "request"
     organization_id: int | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if not hasattr(cls, "status"):
+            raise TypeError(f"The error {cls.__name__} has no status.")
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -32,6 +37,8 @@ class PointsError(Exception):
 class InvalidRequest(PointsError):
     """The request has faults; nothing was written."""
 
+    status = 400
+
     def __init__(self, faults: Faults) -> None:
         super().__init__("The request has faults.")
         self._faults = faults
@@ -44,6 +51,7 @@ class InvalidRequest(PointsError):
 class InvalidKey(PointsError):
     """No usable API key. The sentence is the same for a missing, malformed, unknown and revoked key."""
 
+    status = 401
     code = "invalid_key"
     field = "authorization"
 
@@ -54,6 +62,7 @@ class InvalidKey(PointsError):
 class DevelopmentKeyRequired(PointsError):
     """A live key was used for a call of the sandbox."""
 
+    status = 403
     code = "development_key_required"
     field = "authorization"
 
@@ -64,6 +73,7 @@ class DevelopmentKeyRequired(PointsError):
 class MayNotIssue(PointsError):
     """The organization may not issue points now."""
 
+    status = 403
     field = "organization"
 
 
@@ -82,6 +92,7 @@ class OrganizationSuspended(MayNotIssue):
 
 
 class InsufficientBalance(PointsError):
+    status = 409
     code = "insufficient_balance"
 
     def __init__(self, *, required: int, available: int) -> None:
@@ -91,6 +102,7 @@ class InsufficientBalance(PointsError):
 class BalanceTooLarge(PointsError):
     """The balance would exceed 64 bits if the reversal gave the points back."""
 
+    status = 409
     code = "balance_too_large"
     field = "organization"
 
@@ -101,6 +113,7 @@ class BalanceTooLarge(PointsError):
 class OutOfReach(PointsError):
     """PostgreSQL is away or overloaded."""
 
+    status = 503
     code = "out_of_reach"
     field = "service"
 
@@ -118,6 +131,7 @@ class TooManySignIns(OutOfReach):
 class BatchLost(PointsError):
     """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 
+    status = 503
     code = "batch_lost"
     field = "service"
 
@@ -128,6 +142,7 @@ class BatchLost(PointsError):
 class ReversalLost(PointsError):
     """PostgreSQL has lost an accepted reversal: a standby took over before it had received it."""
 
+    status = 503
     code = "reversal_lost"
     field = "service"
 
@@ -136,6 +151,7 @@ class ReversalLost(PointsError):
 
 
 class IdempotencyKeyReused(PointsError):
+    status = 422
     code = "idempotency_key_reused"
     field = "idempotency_key"
 
@@ -146,6 +162,7 @@ class IdempotencyKeyReused(PointsError):
 class ScheduledLimit(PointsError):
     """The organization has reached the limit of scheduled batches in this mode."""
 
+    status = 403
     code = "scheduled_limit"
     field = "send_at"
 
@@ -156,6 +173,7 @@ class ScheduledLimit(PointsError):
 class WebhookLimit(PointsError):
     """The organization has reached the limit of webhooks in this mode."""
 
+    status = 403
     code = "webhook_limit"
     field = "url"
 
@@ -166,6 +184,7 @@ class WebhookLimit(PointsError):
 class WebhookConflict(PointsError):
     """A webhook is not in the state that the call needs; the sentence says what can be done instead."""
 
+    status = 409
     field = "webhook"
 
 
@@ -186,6 +205,7 @@ class WebhookNotStuck(WebhookConflict):
 class SecretsKeyMissing(PointsError):
     """There is no key to encrypt secrets with."""
 
+    status = 503
     code = "secrets_key_missing"
     field = "service"
 
@@ -198,6 +218,7 @@ class SecretsKeyMissing(PointsError):
 class BatchConflict(PointsError):
     """A batch is no longer in the state that the call needs; the sentence says what can be done instead."""
 
+    status = 409
     code = "batch_final"
     field = "batch"
 
@@ -226,11 +247,13 @@ class BatchScheduled(BatchConflict):
 class CannotExtend(PointsError):
     """A transaction is not held, or has no end that could be moved; the sentence says why."""
 
+    status = 409
     code = "cannot_extend"
     field = "transaction"
 
 
 class NotFound(PointsError):
+    status = 404
     code = "not_found"
 
     def __init__(self, noun: str, name: object) -> None:
@@ -245,6 +268,7 @@ class NotFound(PointsError):
 class FormTooOld(PointsError):
     """A form does not come from a page that the console gave this browser, or the page is too old."""
 
+    status = 400
     code = "form_too_old"
 
     def __init__(self) -> None:
@@ -254,9 +278,13 @@ class FormTooOld(PointsError):
 class Refused(PointsError):
     """The request cannot be carried out; the sentence says why, and what to do about it."""
 
+    status = 409
+
 
 class InvalidAddress(PointsError):
     """A text is not an e-mail address. The sentence completes “It …” and does not repeat the text."""
+
+    status = 400
 
 
 class SettingsError(Exception):

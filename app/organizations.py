@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, text
 
 from app.errors import MayNotIssue, NotFound, OrganizationDisabled, OrganizationSuspended
 from app.events import log
-from app.models import Organization
+from app.postgres.database import row_to, row_with_id
+from app.postgres.locks import lock_organization
 from app.values.payloads import organization_payload
 from app.values.texts import checked_name
 
@@ -49,27 +50,39 @@ def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> 
     Raises:
         Refused: the name is blank, too long or not valid text.
     """
-    name = checked_name("The name", name)
-    statement = insert(Organization).values(name=name, sandbox_start_balance=sandbox_start_balance)
-    return connection.execute(statement.returning(Organization.id)).scalar_one()
+    values = {"name": checked_name("The name", name), "sandbox_start_balance": sandbox_start_balance}
+    organization_id: int = connection.execute(_CREATE, values).scalar_one()
+    return organization_id
 
 
-def find(connection: Connection, organization_id: int, *, sandbox: bool) -> OrganizationInMode:
+_CREATE = text("""
+    INSERT INTO organizations (name, sandbox_start_balance) VALUES (:name, :sandbox_start_balance) RETURNING id
+""")
+
+
+def get(connection: Connection, organization_id: int, *, sandbox: bool) -> OrganizationInMode:
     """Return one organization in the given mode.
 
     Raises:
         NotFound: there is no such organization.
     """
-    row = connection.execute(_in_mode(sandbox=sandbox).where(Organization.id == organization_id)).one_or_none()
-    if row is None:
-        raise NotFound("organization", organization_id)
-    return OrganizationInMode(**row._mapping)  # noqa: SLF001  # SQLAlchemy's documented accessor.
+    parameters = {"id": organization_id, "sandbox": sandbox}
+    return row_to(OrganizationInMode, row_with_id(connection, _GET, parameters, "organization"))
 
 
 def find_all(connection: Connection, *, sandbox: bool) -> list[OrganizationInMode]:
     """Return every organization in the given mode, oldest first."""
-    rows = connection.execute(_in_mode(sandbox=sandbox).order_by(Organization.id))
-    return [OrganizationInMode(**row._mapping) for row in rows]  # noqa: SLF001
+    return [row_to(OrganizationInMode, row) for row in connection.execute(_FIND_ALL, {"sandbox": sandbox})]
+
+
+_IN_MODE = """
+    SELECT id, name, is_disabled, is_suspended, created_at,
+           CASE WHEN CAST(:sandbox AS boolean) THEN sandbox_balance ELSE balance END AS balance,
+           CASE WHEN CAST(:sandbox AS boolean) THEN sandbox_last_refill ELSE last_refill END AS last_refill
+    FROM organizations
+"""
+_GET = text(f"{_IN_MODE} WHERE id = :id")
+_FIND_ALL = text(f"{_IN_MODE} ORDER BY id")
 
 
 def set_flags(
@@ -84,17 +97,16 @@ def set_flags(
     Raises:
         NotFound: there is no such organization.
     """
-    before = connection.execute(_FLAGS_FOR_UPDATE, {"id": organization_id}).one_or_none()
-    if before is None:
-        raise NotFound("organization", organization_id)
+    lock_organization(connection, organization_id)
+    before = connection.execute(_FLAGS, {"id": organization_id}).one()
     given = {"is_disabled": is_disabled, "is_suspended": is_suspended}
     for name, value in given.items():
         if value is not None and value != getattr(before, name):
-            connection.execute(update(Organization).where(Organization.id == organization_id).values({name: value}))
+            _set(connection, organization_id, {name: value})
             log.write_of_organization(connection, _EVENT_OF_FLAG[name, value], organization_id)
 
 
-_FLAGS_FOR_UPDATE = text("SELECT is_disabled, is_suspended FROM organizations WHERE id = :id FOR NO KEY UPDATE")
+_FLAGS = text("SELECT is_disabled, is_suspended FROM organizations WHERE id = :id")
 _EVENT_OF_FLAG = {
     ("is_disabled", True): log.ORGANIZATION_DISABLED,
     ("is_disabled", False): log.ORGANIZATION_ENABLED,
@@ -120,30 +132,21 @@ def set_options(connection: Connection, organization_id: int, changes: Mapping[s
         NotFound: there is no such organization.
     """
     assert changes.keys() <= set(Options._fields)
-    changed = connection.execute(update(Organization).where(Organization.id == organization_id).values(changes))
-    if changed.rowcount == 0:
+    if changes and not _set(connection, organization_id, changes):
         raise NotFound("organization", organization_id)
+
+
+def _set(connection: Connection, organization_id: int, changes: Mapping[str, object]) -> int:
+    """Set columns of an organization; return how many rows have changed."""
+    assignments = ", ".join(f"{name} = :{name}" for name in changes)
+    statement = text(f"UPDATE organizations SET {assignments} WHERE id = :id")
+    return connection.execute(statement, {"id": organization_id, **changes}).rowcount
 
 
 def find_options(connection: Connection, organization_ids: Sequence[int]) -> dict[int, Options]:
     """Return the options of each of these organizations."""
-    statement = select(Organization.id, Organization.held_days, Organization.low_balance)
-    rows = connection.execute(statement.where(Organization.id.in_(organization_ids)))
+    rows = connection.execute(_OPTIONS, {"ids": list(organization_ids)})
     return {organization_id: Options(*options) for organization_id, *options in rows}
 
 
-def _in_mode(*, sandbox: bool):  # type: ignore[no-untyped-def]  # Its type is a list of seven column types.
-    balance, last_refill = (
-        (Organization.sandbox_balance, Organization.sandbox_last_refill)
-        if sandbox
-        else (Organization.balance, Organization.last_refill)
-    )
-    return select(
-        Organization.id,
-        Organization.name,
-        Organization.is_disabled,
-        Organization.is_suspended,
-        balance.label("balance"),
-        last_refill.label("last_refill"),
-        Organization.created_at,
-    )
+_OPTIONS = text("SELECT id, held_days, low_balance FROM organizations WHERE id = ANY(:ids)")

@@ -79,7 +79,7 @@ _INSERT_NEW = text("""
 """)
 
 
-def find(connection: Connection, email: str) -> RegisteredUser:
+def get(connection: Connection, email: str) -> RegisteredUser:
     """Return the user registered under an address.
 
     The balance is always exact: one statement reads both the folded balance and the credits not folded yet.
@@ -88,14 +88,14 @@ def find(connection: Connection, email: str) -> RegisteredUser:
         InvalidAddress: `email` is not an e-mail address.
         NotFound: nobody is registered under it.
     """
-    row = connection.execute(_FIND, {"email_key": parse(email).key}).one_or_none()
+    row = connection.execute(_GET, {"email_key": parse(email).key}).one_or_none()
     if row is None:
         raise NotFound("user", f"registered as {email.strip()}")
-    return RegisteredUser(**{**row._mapping, "balance": int(row.balance)})  # noqa: SLF001
+    return RegisteredUser(**row._asdict() | {"balance": int(row.balance)})
 
 
 # A claim adds to the folded balance at once, so claimed transactions are not counted again.
-_FIND = text("""
+_GET = text("""
     SELECT u.id, u.email, u.first_name, u.last_name, u.created_at,
            u.folded_balance + coalesce((SELECT sum(coalesce(t.points_left, t.amount, b.amount))
                                         FROM unfolded_batches f

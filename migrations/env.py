@@ -5,13 +5,11 @@ import time
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app.models import Base
 from app.postgres.connections import disable_timeouts, new_engine
+from app.postgres.locks import Kind, number
 from app.settings import settings
 from migrations import require_fit
 
-# Two deployments may start at once: the second waits for this lock, and then has nothing to do.
-_MIGRATION_LOCK = 0x5054_4D49_4752_4154
 _ASK_AGAIN_AFTER_S = 0.2
 
 
@@ -32,7 +30,7 @@ def run() -> None:
             connection.execute(text("SET lock_timeout = '5s'"))
             connection.execute(text("SET statement_timeout = '60s'"))
             connection.commit()
-            context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
+            context.configure(connection=connection, transaction_per_migration=True)
             with context.begin_transaction():
                 context.run_migrations()
     finally:
@@ -40,14 +38,15 @@ def run() -> None:
 
 
 def _wait_for_lock(connection: Connection) -> None:
-    """Wait until no other deployment migrates, however long that takes.
+    """Wait until no other deployment migrates, however long that takes. Then there is nothing left to do.
 
     It polls: a session that waits for a lock keeps its snapshot, and CREATE INDEX CONCURRENTLY in the other deployment
     waits for old snapshots to end. The two would wait for each other.
     """
     disable_timeouts(connection)
     connection.execution_options(isolation_level="AUTOCOMMIT")
-    while not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _MIGRATION_LOCK}).scalar_one():
+    lock = {"lock": number(Kind.MIGRATION)}
+    while not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), lock).scalar_one():
         time.sleep(_ASK_AGAIN_AFTER_S)
     connection.commit()
     connection.execution_options(isolation_level="READ COMMITTED")

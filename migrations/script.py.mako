@@ -1,16 +1,14 @@
 """${message}"""
 
-import sqlalchemy as sa
 from alembic import op
-${imports if imports else ""}
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 
 
 def upgrade() -> None:
-    ${upgrades if upgrades else "pass"}
+    op.execute("")
 
 
 def downgrade() -> None:
-    ${downgrades if downgrades else "pass"}
+    op.execute("")

@@ -17,7 +17,6 @@ from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
 from app.messaging import process_redis
-from app.models import Base
 from app.postgres import connections
 from app.postgres.connections import discard_inherited_connections
 from app.postgres.database import transaction
@@ -26,6 +25,7 @@ from tests.contract.postgresql import older_postgresql
 from tests.deadline import TIMEOUT_S
 from tests.service.inside import Service
 from tests.service.template import copy_to
+from tests.tables import EMPTY
 
 # Nothing listens here; a test that needs a server asks for `database` or `broker`.
 _NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
@@ -113,9 +113,8 @@ def _database(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a test the real PostgreSQL, its tables empty and its ids starting at 1."""
     monkeypatch.setenv("DATABASE_URL", servers.database_url)
     forget_everything()
-    names = ", ".join(table.name for table in Base.metadata.sorted_tables)
     with transaction() as connection:
-        connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY CASCADE")
+        connection.exec_driver_sql(EMPTY)
 
 
 @pytest.fixture

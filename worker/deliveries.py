@@ -7,6 +7,7 @@ and stops as the others do. It gets no message and needs no broker: what is due 
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from celery import bootsteps
@@ -16,7 +17,7 @@ from app import logs
 from app.messaging.jobs import DELIVERIES, celery
 from app.messaging.worker_counters import WEBHOOK_ATTEMPTS, count
 from app.postgres.connections import require_writable_server
-from app.postgres.database import single_statement, transaction
+from app.postgres.database import single_statement, steps
 from app.webhooks import attempts, cursors, delivery
 from app.webhooks.attempts import Attempt
 
@@ -94,10 +95,8 @@ class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no ty
 
     @staticmethod
     def _drop_old_deliveries() -> None:
-        for _ in range(_DROP_STEPS_MAX):
-            with transaction() as connection:
-                if attempts.drop_old_deliveries(connection, at_most=_DROP_STEP) < _DROP_STEP:
-                    return
+        step = partial(attempts.drop_old_deliveries, at_most=_DROP_STEP)
+        steps(step, steps_max=_DROP_STEPS_MAX, full=_DROP_STEP)
 
 
 def is_delivering(parent: Any) -> bool:

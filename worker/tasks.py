@@ -1,6 +1,7 @@
 """The tasks. Each is thin: it calls one function and logs the outcome."""
 
 import time
+from functools import partial
 
 from redis.exceptions import RedisError
 from sqlalchemy.exc import OperationalError
@@ -11,12 +12,12 @@ from app.batches import read as batches
 from app.messaging import last_runs
 from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, celery, submit
 from app.messaging.worker_counters import AUDITS, count
-from app.postgres.database import snapshot, transaction
+from app.postgres.database import snapshot, steps
 from app.reversals import read as reversals
 from app.uploads import uploads
 from worker.draining import drain_and_tell
 
-# The work is done in steps, each in its own transaction. What is left after the last step waits for the next run.
+# Limits of `steps`.
 _FORGET_STEP = 1_000
 _FORGET_STEPS_MAX = 100
 # A list may have several megabytes.
@@ -72,17 +73,12 @@ def audit() -> None:
 def forget_idempotency_keys() -> None:
     """Forget keys past their time, in steps so small that none locks many rows or lasts long."""
     for forget in (batches.forget_idempotency_keys, reversals.forget_idempotency_keys):
-        for _ in range(_FORGET_STEPS_MAX):
-            with transaction() as connection:
-                forgotten = forget(connection, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP)
-            if forgotten < _FORGET_STEP:
-                break
+        step = partial(forget, older_than_days=batches.IDEMPOTENCY_KEY_KEPT_DAYS, at_most=_FORGET_STEP)
+        steps(step, steps_max=_FORGET_STEPS_MAX, full=_FORGET_STEP)
 
 
 @celery.task(name=FORGET_UPLOADS, send_events=False)
 def forget_uploads() -> None:
     """Drop the lists of the console past their time, in small steps."""
-    for _ in range(_FORGET_STEPS_MAX):
-        with transaction() as connection:
-            if uploads.forget(connection, at_most=_FORGET_UPLOADS_STEP) < _FORGET_UPLOADS_STEP:
-                break
+    step = partial(uploads.forget, at_most=_FORGET_UPLOADS_STEP)
+    steps(step, steps_max=_FORGET_STEPS_MAX, full=_FORGET_UPLOADS_STEP)

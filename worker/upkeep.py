@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from app import logs
@@ -27,7 +28,7 @@ from app.messaging import hints, last_runs
 from app.messaging.jobs import submit
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres.connections import require_writable_server
-from app.postgres.database import is_locked_out, transaction
+from app.postgres.database import is_locked_out, steps, transaction
 from app.settings import settings
 from worker.draining import drain_and_tell, number
 from worker.unread import FORGET_UNREAD_EVERY_S, Unread
@@ -46,7 +47,7 @@ CLAIM_CROSSED_EVERY_S = {5.0: 60.0, 30.0: 900.0, 3_600.0: None}
 FOLD_EVERY_S = 5.0
 RETURN_EVERY_S = 5.0
 
-# The work is done in steps, each in its own transaction. What is left after the last step waits for the next run.
+# Limits of `steps`, and of the drains that one release asks for.
 _RELEASE_STEP = 500
 _RELEASE_STEPS_MAX = 40
 _DRAINS_ASKED_MAX = 200
@@ -80,12 +81,13 @@ def sweep() -> None:
 def release() -> None:
     """Queue the scheduled batches that are due, and ask for their drains; a sweep takes what nobody drains."""
     released: list[int] = []
-    for _ in range(_RELEASE_STEPS_MAX):
-        with transaction() as connection:
-            step = schedule.release_due(connection, at_most=_RELEASE_STEP)
-        released += step
-        if len(step) < _RELEASE_STEP:
-            break
+
+    def step(connection: Connection) -> int:
+        organizations = schedule.release_due(connection, at_most=_RELEASE_STEP)
+        released.extend(organizations)
+        return len(organizations)
+
+    steps(step, steps_max=_RELEASE_STEPS_MAX, full=_RELEASE_STEP)
     organizations = list(dict.fromkeys(released))
     if released:
         _log.info("released", organizations=len(organizations), batches=len(released))
@@ -95,14 +97,9 @@ def release() -> None:
 
 
 def claim_crossed(*, registered_within_s: float | None) -> None:
-    """Claim what is held for users whose registration crossed an issue, of the recently registered or (None) all."""
-    claimed = 0
-    for _ in range(_CLAIM_STEPS_MAX):
-        with transaction() as connection:
-            step = claim.claim_crossed(connection, registered_within_s=registered_within_s)
-        claimed += step
-        if not step:
-            break
+    """Claim what is held for users whose registration crossed an issue: those registered lately, or (None) all."""
+    step = partial(claim.claim_crossed, registered_within_s=registered_within_s)
+    claimed = steps(step, steps_max=_CLAIM_STEPS_MAX)
     if claimed:
         _log.info("claimed_crossed", transactions=claimed)
         count({CLAIMED.field(): claimed})
@@ -110,10 +107,7 @@ def claim_crossed(*, registered_within_s: float | None) -> None:
 
 def fold_credits() -> None:
     """Fold what was issued since the last run; what is left after these steps waits for the next."""
-    for _ in range(_FOLD_STEPS_MAX):
-        with transaction() as connection:
-            if fold.fold(connection) == 0:
-                return
+    steps(fold.fold, steps_max=_FOLD_STEPS_MAX)
 
 
 def number_all() -> None:
@@ -126,13 +120,8 @@ def number_all() -> None:
 
 def drop_old_events() -> None:
     """Drop the events past their time; what is left after these steps waits for the next run."""
-    dropped = 0
-    for _ in range(_DROP_STEPS_MAX):
-        with transaction() as connection:
-            step = sequencer.drop_old_events(connection, older_than_days=settings().events_days, at_most=_DROP_STEP)
-        dropped += step
-        if not step:
-            break
+    step = partial(sequencer.drop_old_events, older_than_days=settings().events_days, at_most=_DROP_STEP)
+    dropped = steps(step, steps_max=_DROP_STEPS_MAX)
     if dropped:
         _log.info("events_dropped", events=dropped)
 

@@ -4,7 +4,7 @@ import re
 
 from flask import request
 
-from app.api_keys import Caller, find_caller
+from app.api_keys import Caller, get_caller
 from app.errors import InvalidKey
 from app.metrics.record import current_record
 from app.postgres.database import single_statement
@@ -40,6 +40,6 @@ def caller() -> Caller:
     """
     key_hash = hash_of_key()
     with single_statement() as connection:
-        found = find_caller(connection, key_hash)
+        found = get_caller(connection, key_hash)
     current_record().organization_id = found.organization.id
     return found

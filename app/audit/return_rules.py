@@ -1,6 +1,8 @@
 """The audit rules about points held until a time, in the form of `app.audit.rules`."""
 
-_TRANSACTION = "format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject"
+from app.values.transaction_ids import POSITIONS
+
+_TRANSACTION = f"format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject"
 # Until when the points of a transaction `t` of a batch `b` are held.
 _END = "coalesce(t.held_until, b.held_until)"
 
@@ -21,7 +23,7 @@ RETURN_RULES = {
               WHERE held_until <> issued_at + make_interval(hours => 24 * hold_days)) differing
         ORDER BY batch_id, position""",
     "returned points were held until held_until, and went back once": f"""
-        SELECT format('transaction %s', coalesce(t.batch_id, e.batch_id)::numeric * 131072
+        SELECT format('transaction %s', coalesce(t.batch_id, e.batch_id)::numeric * {POSITIONS}
                                         + coalesce(t.position, e.position)) AS subject,
                format('returned at %s, held until %s, entries of returns: %s of %s points', t.returned_at, t.held_until,
                       coalesce(e.count, 0), coalesce(e.points, 0)) AS seen

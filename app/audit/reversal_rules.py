@@ -1,9 +1,11 @@
 """The audit rules about reversals, in the form of `app.audit.rules`."""
 
+from app.values.transaction_ids import POSITIONS
+
 REVERSAL_RULES = {
     # Nothing can be taken from a transaction that was never debited.
-    "reversal entries are what was taken back of a transaction, up to its amount": """
-        SELECT format('transaction %s', coalesce(t.batch_id, e.batch_id)::numeric * 131072
+    "reversal entries are what was taken back of a transaction, up to its amount": f"""
+        SELECT format('transaction %s', coalesce(t.batch_id, e.batch_id)::numeric * {POSITIONS}
                                         + coalesce(t.position, e.position)) AS subject,
                format('%s of %s points left, entries of %s', t.points_left, t.points, coalesce(e.points, 0)) AS seen
         FROM (SELECT t.batch_id, t.position, t.points_left,
@@ -16,16 +18,16 @@ REVERSAL_RULES = {
         WHERE t.points::numeric - t.points_left IS DISTINCT FROM e.points
            OR t.points_left NOT BETWEEN 0 AND t.points - 1
         ORDER BY coalesce(t.batch_id, e.batch_id), coalesce(t.position, e.position)""",
-    "a reversal has an entry for each transaction asked for, in order": """
+    "a reversal has an entry for each transaction asked for, in order": f"""
         SELECT format('reversal %s', r.id) AS subject,
                format('status %s, %s entries where %s were asked for', r.status, coalesce(e.count, 0),
                       coalesce(cardinality(a.ids), 0)) AS seen
         FROM reversals r
-        LEFT JOIN (SELECT batch_id, array_agg(batch_id * 131072 + position ORDER BY position) AS ids
+        LEFT JOIN (SELECT batch_id, array_agg(batch_id * {POSITIONS} + position ORDER BY position) AS ids
                    FROM transactions WHERE batch_id IN (SELECT batch_id FROM reversals) GROUP BY 1) b
                ON b.batch_id = r.batch_id
         LEFT JOIN (SELECT reversal_id, count(*) AS count, min(position) AS first, max(position) AS last,
-                          array_agg(batch_id * 131072 + transaction_position ORDER BY position) AS ids
+                          array_agg(batch_id * {POSITIONS} + transaction_position ORDER BY position) AS ids
                    FROM reversal_entries GROUP BY 1) e
                ON e.reversal_id = r.id
         -- A return has entries only for transactions that were held too long.

@@ -3,6 +3,7 @@
 from app.audit.event_rules import EVENT_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
+from app.values.transaction_ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
 # computed in numeric: a wrong figure may be of any size, and a rule that overflows names no row. LIMIT 1 makes
@@ -90,15 +91,15 @@ RULES = (
                    OR t.label IS DISTINCT FROM r.label OR t.reference IS DISTINCT FROM r.reference)
         ) differing
         ORDER BY batch_id, position""",
-        "each balance follows from the one before": """
+        "each balance follows from the one before": f"""
         SELECT DISTINCT ON (b.id) format('batch %s', b.id) AS subject,
                format('at position %s debited %s and balance %s, where %s and %s follow',
                       t.position, t.debited, t.balance, t.position < b.debited_count, e.balance) AS seen
         FROM batches b JOIN transactions t ON t.batch_id = b.id
         -- Joined by one value: by two, PostgreSQL may compare each transaction with every item of its batch.
-        LEFT JOIN (SELECT b.id::numeric * 131072 + r.ordinality - 1 AS transaction_id, r.points
+        LEFT JOIN (SELECT b.id::numeric * {POSITIONS} + r.ordinality - 1 AS transaction_id, r.points
                    FROM batches b CROSS JOIN LATERAL unnest(b.running_totals) WITH ORDINALITY AS r (points, ordinality)
-                  ) i ON i.transaction_id = t.batch_id::numeric * 131072 + t.position
+                  ) i ON i.transaction_id = t.batch_id::numeric * {POSITIONS} + t.position
         CROSS JOIN LATERAL (
             SELECT b.current_balance + b.debited_amount::numeric
                    - least(coalesce(i.points, b.amount::numeric * (t.position + 1)), b.debited_amount) AS balance
@@ -154,24 +155,24 @@ RULES = (
         FROM unfolded_batches f LEFT JOIN batches b ON b.id = f.batch_id
         WHERE b.status IS DISTINCT FROM 'issued' OR b.sandbox
         ORDER BY f.batch_id""",
-        "flags follow the table of the contract": """
-        SELECT format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject,
+        "flags follow the table of the contract": f"""
+        SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('debited %s, credited %s, user %s', t.debited, t.credited,
                       coalesce(t.user_id::text, 'none')) AS seen
         FROM transactions t
         WHERE (t.credited AND NOT t.debited) OR (t.debited AND t.credited <> (t.user_id IS NOT NULL))
            OR (t.claimed_at IS NOT NULL AND (t.sandbox OR NOT t.credited))
         ORDER BY t.batch_id, t.position""",
-        "a transaction's user is registered under its address": """
-        SELECT format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject,
+        "a transaction's user is registered under its address": f"""
+        SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('user %s', t.user_id) AS seen
         FROM transactions t LEFT JOIN users u ON u.id = t.user_id
         WHERE t.user_id IS NOT NULL AND coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
         ORDER BY t.batch_id, t.position""",
         # The time of the books is the snapshot's; in a copy that nobody writes to any more, its newest row's. Otherwise
         # a long audit, or one of a restored copy, would report a crossing that was only seconds old.
-        "nothing stays held for a registered user": """
-        SELECT format('transaction %s', t.batch_id::numeric * 131072 + t.position) AS subject,
+        "nothing stays held for a registered user": f"""
+        SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('user %s', u.id) AS seen
         FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
         JOIN batches b ON b.id = t.batch_id

@@ -65,7 +65,7 @@ def audit(connection: Connection, *, time_limit_s: float | None = None) -> Audit
             breaches.append(Breach(rule=rule, subject="an error", seen=type(error.orig).__name__))
             continue
         if rule == _COUNTED:
-            counts = dict(rows[0]._mapping)  # noqa: SLF001
+            counts = rows[0]._asdict()
         else:
             breaches += [Breach(rule=rule, subject=row.subject, seen=row.seen) for row in rows]
     return Audit(**counts, breaches=breaches)

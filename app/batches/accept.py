@@ -13,6 +13,7 @@ from app.batches.read import BatchRow
 from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused, ScheduledLimit
 from app.organizations import may_not_issue
+from app.postgres import locks
 from app.postgres.database import fetch_all
 from app.values.send_at import EARLIEST, LATEST, bounds_fault
 
@@ -110,13 +111,12 @@ def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
     Otherwise two fronts could count at the same time, without each other's new batches, and exceed the limit.
     """
     key_hashes = [send.sender for send in sends if send.request.send_at and isinstance(send.sender, bytes)]
-    connection.execute(_LOCK_SCHEDULES, {"ours": 0x5053 << 48, "key_hashes": key_hashes})
+    connection.execute(_LOCK_SCHEDULES, {"kind": locks.number(locks.Kind.SCHEDULES), "key_hashes": key_hashes})
 
 
-# The kind of lock in the upper 16 bits, as in a drain's lock. The locks are taken in the order of the organizations, so
-# that two callers cannot deadlock.
+# In the order of the organizations, so that two callers cannot deadlock.
 _LOCK_SCHEDULES = text("""
-    SELECT pg_advisory_xact_lock(:ours | organization_id)
+    SELECT pg_advisory_xact_lock(:kind | organization_id)
     FROM (SELECT DISTINCT organization_id FROM api_keys WHERE hash = ANY(:key_hashes) ORDER BY organization_id) o
 """)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.postgres.database import fetch_all
+from app.postgres.database import fetch_all, row_to
 from app.settings import INT64_MAX
 
 # The longest time for which a failed batch is put aside.
@@ -104,7 +104,7 @@ class Queued:
 
 def count_queued(connection: Connection) -> Queued:
     """Count what is queued, for monitoring."""
-    return Queued(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
+    return row_to(Queued, connection.execute(_COUNT).one())
 
 
 _COUNT = text(f"""

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.models.member import sender_of
-from app.postgres.database import fetch_all
+from app.postgres.database import fetch_all, row_with_id
+from app.values.senders import sender_of
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
 # The states of a transaction.
@@ -18,7 +18,7 @@ IDEMPOTENCY_KEY_KEPT_DAYS = 31
 
 
 class BatchRow(NamedTuple):
-    """A batch without its recipients and metadata; the fields are those of `app.models.Batch`.
+    """A batch without its recipients and metadata; its fields are columns of `batches`.
 
     `sender` is the member who sent it, as a User: `{"id", "first_name", "last_name"}`; None for a key's.
     """
@@ -80,14 +80,24 @@ class TransactionRow(NamedTuple):
 def find(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow | None:
     """Return one batch of an organization and mode; None if they have no such batch."""
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
-    row: Any = connection.execute(_FIND, parameters).one_or_none()
-    return None if row is None else BatchRow(*row)
+    row = connection.execute(_FIND, parameters).one_or_none()
+    return None if row is None else BatchRow._make(row)
+
+
+def get(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> BatchRow:
+    """Return one batch of an organization and mode.
+
+    Raises:
+        NotFound: they have no such batch.
+    """
+    parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
+    return BatchRow._make(row_with_id(connection, _FIND, parameters, "batch"))
 
 
 def find_accepted(connection: Connection, batch_id: int) -> BatchRow | None:
     """Return a batch just accepted for this caller. None means that PostgreSQL lost it: no batch is ever deleted."""
-    row: Any = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one_or_none()
-    return None if row is None else BatchRow(*row)
+    row = connection.execute(_FIND_ACCEPTED, {"id": batch_id}).one_or_none()
+    return None if row is None else BatchRow._make(row)
 
 
 # The columns of a batch among the fields of `BatchRow`: all but the last two.
@@ -121,15 +131,15 @@ _TRANSACTIONS = f"""
 def transactions_between(connection: Connection, batch_id: int, first: int, *, at_most: int) -> list[TransactionRow]:
     """Return up to `at_most` transactions of a batch in request order, from position `first` on (the first is 0)."""
     parameters = {"batch_id": batch_id, "first": first, "last": first + at_most - 1}
-    return list(map(TransactionRow._make, fetch_all(connection, _TRANSACTIONS_BETWEEN, parameters)))
+    return list(map(TransactionRow._make, connection.execute(_TRANSACTIONS_BETWEEN, parameters)))
 
 
-_TRANSACTIONS_BETWEEN = f"""
+_TRANSACTIONS_BETWEEN = text(f"""
     SELECT {_TRANSACTION}
     FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-    WHERE t.batch_id = %(batch_id)s AND t.position BETWEEN %(first)s AND %(last)s
+    WHERE t.batch_id = :batch_id AND t.position BETWEEN :first AND :last
     ORDER BY t.position
-""".encode()
+""")
 
 
 class StateCounts(NamedTuple):

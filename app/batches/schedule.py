@@ -9,8 +9,9 @@ from datetime import datetime
 from sqlalchemy import Connection, text
 
 from app.batches.read import CANCELLED, QUEUED, REFUSED, SCHEDULED
-from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotFound
-from app.settings import INT64_MAX
+from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest
+from app.postgres.database import row_to, row_with_id
+from app.postgres.locks import lock_organization
 from app.values.send_at import bounds_fault
 
 
@@ -81,24 +82,18 @@ _WHAT_TO_DO = {
 def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> tuple[str, datetime]:
     """Lock a batch and its organization; return the batch's status, and the time by PostgreSQL's clock.
 
-    A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both. The row is
-    locked by a separate statement, so that the next statement sees what that drain has committed. NO KEY, because a
-    plain FOR UPDATE would hold up each INSERT whose foreign key points at this row. A release locks only the batch.
+    A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both. A release
+    locks only the batch.
 
     Raises:
         NotFound: the organization has no such batch in this mode.
     """
-    if batch_id > INT64_MAX:
-        raise NotFound("batch", batch_id)
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
-    connection.execute(_LOCK_ORGANIZATION, parameters)
-    row = connection.execute(_LOCK_BATCH, parameters).one_or_none()
-    if row is None:
-        raise NotFound("batch", batch_id)
+    lock_organization(connection, organization_id)
+    row = row_with_id(connection, _LOCK_BATCH, parameters, "batch")
     return row.status, row.now
 
 
-_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
 _LOCK_BATCH = text("""
     SELECT status, clock_timestamp() AS now FROM batches
     WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
@@ -137,7 +132,7 @@ class Scheduled:
 def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool) -> Scheduled:
     """Return what an organization has scheduled in one mode."""
     parameters = {"organization_id": organization_id, "sandbox": sandbox}
-    return Scheduled(**connection.execute(_SCHEDULED_OF, parameters).one()._mapping)  # noqa: SLF001
+    return row_to(Scheduled, connection.execute(_SCHEDULED_OF, parameters).one())
 
 
 # The sum is cut at 64 bits: no balance is larger, so that readers of JSON need no larger numbers.
@@ -159,7 +154,7 @@ class AllScheduled:
 
 def count_scheduled(connection: Connection) -> AllScheduled:
     """Count the scheduled batches of all organizations, for monitoring."""
-    return AllScheduled(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
+    return row_to(AllScheduled, connection.execute(_COUNT).one())
 
 
 _COUNT = text("""

@@ -46,7 +46,7 @@ def create(organization_id: int, development: bool) -> Answer:
 def list_keys(organization_id: int) -> Answer:
     """List the keys of an organization."""
     with transaction() as connection:
-        organizations.find(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
+        organizations.get(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
         rows = api_keys.find_all(connection, organization_id)
     documents = [document(row, mode="development" if row.sandbox else "live") for row in rows]
     return Answer(documents, columns=_COLUMNS)

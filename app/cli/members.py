@@ -67,7 +67,7 @@ def list_members(id_of_one: int | None, organization_id: int | None) -> Answer:
     organization_id = id_of_one if organization_id is None else organization_id
     with transaction() as connection:
         if organization_id is not None:
-            organizations.find(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
+            organizations.get(connection, organization_id, sandbox=False)  # An empty list would hide a wrong id.
         found = rows.find_all(connection, organization_id)
     return Answer([document(row) for row in found], columns=_COLUMNS)
 
@@ -100,7 +100,7 @@ def remove(member: str) -> Answer:
 
 def _id_of(connection: Connection, member: str) -> int:
     if "@" in member:
-        return rows.find_id(connection, member)
+        return rows.get_id(connection, member)
     if not member.isdecimal():
         raise click.UsageError(f"ID_OR_EMAIL must be a member's id or e-mail address, but is {shown(member)}.")
     return _MEMBER_ID.convert(member, None, None)

@@ -84,6 +84,8 @@ def _database(datadir: DataDir, *, makes_data: bool, migrates: bool) -> Iterator
 class Unreachable(PointsError):
     """The database did not answer; the command did nothing, or not all of it."""
 
+    status = 503
+
 
 @contextmanager
 def database_in_reach() -> Iterator[None]:

@@ -174,8 +174,8 @@ _flag_command("resume", "Resume a suspended organization.", is_suspended=False)
 
 def _show(connection: Connection, organization_id: int, sentence: str | None = None) -> Answer:
     """Answer with an organization as it is at the end of a transaction: if this fails, nothing was done."""
-    live = rows.find(connection, organization_id, sandbox=False)
-    sandbox = rows.find(connection, organization_id, sandbox=True)
+    live = rows.get(connection, organization_id, sandbox=False)
+    sandbox = rows.get(connection, organization_id, sandbox=True)
     options = rows.find_options(connection, [organization_id])[organization_id]
     return Answer(_document(live, sandbox, options), columns=_COLUMNS, sentence=sentence)
 

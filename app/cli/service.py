@@ -28,6 +28,8 @@ R = TypeVar("R")
 class NoAnswer(PointsError):
     """No clear answer came in time. A send may have been accepted all the same."""
 
+    status = 503
+
 
 class FaultyBody(Refused):
     """The service found faults in a body; `places` maps a faulty recipient's index to its sentence.

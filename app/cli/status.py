@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 from redis.exceptions import RedisError
-from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.batches.queue import count_queued
@@ -20,6 +19,7 @@ from app.messaging import last_runs
 from app.messaging.queue_state import answering, messages_waiting
 from app.messaging.redis_client import redis_client
 from app.postgres.connections import new_engine
+from app.postgres.database import has_tables, release_of_server
 from app.settings import settings, without_password
 from app.values.numbers import points
 from app.webhooks.lag import lag_by_status, lags
@@ -71,10 +71,10 @@ def _look_at_database() -> dict[str, Any]:
     engine = new_engine(settings().database_url, pool_size=1, pooler=settings().database_pooler)
     try:
         with engine.begin() as connection:
-            release = connection.execute(text("SHOW server_version")).scalar_one()
-            has_tables = _has_tables(connection)
-            row = count_queued(connection) if has_tables else None
-            behind = lag_by_status(lags(connection)) if has_tables else {}
+            release = release_of_server(connection)
+            is_made = has_tables(connection)
+            row = count_queued(connection) if is_made else None
+            behind = lag_by_status(lags(connection)) if is_made else {}
     except SQLAlchemyError as error:
         reason = _reason(error)
         unknown = dict.fromkeys(("queued_batches", "queued_reversals", "oldest_queued_s", "webhooks"))
@@ -82,17 +82,13 @@ def _look_at_database() -> dict[str, Any]:
     finally:
         engine.dispose()
     return {
-        "database": f"PostgreSQL {release.split()[0]}",
+        "database": f"PostgreSQL {release}",
         "database_error": None,
         "queued_batches": row and row.batches,
         "queued_reversals": row and row.reversals,
         "oldest_queued_s": row and row.oldest_s,
         "webhooks": {name: asdict(lag) for name, lag in behind.items()} or None,
     }
-
-
-def _has_tables(connection: Connection) -> bool:
-    return connection.execute(text("SELECT to_regclass('batches')")).scalar_one() is not None
 
 
 def _look_at_redis() -> dict[str, Any]:

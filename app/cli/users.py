@@ -95,4 +95,4 @@ def import_file(file: Path) -> Answer:
 
 def _show(connection: Connection, email: str) -> Answer:
     """Answer with a user as it is at the end of a transaction: if this fails, nothing was done."""
-    return Answer(document(rows.find(connection, email)), columns=_COLUMNS)
+    return Answer(document(rows.get(connection, email)), columns=_COLUMNS)

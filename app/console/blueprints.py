@@ -15,12 +15,12 @@ from werkzeug.wrappers import Response as AnyResponse
 from wtforms import ValidationError
 
 from app.console.cookie import require_secret
-from app.errors import FormTooOld, NotFound
+from app.errors import FormTooOld
 from app.members import sessions
 from app.members.members import VIEWER, Member
 from app.metrics.record import current_record
 from app.postgres.database import single_statement
-from app.settings import INT64_MAX, settings
+from app.settings import settings
 
 ROOT = "/console"
 MODES = LIVE, SANDBOX = "live", "sandbox"
@@ -61,17 +61,6 @@ def current_member() -> Member:
 def is_sandbox() -> bool:
     """Tell whether the page is in the sandbox."""
     return bool(g.mode == SANDBOX)
-
-
-def row_id(noun: str, number: int) -> int:
-    """Return the id of a row, from a path or a form.
-
-    Raises:
-        NotFound: the number is larger than any id.
-    """
-    if number > INT64_MAX:
-        raise NotFound(noun, number)
-    return number
 
 
 def add_headers(response: Response) -> Response:

@@ -11,7 +11,7 @@ from app.members import actions
 def calling_member(connection: Connection) -> Caller:
     """Return the signed-in member, with the mode of the page and the organization as it is now."""
     member, sandbox = current_member(), is_sandbox()
-    organization = organizations.find(connection, member.organization_id, sandbox=sandbox)
+    organization = organizations.get(connection, member.organization_id, sandbox=sandbox)
     return Caller(api_key_id=None, sandbox=sandbox, organization=organization, member_id=member.id)
 
 

@@ -73,7 +73,7 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
 def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:
     for number, batch in enumerate(batch_rows, 1):
         with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
-            part = upload_parts.find(connection, upload.id, number)
+            part = upload_parts.get(connection, upload.id, number)
             transactions = batches.transactions_of(connection, batch.id) if batch.status == ISSUED else []
         if batch.status == ISSUED:
             yield from _issued(batch, part.lines, transactions)

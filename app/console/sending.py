@@ -170,7 +170,7 @@ def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: 
     assert who.member_id is not None, "a member sends it"
     member, accepted = SendingMember(who.member_id, who.sandbox), []
     for number in range(1, batches + 1):
-        request = request_of(upload, upload_parts.find(connection, upload.id, number))
+        request = request_of(upload, upload_parts.get(connection, upload.id, number))
         send = Send(member, request, f"console-{upload.token}-{number}")
         outcome = accept(connection, [send])[0]
         if isinstance(outcome, PointsError):

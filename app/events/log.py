@@ -77,7 +77,7 @@ def write_of_organization(
 ) -> None:
     """Write an event whose payload is the organization as it is in this transaction, and `more`."""
     row = connection.execute(_ORGANIZATION, {"id": organization_id, "sandbox": sandbox}).one()
-    organization = organization_payload(**row._mapping)  # noqa: SLF001  # SQLAlchemy's documented accessor.
+    organization = organization_payload(**row._asdict())
     write(connection, kind, organization_id, sandbox=sandbox, data={"organization": organization, **more})
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.events.payloads import Event, batch_data, reversal_data, tell_not_renderable
-from app.models.member import sender_of
 from app.settings import INT64_MAX
+from app.values.senders import sender_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

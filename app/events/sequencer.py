@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.postgres.database import fetch_all
+from app.postgres import locks
+from app.postgres.database import fetch_all, row_to
 
 # The most events that one call numbers.
 NUMBERED_MAX = 5_000
-
-# The kind of lock in the upper 16 bits, as in a drain's lock.
-_LOCK = 0x5045 << 48
 
 
 def number_events(connection: Connection, organization_id: int) -> int:
@@ -23,13 +21,11 @@ def number_events(connection: Connection, organization_id: int) -> int:
     Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. An event caused by another is written
     after the first has committed, so its id is higher, and a reader never sees the effect without the cause.
     """
-    # A statement of its own, so that the next one sees what the previous sequencer has committed.
-    fetch_all(connection, _OWN, {"lock": _LOCK | organization_id})
+    # A statement of its own, so that the next one sees what the sequencer before us has committed.
+    locks.wait_for(connection, locks.Kind.SEQUENCE, organization_id)
     rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
     return int(rows[0][0])
 
-
-_OWN = b"SELECT pg_advisory_xact_lock(%(lock)s)"
 
 # PostgreSQL keeps the plan, and may make it while the tables are small: each batch and reversal is looked up by itself.
 _NUMBER = b"""
@@ -76,8 +72,8 @@ class Unnumbered:
 
 
 def count_unnumbered(connection: Connection) -> Unnumbered:
-    """Count the events without a sequence, for monitoring."""
-    return Unnumbered(**connection.execute(_COUNT).one()._mapping)  # noqa: SLF001
+    """Count the events without a sequence, for the people who watch."""
+    return row_to(Unnumbered, connection.execute(_COUNT).one())
 
 
 _COUNT = text("""

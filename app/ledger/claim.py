@@ -5,13 +5,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from app.postgres import locks
 from app.users import NewUser, insert_new
-
-# The advisory lock that keeps two searches for crossed registrations of the same kind from running at once.
-_CROSSED_LOCK = 0x5054_434C << 32
-
-# The advisory lock that claims share, and that a reversal holds exclusively.
-_CLAIMS_LOCK = 0x5054_434D << 32
 
 # Limits of one statement: the users whose held transactions it searches, and the transactions it credits.
 CLAIM_STEP = 1_000
@@ -60,16 +55,12 @@ def exclude_claims(connection: Connection) -> None:
     A claim takes this lock before any row, so it never waits for a reversal while it holds what the reversal needs.
     There is one lock for all users: a reversal cannot know which users are registering, so it cannot lock their rows.
     """
-    connection.execute(_EXCLUDE_CLAIMS, {"lock": _CLAIMS_LOCK})
+    locks.wait_for(connection, locks.Kind.CLAIMS)
 
 
 def _exclude_reversals(connection: Connection) -> None:
-    """Exclude live reversals until the transaction ends; wait for a running one. Other claims may run."""
-    connection.execute(_EXCLUDE_REVERSALS, {"lock": _CLAIMS_LOCK})
-
-
-_EXCLUDE_CLAIMS = text("SELECT pg_advisory_xact_lock(:lock)")
-_EXCLUDE_REVERSALS = text("SELECT pg_advisory_xact_lock_shared(:lock)")
+    """Wait for a running live reversal, and let none begin until the transaction ends; other claims may run."""
+    locks.share(connection, locks.Kind.CLAIMS)
 
 
 def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
@@ -147,15 +138,11 @@ def claim_crossed(connection: Connection, *, registered_within_s: float | None) 
     Neither transaction saw the other's row, so points are held for a user who exists. If another search of the same
     kind runs, this one does nothing.
     """
-    lock = _CROSSED_LOCK | int(registered_within_s or 0)
-    if not connection.execute(_TRY_LOCK, {"lock": lock}).scalar_one():
+    if not locks.try_to_take(connection, locks.Kind.CROSSED_SEARCH, int(registered_within_s or 0)):
         return 0
     _exclude_reversals(connection)
     user_ids = users_with_held(connection, registered_within_s=registered_within_s, limit=CLAIM_STEP)
     return claim(connection, user_ids) if user_ids else 0
-
-
-_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
 
 def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = CLAIM_STEP) -> list[int]:

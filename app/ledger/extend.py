@@ -5,13 +5,15 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from app.errors import CannotExtend, InvalidRequest, NotFound
+from app.errors import CannotExtend, InvalidRequest
 from app.fields.field import Table
 from app.fields.kinds import Timestamp
 from app.ledger.claim import exclude_claims
-from app.settings import INT64_MAX
+from app.postgres.database import row_with_id
+from app.postgres.locks import lock_organization
 from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.timestamps import timestamp
+from app.values.transaction_ids import batch_and_position
 
 HELD_UNTIL = Timestamp(
     "held_until",
@@ -34,20 +36,19 @@ def extend(
         CannotExtend: it is not held, is held without end, or its end has passed.
         InvalidRequest: the time is not later, or too far ahead.
     """
-    if transaction_id > INT64_MAX:
-        raise NotFound("transaction", transaction_id)
+    batch_id, position = batch_and_position(transaction_id)
     parameters = {
         "id": transaction_id,
+        "batch_id": batch_id,
+        "position": position,
         "organization_id": organization_id,
         "sandbox": sandbox,
         "held_until": held_until,
     }
-    connection.execute(_LOCK_ORGANIZATION, parameters)
+    lock_organization(connection, organization_id)
     if not sandbox:
         exclude_claims(connection)
-    row = connection.execute(_FIND, parameters).one_or_none()
-    if row is None:
-        raise NotFound("transaction", transaction_id)
+    row = row_with_id(connection, _FIND, parameters, "transaction")
     if (sentence := _conflict(row)) is not None:
         raise CannotExtend(sentence)
     if held_until == row.held_until:  # A repeated call.
@@ -79,14 +80,13 @@ def _conflict(row: Any) -> str | None:
     return next((sentence for is_so, sentence in reasons if is_so), None)
 
 
-_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
 _FIND = text("""
     SELECT t.debited, t.credited, t.points_left, t.returned_at, coalesce(t.held_until, b.held_until) AS held_until,
            clock_timestamp() AS now
     FROM transactions t JOIN batches b ON b.id = t.batch_id
-    WHERE (t.batch_id, t.position) = (:id / 131072, :id % 131072)
+    WHERE (t.batch_id, t.position) = (:batch_id, :position)
       AND t.organization_id = :organization_id AND t.sandbox = :sandbox
 """)
 _EXTEND = text("""
-    UPDATE transactions SET held_until = :held_until WHERE (batch_id, position) = (:id / 131072, :id % 131072)
+    UPDATE transactions SET held_until = :held_until WHERE (batch_id, position) = (:batch_id, :position)
 """)

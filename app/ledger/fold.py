@@ -2,11 +2,11 @@
 
 from sqlalchemy import Connection, text
 
+from app.postgres import locks
+
 # The limits of one fold, which is one transaction. It updates each user once, even if many of its batches paid them.
 BATCHES_MAX = 500
 RECIPIENTS_MAX = 50_000
-
-_LOCK = 0x5054_464F << 32
 
 
 def fold(connection: Connection) -> int:
@@ -17,7 +17,7 @@ def fold(connection: Connection) -> int:
     is always counted once.
     """
     # If another fold runs, leave the work to it.
-    if not connection.execute(_TRY_LOCK, {"lock": _LOCK}).scalar_one():
+    if not locks.try_to_take(connection, locks.Kind.FOLD):
         return 0
     batch_ids = list(
         connection.execute(_TAKE, {"batches_max": BATCHES_MAX, "recipients_max": RECIPIENTS_MAX}).scalars()
@@ -28,8 +28,6 @@ def fold(connection: Connection) -> int:
         connection.execute(_ADD, {"batch_ids": batch_ids})
     return len(batch_ids)
 
-
-_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock)")
 
 # At least one batch; more only within the limits. They are locked in the same order as by a reversal.
 _TAKE = text("""

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from app.batches.queue import IS_DUE
 from app.errors import OrganizationDisabled, OrganizationSuspended
+from app.postgres import locks
 from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
 
@@ -29,11 +30,6 @@ class Outcome(NamedTuple):
     debited_amount: int | None
 
 
-def drain_lock(organization_id: int) -> int:
-    """Return the number of a drain's advisory lock: its kind in the upper 16 bits, the organization in the lower 48."""
-    return 0x5054 << 48 | organization_id
-
-
 def issue(connection: Connection, organization_id: int, *, only: int | None = None) -> list[Outcome] | None:
     """Issue (or refuse) the due batches of an organization, oldest first, or `only` one of them.
 
@@ -51,7 +47,7 @@ def own_and_lock(connection: Connection, organization_id: int) -> bool:
     """Own the organization's drain and lock its row until the transaction ends; False when another worker owns it."""
     parameters = {
         "organization_id": organization_id,
-        "drain": drain_lock(organization_id),
+        "drain": locks.number(locks.Kind.DRAIN, organization_id),
         "lock_timeout_ms": str(_LOCK_TIMEOUT_MS),
     }
     return bool(fetch_all(connection, _OWN_AND_LOCK, parameters))
@@ -63,8 +59,7 @@ def own_and_lock(connection: Connection, organization_id: int) -> bool:
 # would turn a worker away, and nobody would look at the queue.)
 #
 # Only the drain's owner goes on to the row lock. From here to the commit nobody else debits this organization; a refill
-# or a suspension waits for the drain, or the drain for it. NO KEY, because a plain FOR UPDATE would also hold up every
-# INSERT whose foreign key points at this row: a new key's, a refill's.
+# or a suspension waits for the drain, or the drain for it. The row lock is that of `locks.lock_organization`.
 #
 # The wait for the row is shorter than a connection's usual lock timeout, because a worker process has other
 # organizations to serve. The limit is set before the row is locked, since PostgreSQL locks rows once it has found them.

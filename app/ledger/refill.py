@@ -2,11 +2,11 @@
 
 import re
 
-from sqlalchemy import Connection, Row, insert, text
+from sqlalchemy import Connection, Row, text
 
-from app.errors import NotFound, Refused
+from app.errors import Refused
 from app.events import log
-from app.models import Refill
+from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
 
 _REFERENCE = re.compile(r"\S{1,128}")
@@ -46,7 +46,8 @@ def refill_once(
     """
     if not (_REFERENCE.fullmatch(reference) and reference.isprintable()):
         raise Refused("The reference of a refill must be 1 to 128 visible characters.")
-    _lock(connection, organization_id)  # Of two with one reference, the second sees what the first has booked.
+    # Of two with one reference, the second sees what the first has booked.
+    lock_organization(connection, organization_id)
     booked = connection.execute(_BOOKED, {"id": organization_id, "reference": reference}).one_or_none()
     if booked is None:
         return refill(connection, organization_id, amount, sandbox=sandbox, reference=reference)
@@ -76,14 +77,9 @@ def reset_sandbox(connection: Connection, organization_id: int) -> int:
 
 
 def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, int]]:
-    """Lock the organization's row, as every change of a balance does, so that no change overwrites another.
-
-    NO KEY, because a plain FOR UPDATE would also hold up each INSERT whose foreign key points at this row: a new key's.
-    """
-    row = connection.execute(_LOCK, {"id": organization_id}).one_or_none()
-    if row is None:
-        raise NotFound("organization", organization_id)
-    return row
+    """Lock the organization's row and return its balances, so that no change of a balance overwrites another."""
+    lock_organization(connection, organization_id)
+    return connection.execute(_BALANCES, {"id": organization_id}).one()
 
 
 def _write(
@@ -96,18 +92,20 @@ def _write(
     reference: str | None = None,
 ) -> int:
     connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, {"id": organization_id, "balance": balance})
-    row = {"organization_id": organization_id, "sandbox": sandbox, "amount": amount, "balance": balance}
-    connection.execute(insert(Refill).values(**row, reference=reference))
+    row = {"id": organization_id, "sandbox": sandbox, "amount": amount, "balance": balance, "reference": reference}
+    connection.execute(_WRITE, row)
     log.write_of_organization(
         connection, log.BALANCE_REFILLED, organization_id, sandbox=sandbox, amount=amount, reference=reference
     )
     return balance
 
 
-_LOCK = text("""
-    SELECT balance, sandbox_balance, sandbox_start_balance FROM organizations WHERE id = :id FOR NO KEY UPDATE
-""")
+_BALANCES = text("SELECT balance, sandbox_balance, sandbox_start_balance FROM organizations WHERE id = :id")
 _BOOKED = text("SELECT amount, sandbox FROM refills WHERE organization_id = :id AND reference = :reference")
+_WRITE = text("""
+    INSERT INTO refills (organization_id, sandbox, amount, balance, reference)
+    VALUES (:id, :sandbox, :amount, :balance, :reference)
+""")
 _SET_LIVE = text("UPDATE organizations SET balance = :balance, last_refill = :balance WHERE id = :id")
 _SET_SANDBOX = text(
     "UPDATE organizations SET sandbox_balance = :balance, sandbox_last_refill = :balance WHERE id = :id"

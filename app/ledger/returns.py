@@ -10,14 +10,13 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.ledger.claim import exclude_claims
-from app.postgres.database import fetch_all
+from app.postgres import locks
 from app.settings import INT64_MAX
 
 # Limits of one transaction, because it holds the organization's row.
 BATCHES_MAX = 200
 RECIPIENTS_MAX = 10_000
 
-_LOCK = 0x5054_5254 << 32
 # If the organization's row is locked for longer than this, its return waits for the next run.
 _LOCK_TIMEOUT_MS = 1_000
 
@@ -70,27 +69,25 @@ def steps_of(due: Iterable[Due]) -> Iterator[list[Due]]:
 def return_held(connection: Connection, step: list[Due]) -> list[Returned] | None:
     """Return the points held too long in these batches of one organization; None when another return runs.
 
-    The organization's row is locked as by a drain or a refill, with NO KEY, so that balances form one chain. For live
-    points, claims are excluded, as by a reversal. A batch that another return has finished is no longer due.
+    The organization's row is locked as by a drain or a refill, so that balances form one chain. For live points, claims
+    are excluded, as by a reversal. A batch that another return has finished is no longer due.
 
     A disabled organization gets its points back too, since it does nothing itself.
 
     Raises:
         DBAPIError: the organization's row was locked for longer than any drain takes (`is_locked_out`).
     """
-    parameters = {"lock": _LOCK, "organization_id": step[0].organization_id, "timeout_ms": str(_LOCK_TIMEOUT_MS)}
-    if not connection.execute(_TRY_LOCK, parameters).scalar_one():
+    if not locks.try_to_take(connection, locks.Kind.RETURN):
         return None
-    connection.execute(_LOCK_ORGANIZATION, parameters)
+    connection.execute(_LIMIT_WAIT, {"timeout_ms": str(_LOCK_TIMEOUT_MS)})
+    locks.lock_organization(connection, step[0].organization_id)
     if not all(one.sandbox for one in step):
         exclude_claims(connection)
-    returned = []
+    returned: list[Returned] = []
     for one in step:
-        rows = fetch_all(connection, _RETURN, {"batch_id": one.batch_id})
-        returned += [Returned._make(row) for row in rows]
+        returned += map(Returned._make, connection.execute(_RETURN, {"batch_id": one.batch_id}))
     return [one for one in returned if one.reversal_id is not None]
 
 
-_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(:lock) AND set_config('lock_timeout', :timeout_ms, true) <> ''")
-_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
-_RETURN = files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX).encode()
+_LIMIT_WAIT = text("SELECT set_config('lock_timeout', :timeout_ms, true)")
+_RETURN = text(files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX))

@@ -5,7 +5,7 @@
 -- locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a whole table.
 WITH batch AS MATERIALIZED (
     SELECT id, organization_id, sandbox, amount, held_until, clock_timestamp() AS now FROM batches
-    WHERE id = %(batch_id)s::bigint AND return_at <= clock_timestamp()
+    WHERE id = CAST(:batch_id AS bigint) AND return_at <= clock_timestamp()
 ), organization AS MATERIALIZED (
     SELECT CASE WHEN b.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
     FROM batch b CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = b.organization_id LIMIT 1) o

@@ -9,8 +9,8 @@ from app.batches.queue import oldest_due_reversal, postpone_reversal
 from app.errors import BalanceTooLarge, OrganizationDisabled
 from app.ledger.claim import exclude_claims
 from app.ledger.issue import own_and_lock
-from app.postgres.database import fetch_all
 from app.settings import INT64_MAX
+from app.values.transaction_ids import POSITIONS
 
 
 class Taken(NamedTuple):
@@ -45,7 +45,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
         "too_large": BalanceTooLarge.code,
     }
     statement = _REVERSE_TRANSACTIONS if due.batch_id is None else _REVERSE_BATCH
-    return [Taken._make(row) for row in fetch_all(connection, statement, parameters)]
+    return list(map(Taken._make, connection.execute(statement, parameters)))
 
 
 def _lock_what_is_credited(connection: Connection, reversal_id: int) -> list[int]:
@@ -66,20 +66,20 @@ def _lock_what_is_credited(connection: Connection, reversal_id: int) -> list[int
 
 
 # The transactions of a reversal, each looked up by itself.
-_ASKED = """
+_ASKED = f"""
     reversals r
     CROSS JOIN LATERAL (
         SELECT x.* FROM transactions x WHERE x.batch_id = r.batch_id
         UNION ALL
         SELECT x.* FROM unnest(r.transaction_ids) AS asked (id)
         CROSS JOIN LATERAL (SELECT * FROM transactions
-                            WHERE batch_id = asked.id / 131072 AND position = asked.id % 131072 LIMIT 1) x
+                            WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS} LIMIT 1) x
     ) t
 """
-_LOCK_UNFOLDED = text("""
+_LOCK_UNFOLDED = text(f"""
     SELECT batch_id FROM unfolded_batches
     WHERE batch_id = ANY(ARRAY(SELECT r.batch_id FROM reversals r WHERE r.id = :id AND r.batch_id IS NOT NULL
-                               UNION SELECT unnest(r.transaction_ids) / 131072 FROM reversals r WHERE r.id = :id))
+                               UNION SELECT unnest(r.transaction_ids) / {POSITIONS} FROM reversals r WHERE r.id = :id))
     ORDER BY batch_id FOR UPDATE
 """)
 _LOCK_USERS = text(f"""
@@ -103,9 +103,9 @@ _OF_TRANSACTIONS = f"""
     FROM reversal r
     CROSS JOIN LATERAL unnest(r.transaction_ids) WITH ORDINALITY AS i (id, place)
     CROSS JOIN LATERAL (SELECT ctid, * FROM transactions
-                        WHERE batch_id = i.id / 131072 AND position = i.id %% 131072 LIMIT 1) t
+                        WHERE batch_id = i.id / {POSITIONS} AND position = i.id % {POSITIONS} LIMIT 1) t
     CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = t.batch_id LIMIT 1) b
 """
 _STATEMENT = files("app.ledger").joinpath("reverse.sql").read_text()
-_REVERSE_BATCH = _STATEMENT.format(asked=_OF_BATCH, int64_max=INT64_MAX).encode()
-_REVERSE_TRANSACTIONS = _STATEMENT.format(asked=_OF_TRANSACTIONS, int64_max=INT64_MAX).encode()
+_REVERSE_BATCH = text(_STATEMENT.format(asked=_OF_BATCH, int64_max=INT64_MAX))
+_REVERSE_TRANSACTIONS = text(_STATEMENT.format(asked=_OF_TRANSACTIONS, int64_max=INT64_MAX))

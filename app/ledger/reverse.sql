@@ -4,7 +4,7 @@
 -- Rows are updated by ctid: under those locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a
 -- whole table.
 WITH reversal AS MATERIALIZED (
-    SELECT * FROM reversals WHERE id = %(id)s::bigint AND status = 'queued'
+    SELECT * FROM reversals WHERE id = CAST(:id AS bigint) AND status = 'queued'
 ), organization AS MATERIALIZED (
     SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
     FROM reversal r CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = r.organization_id LIMIT 1) o
@@ -20,8 +20,8 @@ WITH reversal AS MATERIALIZED (
            coalesce(bool_or(r.atomic AND d.is_short), false) AS takes_nothing
     FROM (SELECT *, bool_or(code IS NOT NULL) OVER () AS is_short FROM decided) d CROSS JOIN reversal r
 ), refusal AS MATERIALIZED (
-    SELECT CASE WHEN o.is_disabled THEN %(disabled)s::text
-                WHEN o.balance + t.points > {int64_max} THEN %(too_large)s::text END AS code
+    SELECT CASE WHEN o.is_disabled THEN CAST(:disabled AS text)
+                WHEN o.balance + t.points > {int64_max} THEN CAST(:too_large AS text) END AS code
     FROM organization o CROSS JOIN total t
 ), taken AS MATERIALIZED (
     SELECT d.*, CASE WHEN d.code IS NULL AND NOT t.takes_nothing THEN d.wanted ELSE 0 END AS points
@@ -36,7 +36,7 @@ WITH reversal AS MATERIALIZED (
     -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
     UPDATE users SET folded_balance = folded_balance - d.points
     FROM (SELECT m.user_id, sum(m.points) AS points FROM marked m
-          WHERE m.user_id IS NOT NULL AND (m.claimed_at IS NOT NULL OR m.batch_id <> ALL (%(unfolded)s::bigint[]))
+          WHERE m.user_id IS NOT NULL AND (m.claimed_at IS NOT NULL OR m.batch_id <> ALL (CAST(:unfolded AS bigint[])))
             AND (SELECT NOT sandbox FROM reversal)
           GROUP BY m.user_id) d
     WHERE users.id = d.user_id
@@ -50,7 +50,7 @@ WITH reversal AS MATERIALIZED (
     WHERE organizations.id = r.organization_id AND m.points > 0
 ), written AS (
     INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed, code)
-    SELECT %(id)s::bigint, place, batch_id, position, points, code FROM taken ORDER BY place
+    SELECT CAST(:id AS bigint), place, batch_id, position, points, code FROM taken ORDER BY place
 ), ended AS (
     UPDATE reversals
     SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,
@@ -61,7 +61,7 @@ WITH reversal AS MATERIALIZED (
         reversed_amount = CASE WHEN f.code IS NULL THEN m.points END,
         current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END
     FROM refusal f, moved m, organization o
-    WHERE reversals.id = %(id)s::bigint AND reversals.status = 'queued'
+    WHERE reversals.id = CAST(:id AS bigint) AND reversals.status = 'queued'
     RETURNING reversals.*
 ), events AS (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, text
 
-from app.models import MemberAction
+from app.postgres.database import row_to
 
 # Actions on members, sessions, keys and webhooks.
 MEMBER_ADDED, MEMBER_REMOVED, ROLE_CHANGED = "member.added", "member.removed", "member.role_changed"
@@ -46,22 +46,27 @@ def record(
     detail: str | None = None,
 ) -> None:
     """Record an action, to be committed with its change. `member_id` is None for an operator of the service."""
-    connection.execute(
-        insert(MemberAction).values(
-            action=action,
-            organization_id=organization_id,
-            member_id=member_id,
-            subject_id=subject_id,
-            sandbox=sandbox,
-            detail=detail,
-        )
-    )
+    values = {
+        "action": action,
+        "organization_id": organization_id,
+        "member_id": member_id,
+        "subject_id": subject_id,
+        "sandbox": sandbox,
+        "detail": detail,
+    }
+    connection.execute(_RECORD, values)
+
+
+_RECORD = text("""
+    INSERT INTO member_actions (action, organization_id, member_id, subject_id, sandbox, detail)
+    VALUES (:action, :organization_id, :member_id, :subject_id, :sandbox, :detail)
+""")
 
 
 def find_page(connection: Connection, organization_id: int, *, before: int | None, limit: int) -> list[Action]:
     """Return up to `limit` actions of an organization, newest first, with ids below `before` if that is given."""
     rows = connection.execute(_PAGE, {"organization_id": organization_id, "before": before, "limit": limit})
-    return [Action(**row._mapping) for row in rows]  # noqa: SLF001  # SQLAlchemy's documented accessor.
+    return [row_to(Action, row) for row in rows]
 
 
 _PAGE = text("""

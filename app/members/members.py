@@ -8,7 +8,8 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import NotFound, Refused
 from app.members import actions
-from app.organizations import find as find_organization
+from app.organizations import get as get_organization
+from app.postgres.database import row_to, row_with_id
 from app.values.addresses import parse
 from app.values.texts import checked_name
 from app.values.tokens import hash_token, new_token
@@ -71,7 +72,7 @@ def create(
     address = parse(email)
     first_name = checked_name("The first name", first_name)
     last_name = checked_name("The last name", last_name, may_be_blank=True)
-    find_organization(connection, organization_id, sandbox=False)
+    get_organization(connection, organization_id, sandbox=False)
     token, link_hash = new_token()
     values = {
         "organization_id": organization_id,
@@ -110,7 +111,7 @@ _CREATE = text("""
 def find_all(connection: Connection, organization_id: int | None) -> list[ListedMember]:
     """Return the members of one organization (None: of all), oldest first, without removed ones."""
     rows = connection.execute(_FIND_ALL, {"organization_id": organization_id})
-    return [ListedMember(**row._mapping) for row in rows]  # noqa: SLF001
+    return [row_to(ListedMember, row) for row in rows]
 
 
 _FIND_ALL = text("""
@@ -122,23 +123,23 @@ _FIND_ALL = text("""
 """)
 
 
-def find_id(connection: Connection, email: str) -> int:
+def get_id(connection: Connection, email: str) -> int:
     """Return the id of the member with an e-mail address.
 
     Raises:
         InvalidAddress: the text is no e-mail address.
         NotFound: there is no such member, or the member was removed.
     """
-    found: int | None = connection.execute(_FIND_ID, {"email_key": parse(email).key}).scalar()
+    found: int | None = connection.execute(_GET_ID, {"email_key": parse(email).key}).scalar()
     if found is None:
         raise NotFound("member", email)
     return found
 
 
-_FIND_ID = text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL")
+_GET_ID = text("SELECT id FROM members WHERE email_key = :email_key AND removed_at IS NULL")
 
 
-def find_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:
+def get_listed(connection: Connection, member_id: int, *, organization_id: int) -> ListedMember:
     """Return a member of an organization.
 
     Raises:
@@ -156,10 +157,8 @@ def lock(connection: Connection, member_id: int, *, organization_id: int | None 
     Raises:
         NotFound: there is no such member (in the given organization), or the member was removed.
     """
-    row = connection.execute(_LOCK, {"id": member_id, "organization_id": organization_id}).one_or_none()
-    if row is None:
-        raise NotFound("member", member_id)
-    return Member(**row._mapping)  # noqa: SLF001
+    parameters = {"id": member_id, "organization_id": organization_id}
+    return row_to(Member, row_with_id(connection, _LOCK, parameters, "member"))
 
 
 # NO KEY: a plain FOR UPDATE would block inserts that refer to the member, of actions and sessions.
@@ -188,7 +187,7 @@ _MAKE_LINK = text("""
 def find_by_link(connection: Connection, token: str) -> Member | None:
     """Return the member that a link belongs to, and lock the row. None: the link is not or no longer valid."""
     row = connection.execute(_FIND_BY_LINK, {"link_hash": hash_token(token)}).one_or_none()
-    return None if row is None else Member(**row._mapping)  # noqa: SLF001
+    return None if row is None else row_to(Member, row)
 
 
 _FIND_BY_LINK = text("""

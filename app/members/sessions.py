@@ -8,6 +8,8 @@ from sqlalchemy import Connection, text
 from app.errors import NotFound
 from app.members import actions
 from app.members.members import Member
+from app.postgres.database import row_to
+from app.values.row_ids import require_id
 from app.values.tokens import hash_token, new_token
 
 SESSION_HOURS = 12
@@ -117,7 +119,7 @@ _FIND = text("""
 def find_all(connection: Connection, member_id: int) -> list[ListedSession]:
     """Return the valid sessions of a member, newest first."""
     rows = connection.execute(_FIND_ALL, {"member_id": member_id})
-    return [ListedSession(**row._mapping) for row in rows]  # noqa: SLF001
+    return [row_to(ListedSession, row) for row in rows]
 
 
 _FIND_ALL = text("""
@@ -132,6 +134,7 @@ def end(connection: Connection, session_id: int, *, member_id: int) -> None:
     Raises:
         NotFound: the member has no session with this id.
     """
+    require_id("session", session_id)
     if not connection.execute(_END, {"id": session_id, "member_id": member_id}).rowcount:
         raise NotFound("session", session_id)
 

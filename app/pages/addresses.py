@@ -1,8 +1,14 @@
 """The rows of one address, for the lists of batches and of transactions, read from the index of addresses."""
 
-from app.models import ADDRESS_HASH, ID_RANGE, TRANSACTION_ID
-from app.pages.filters import POSITIONS, CursorPosition, Filters
+from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
+from app.values.transaction_ids import POSITIONS, TRANSACTION_ID
+
+# The columns of the index of addresses, beside `TRANSACTION_ID`, as it words them. A range of 16,384 batch ids: a batch
+# draws one more id for each 16 recipients (app/batches/accept.sql), so a range holds about 262,144 transactions.
+ID_RANGE = "((batch_id >> 14)::int)"
+# A hash of organization, mode and address. Hashes may collide, so queries compare the address as well.
+ADDRESS_HASH = "((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int)"
 
 _HASH_ASKED_FOR = """
     CAST(hashtextextended(CAST(:email_key AS text),

@@ -7,15 +7,13 @@ from typing import Any, Generic, TypeVar
 
 from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
 from app.settings import INT64_MAX
+from app.values.transaction_ids import POSITIONS, batch_and_position
 
 Row = TypeVar("Row")
 
 # A page looks at no more rows than this, so it is fast even if few rows match: it ends early, and the next page
 # continues from there.
 LOOKED_AT_MAX = 5_000
-
-# A transaction's id is its batch's id times this, plus its position (the SQL function `transaction_id`).
-POSITIONS = 131_072
 
 # `debited` and `credited` of a transaction in each state.
 _NO_FLAGS: tuple[bool | None, bool | None] = (None, None)
@@ -142,7 +140,7 @@ class CursorPosition:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the pages' statements; a transaction's id also gives its batch and position."""
-        batch_id, position = divmod(self.id, POSITIONS)
+        batch_id, position = batch_and_position(self.id)
         return {
             "start_moment": self.moment,
             "start_id": self.id,

@@ -1,8 +1,8 @@
 """The rows of one reference, read from the index of references, newest batch first."""
 
-from app.models import TRANSACTION_ID
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
+from app.values.transaction_ids import TRANSACTION_ID
 
 # A reference is unique in its batch, so this is also the order of the transactions' ids.
 NEWEST_FIRST = "id DESC"

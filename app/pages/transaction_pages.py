@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from app.batches.read import BatchRow, TransactionRow
 from app.pages import addresses, references
-from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
+from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import (
     BATCH,
     BESIDE_BATCH,
@@ -16,6 +16,8 @@ from app.pages.statements import (
     order_and_limit,
     read_page,
 )
+from app.postgres.database import row_with_id
+from app.values.transaction_ids import POSITIONS, batch_and_position
 
 Row = tuple[BatchRow, TransactionRow]
 
@@ -47,12 +49,21 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
 _ADDRESS_OF_USER = text("SELECT email_key FROM users WHERE id = :id")
 
 
-def find(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row | None:
-    """Return one transaction; None if the organization and mode have none with this id."""
-    batch_id, position = divmod(transaction_id, POSITIONS)
-    parameters = {"organization_id": organization_id, "sandbox": sandbox, "batch_id": batch_id, "position": position}
-    row = connection.execute(_FIND, parameters).one_or_none()
-    return None if row is None else _row(row)
+def get(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row:
+    """Return one transaction of an organization and mode, with its batch.
+
+    Raises:
+        NotFound: they have no such transaction.
+    """
+    batch_id, position = batch_and_position(transaction_id)
+    parameters = {
+        "id": transaction_id,
+        "batch_id": batch_id,
+        "position": position,
+        "organization_id": organization_id,
+        "sandbox": sandbox,
+    }
+    return _row(row_with_id(connection, _GET, parameters, "transaction"))
 
 
 def _row(row: Any) -> Row:
@@ -132,7 +143,7 @@ _USER = """
     LEFT JOIN LATERAL (SELECT id AS recipient_id, first_name, last_name FROM users
                        WHERE id = found.user_id LIMIT 1) u ON true
 """
-_FIND = text(
+_GET = text(
     "\n".join(
         [
             _SHOWN,

@@ -1,15 +1,19 @@
 """Transactions and statements: the only place where transactions begin and end, and how errors are classed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, TextClause, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from app.errors import NotFound
 from app.postgres.connections import engine, psycopg_connection
+from app.values.row_ids import require_id
+
+_T = TypeVar("_T")
 
 # Errors that mean an outage although psycopg does not class them as OperationalError: a database without the tables
 # (`/readyz` reports it), a pooler that leads to a standby, and a session that PostgreSQL has just ended.
@@ -46,6 +50,17 @@ def is_locked_out(error: Exception) -> bool:
     return isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.errors.LockNotAvailable)
 
 
+def release_of_server(connection: Connection) -> str:
+    """Return PostgreSQL's release, such as `18.1`."""
+    release: str = connection.execute(text("SHOW server_version")).scalar_one()
+    return release.split(maxsplit=1)[0]
+
+
+def has_tables(connection: Connection) -> bool:
+    """Tell whether the database has the service's tables."""
+    return connection.execute(text("SELECT to_regclass('batches')")).scalar_one() is not None
+
+
 @contextmanager
 def transaction() -> Iterator[Connection]:
     """Open one transaction (READ COMMITTED): committed when the block ends, rolled back when it raises.
@@ -72,16 +87,57 @@ def snapshot() -> Iterator[Connection]:
         yield connection
 
 
+def steps(step: Callable[[Connection], int], *, steps_max: int, full: int = 1) -> int:
+    """Do a long piece of work in steps, each in its own transaction; return how much they have done together.
+
+    Args:
+        step: does a part of the work, and returns how much.
+        steps_max: the most steps. What is left after them waits for the next run.
+        full: a step that does less than this was the last.
+    """
+    done = 0
+    for _ in range(steps_max):
+        with transaction() as connection:
+            did = step(connection)
+        done += did
+        if did < full:
+            break
+    return done
+
+
+def row_with_id(connection: Connection, statement: TextClause, parameters: Mapping[str, Any], noun: str) -> Row[Any]:
+    """Return the one row of a statement, which asks for the id `parameters["id"]`.
+
+    Raises:
+        NotFound: there is no such row.
+    """
+    row_id = parameters["id"]
+    require_id(noun, row_id)
+    row = connection.execute(statement, parameters).one_or_none()
+    if row is None:
+        raise NotFound(noun, row_id)
+    return row
+
+
+def row_to(kind: Callable[..., _T], row: Row[Any]) -> _T:
+    """Make a value from a row whose columns have the names of its fields.
+
+    A NamedTuple whose fields are the columns in order is made by its `_make`, which is faster for thousands of rows.
+    """
+    return kind(**row._asdict())
+
+
 def fetch_all(
     connection: Connection, statement: bytes, parameters: Mapping[str, Any], *, binary: bool = False
 ) -> list[tuple[Any, ...]]:
     """Run a statement by psycopg's own `execute`, in the connection's transaction, and return its rows.
 
-    For the few statements of every send, where SQLAlchemy's `execute` takes longer than PostgreSQL (decision 12).
-    They are prepared at first use, unless the connection leads to a pooler.
+    Only for the statements of every send, where SQLAlchemy's `execute` takes longer than PostgreSQL (decision 12), and
+    for those that return thousands of rows. Every other statement is a `text` of SQLAlchemy, with `:name`.
 
     Args:
-        statement: its parameters are written `%(name)s`.
+        statement: its parameters are written `%(name)s`. It is prepared at first use, unless the connection leads to a
+            pooler.
         binary: ask for values in PostgreSQL's binary form; worth it for thousands of rows.
 
     Raises:

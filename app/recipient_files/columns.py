@@ -27,6 +27,8 @@ _LIKE_A_FORMULA = re.compile(r"'*[=+@-]")
 class BadCell(PointsError):
     """A line has a cell that cannot be used; the sentence is the reason why the line is left out."""
 
+    status = 400
+
 
 class Item(NamedTuple):
     """A recipient with its own values; None where the list has none for it."""

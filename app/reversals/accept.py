@@ -7,10 +7,10 @@ from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
 from app.batches.read import SCHEDULED
-from app.errors import BatchScheduled, IdempotencyKeyReused, NotFound, OrganizationDisabled
+from app.errors import BatchScheduled, IdempotencyKeyReused, OrganizationDisabled
+from app.postgres.database import row_with_id
 from app.reversals import read as reversals
 from app.reversals.request import ReverseRequest
-from app.settings import INT64_MAX
 
 
 class AcceptedReversal(NamedTuple):
@@ -33,14 +33,14 @@ def require_batch(connection: Connection, who: Caller, request: ReverseRequest) 
     """
     if request.batch_id is None:
         return None
-    status = None
-    if request.batch_id <= INT64_MAX:
-        status = reversals.batch_status(
-            connection, request.batch_id, organization_id=who.organization.id, sandbox=who.sandbox
-        )
-    if status is None:
-        raise NotFound("batch", request.batch_id)
+    parameters = {"id": request.batch_id, "organization_id": who.organization.id, "sandbox": who.sandbox}
+    status: str = row_with_id(connection, _BATCH_STATUS, parameters, "batch").status
     return status
+
+
+_BATCH_STATUS = text(
+    "SELECT status FROM batches WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
+)
 
 
 def accept(

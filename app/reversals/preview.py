@@ -9,6 +9,7 @@ from app.errors import BalanceTooLarge, OrganizationDisabled, PointsError, Refus
 from app.organizations import OrganizationInMode
 from app.reversals.request import ReverseRequest
 from app.settings import INT64_MAX
+from app.values.transaction_ids import POSITIONS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +65,7 @@ def recoverable(
 
 
 # Each transaction is looked up by itself, as in a drain.
-_RECOVERABLE = text("""
+_RECOVERABLE = text(f"""
     SELECT count(*) AS transactions,
            count(*) FILTER (WHERE debited AND points_left > 0 AND NOT credited) AS held,
            count(*) FILTER (WHERE debited AND points_left > 0 AND credited) AS credited,
@@ -78,8 +79,9 @@ _RECOVERABLE = text("""
             FROM (SELECT x.* FROM transactions x WHERE x.batch_id = :batch_id
                   UNION ALL
                   SELECT x.* FROM unnest(CAST(:transaction_ids AS bigint[])) AS asked (id)
-                  CROSS JOIN LATERAL (SELECT * FROM transactions
-                                      WHERE batch_id = asked.id / 131072 AND position = asked.id % 131072 LIMIT 1) x) t
+                  CROSS JOIN LATERAL (
+                      SELECT * FROM transactions
+                      WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS} LIMIT 1) x) t
             CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = t.batch_id LIMIT 1) b
         ) asked
     ) counted

@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.postgres.database import fetch_all
+from app.postgres.database import fetch_all, row_with_id
+from app.values.transaction_ids import POSITIONS
 
 STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
 
 
 class ReversalRow(NamedTuple):
-    """A reversal without its entries; the fields are those of `app.models.Reversal`."""
+    """A reversal without its entries; its fields are columns of `reversals`."""
 
     id: int
     organization_id: int
@@ -44,8 +45,18 @@ COLUMNS = ", ".join(ReversalRow._fields)
 def find(connection: Connection, reversal_id: int, *, organization_id: int, sandbox: bool) -> ReversalRow | None:
     """Return one reversal of an organization and mode; None if they have no such reversal."""
     parameters = {"id": reversal_id, "organization_id": organization_id, "sandbox": sandbox}
-    row: Any = connection.execute(_FIND, parameters).one_or_none()
-    return None if row is None else ReversalRow(*row)
+    row = connection.execute(_FIND, parameters).one_or_none()
+    return None if row is None else ReversalRow._make(row)
+
+
+def get(connection: Connection, reversal_id: int, *, organization_id: int, sandbox: bool) -> ReversalRow:
+    """Return one reversal of an organization and mode.
+
+    Raises:
+        NotFound: they have no such reversal.
+    """
+    parameters = {"id": reversal_id, "organization_id": organization_id, "sandbox": sandbox}
+    return ReversalRow._make(row_with_id(connection, _FIND, parameters, "reversal"))
 
 
 _FIND = text(
@@ -94,21 +105,9 @@ def absent(connection: Connection, transaction_ids: Sequence[int], *, organizati
     return set(connection.execute(_ABSENT, parameters).scalars())
 
 
-_ABSENT = text("""
+_ABSENT = text(f"""
     SELECT asked.id FROM unnest(CAST(:ids AS bigint[])) AS asked (id)
     LEFT JOIN LATERAL (SELECT organization_id, sandbox FROM transactions
-                       WHERE batch_id = asked.id / 131072 AND position = asked.id % 131072 LIMIT 1) t ON true
+                       WHERE batch_id = asked.id / {POSITIONS} AND position = asked.id % {POSITIONS} LIMIT 1) t ON true
     WHERE (t.organization_id, t.sandbox) IS DISTINCT FROM (CAST(:organization_id AS bigint), CAST(:sandbox AS boolean))
 """)
-
-
-def batch_status(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> str | None:
-    """Return the status of a batch of the organization and mode; None if they have no such batch."""
-    parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
-    status: str | None = connection.execute(_BATCH_STATUS, parameters).scalar()
-    return status
-
-
-_BATCH_STATUS = text(
-    "SELECT status FROM batches WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
-)

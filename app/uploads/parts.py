@@ -95,15 +95,15 @@ _PAYABLE = text("""
 """)
 
 
-def find(connection: Connection, upload_id: int, number: int) -> StoredPart:
+def get(connection: Connection, upload_id: int, number: int) -> StoredPart:
     """Return one part of a list; `number` is counted from 1."""
-    row = connection.execute(_FIND, {"upload_id": upload_id, "number": number}).one()
+    row = connection.execute(_GET, {"upload_id": upload_id, "number": number}).one()
     nothing = [None] * len(row.emails)
     items = list(map(Item, row.emails, row.amounts or nothing, row.item_references or nothing, row.labels or nothing))
     return StoredPart(number, row.lines, items, row.batch_id)
 
 
-_FIND = text("""
+_GET = text("""
     SELECT lines, emails, amounts, item_references, labels, batch_id FROM upload_parts
     WHERE (upload_id, number) = (:upload_id, :number)
 """)

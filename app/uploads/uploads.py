@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, text
 
+from app.errors import NotFound
 from app.recipient_files.checking import Checked
 from app.uploads import parts as upload_parts
 
@@ -32,7 +33,7 @@ class Asked(NamedTuple):
 
 
 class UploadRow(NamedTuple):
-    """A list without its content, its parts and its bad lines; the fields are those of `app.models.Upload`."""
+    """A list without its content, its parts and its bad lines; its fields are columns of `uploads`."""
 
     id: int
     organization_id: int
@@ -120,24 +121,27 @@ _JUDGE = text("""
 """)
 
 
-def find(
-    connection: Connection, token: str, *, organization_id: int, sandbox: bool, lock: bool = False
-) -> UploadRow | None:
-    """Return one list of an organization and mode, or None if they have no such list.
+def get(connection: Connection, token: str, *, organization_id: int, sandbox: bool, lock: bool = False) -> UploadRow:
+    """Return one list of an organization and mode.
 
     With `lock`, other transactions that would change or send it wait until this one ends.
+
+    Raises:
+        NotFound: they have no such list, or it was deleted.
     """
     parameters = {"token": token, "organization_id": organization_id, "sandbox": sandbox}
-    row: Any = connection.execute(_LOCK if lock else _FIND, parameters).one_or_none()
-    return None if row is None else UploadRow(*row)
+    row = connection.execute(_LOCK if lock else _GET, parameters).one_or_none()
+    if row is None:
+        raise NotFound("list", token)
+    return UploadRow._make(row)
 
 
-_FIND_SQL = f"""
+_GET_SQL = f"""
     SELECT {_COLUMNS} FROM uploads
     WHERE token = :token AND organization_id = :organization_id AND sandbox = :sandbox
 """
-_FIND = text(_FIND_SQL)
-_LOCK = text(f"{_FIND_SQL} FOR UPDATE")
+_GET = text(_GET_SQL)
+_LOCK = text(f"{_GET_SQL} FOR UPDATE")
 
 
 def content_of(connection: Connection, upload_id: int) -> bytes:

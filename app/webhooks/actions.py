@@ -19,7 +19,7 @@ from app.webhooks.webhooks import (
     WebhookRow,
     change,
     create,
-    find,
+    get,
     remove,
     replace_secret,
 )
@@ -46,7 +46,7 @@ def act(
     """
     with transaction() as connection:
         # Otherwise two who act at once both see the webhook as it was before the other.
-        webhook = find(connection, webhook_id, organization_id=organization_id, sandbox=sandbox, lock=True)
+        webhook = get(connection, webhook_id, organization_id=organization_id, sandbox=sandbox, lock=True)
         outcome = action(connection, webhook)
         if also is not None:
             also(connection)

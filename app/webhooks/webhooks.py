@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from app.errors import NotFound, WebhookLimit
-from app.settings import INT64_MAX
+from app.errors import WebhookLimit
+from app.postgres.database import row_with_id
+from app.postgres.locks import lock_organization
 
 WEBHOOKS_MAX = 10
 ENABLED, FAILING, DISABLED = STATUSES = ("enabled", "failing", "disabled")
@@ -62,16 +63,14 @@ def create(
         WebhookLimit: the organization has as many as it may in this mode.
     """
     scope = {"organization_id": organization_id, "sandbox": sandbox}
-    # Otherwise two calls could count at the same time, without each other's webhook. NO KEY, because a plain
-    # FOR UPDATE would hold up each INSERT whose foreign key points at this row.
-    connection.execute(_LOCK_ORGANIZATION, scope)
+    # Otherwise two calls could count at the same time, without each other's webhook.
+    lock_organization(connection, organization_id)
     if connection.execute(_COUNT, scope).scalar_one() >= WEBHOOKS_MAX:
         raise WebhookLimit(WEBHOOKS_MAX)
     values = {"url": url, "types": list(types), "description": description, "secret": secret}
     return WebhookRow._make(connection.execute(_CREATE, scope | values).one())
 
 
-_LOCK_ORGANIZATION = text("SELECT FROM organizations WHERE id = :organization_id FOR NO KEY UPDATE")
 _COUNT = text("SELECT count(*) FROM webhooks WHERE organization_id = :organization_id AND sandbox = :sandbox")
 _LAST_SEQUENCE = """coalesce((SELECT last_sequence FROM event_logs
                                 WHERE organization_id = :organization_id AND sandbox = :sandbox), 0)"""
@@ -82,7 +81,7 @@ _CREATE = text(f"""
 """)
 
 
-def find(
+def get(
     connection: Connection, webhook_id: int, *, organization_id: int, sandbox: bool, lock: bool = False
 ) -> WebhookRow:
     """Return a webhook; with `lock`, to change it, its row is locked until the transaction ends.
@@ -91,15 +90,11 @@ def find(
         NotFound: the organization has no such webhook in this mode.
     """
     parameters = {"id": webhook_id, "organization_id": organization_id, "sandbox": sandbox}
-    statement = _LOCK if lock else _FIND
-    row = connection.execute(statement, parameters).one_or_none() if webhook_id <= INT64_MAX else None
-    if row is None:
-        raise NotFound("webhook", webhook_id)
-    return WebhookRow._make(row)
+    return WebhookRow._make(row_with_id(connection, _LOCK if lock else _GET, parameters, "webhook"))
 
 
 _ONE = f"SELECT {COLUMNS} FROM webhooks WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
-_FIND = text(_ONE)
+_GET = text(_ONE)
 _LOCK = text(f"{_ONE} FOR NO KEY UPDATE")
 
 

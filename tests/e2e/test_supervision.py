@@ -22,14 +22,12 @@ import pytest
 
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
+from app.postgres.locks import Kind, number
 from tests.conftest import Servers
 from tests.deadline import until
 from tests.service.inside import Service
 from tests.service.up import STARTED_IN_S
 from tests.unit.deployment.files import SHELL
-
-# `migrations/env.py` has it.
-MIGRATION_LOCK = 0x5054_4D49_4752_4154
 
 
 @pytest.fixture
@@ -137,7 +135,7 @@ def test_a_start_that_waits_for_another_migration_ends_when_asked(tmp_path: Path
     own_service = Service(tmp_path / "data", DATABASE_URL=empty, REDIS_URL=servers.redis_url)
     with psycopg.connect(servers.database_url, autocommit=True) as other:
         other.execute("CREATE SCHEMA IF NOT EXISTS empty")
-        other.execute("SELECT pg_advisory_lock(%s)", (MIGRATION_LOCK,))
+        other.execute("SELECT pg_advisory_lock(%s)", (number(Kind.MIGRATION),))
         asking = "SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND pid <> pg_backend_pid()"
         up = own_service.up
         with subprocess.Popen(up, env=own_service.environment, stdout=subprocess.PIPE, text=True) as starting:

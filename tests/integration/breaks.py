@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 from app.ledger.extend import extend
-from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
+from app.values.transaction_ids import POSITIONS
 from tests.integration import books
 from tests.integration.logs_of_events import number_all
 

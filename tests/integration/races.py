@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, event, text
 
-from app.ledger.issue import drain_lock
+from app.postgres import locks
 from app.postgres.connections import engine
 from app.postgres.database import transaction
 from tests.deadline import until
@@ -114,5 +114,4 @@ def at_commit(execute: Callable[[str], object], table: str, *, do: str) -> Itera
 
 def own_drain(connection: Connection, organization_id: int) -> bool:
     """Try to become the owner of an organization's drain, as a worker does, until the transaction ends."""
-    lock = text("SELECT pg_try_advisory_xact_lock(:lock)")
-    return bool(connection.execute(lock, {"lock": drain_lock(organization_id)}).scalar_one())
+    return locks.try_to_take(connection, locks.Kind.DRAIN, organization_id)

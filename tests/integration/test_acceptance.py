@@ -153,7 +153,7 @@ def test_the_use_of_a_key_is_old_until_it_is_noted() -> None:
 
 
 def test_a_run_of_ids_stands_for_a_bounded_number_of_transactions() -> None:
-    """The index of addresses goes by it (app.models.ID_RANGE): about 16 transactions an id, and one id at the least."""
+    """The index of addresses goes by it (app/pages/addresses.py): about 16 transactions an id, at least one id."""
     organization_id = books.make_organization()
     sizes = (1, 15, 16, 100, 10_000, 1)
     ids = [books.queue_batch(organization_id, [f"u{n}@example.com" for n in range(size)], 1) for size in sizes]

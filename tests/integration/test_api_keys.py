@@ -23,9 +23,9 @@ def _create(organization_id: int, *, sandbox: bool = False) -> tuple[int, str]:
         return api_keys.create(connection, organization_id, sandbox=sandbox)
 
 
-def _find_caller(key: str) -> Caller:
+def _get_caller(key: str) -> Caller:
     with transaction() as connection:
-        return api_keys.find_caller(connection, hash_key(key))
+        return api_keys.get_caller(connection, hash_key(key))
 
 
 @both_modes
@@ -37,8 +37,8 @@ def test_a_key_leads_to_its_organization_as_its_mode_sees_it(*, sandbox: bool) -
     books.execute(f"UPDATE organizations SET is_suspended = true WHERE id = {organization_id}")
     api_key_id, key = _create(organization_id, sandbox=sandbox)
     with transaction() as connection:
-        organization = organizations.find(connection, organization_id, sandbox=sandbox)
-    assert _find_caller(key) == Caller(api_key_id=api_key_id, sandbox=sandbox, organization=organization)
+        organization = organizations.get(connection, organization_id, sandbox=sandbox)
+    assert _get_caller(key) == Caller(api_key_id=api_key_id, sandbox=sandbox, organization=organization)
 
 
 @both_modes
@@ -61,7 +61,7 @@ def test_an_organization_may_have_several_keys_and_they_differ() -> None:
     organization_id = books.make_organization()
     keys = [_create(organization_id, sandbox=sandbox) for sandbox in (False, False, True)]
     assert len({key for _, key in keys}) == 3
-    assert [_find_caller(key).api_key_id for _, key in keys] == [api_key_id for api_key_id, _ in keys]
+    assert [_get_caller(key).api_key_id for _, key in keys] == [api_key_id for api_key_id, _ in keys]
 
 
 def test_keys_are_listed_oldest_first_for_their_organization_alone_and_revoked_ones_too() -> None:
@@ -87,7 +87,7 @@ def test_unknown_and_revoked_keys_are_refused_in_the_same_words() -> None:
     sentences = set()
     for key in (new_key(sandbox=False).text, revoked):
         with pytest.raises(InvalidKey) as refused:
-            _find_caller(key)
+            _get_caller(key)
         sentences.add(refused.value.sentence)
     assert len(sentences) == 1
 
@@ -95,7 +95,7 @@ def test_unknown_and_revoked_keys_are_refused_in_the_same_words() -> None:
 def test_a_live_key_is_no_development_key_of_the_same_characters() -> None:
     _, key = _create(books.make_organization())
     with pytest.raises(InvalidKey):
-        _find_caller(key.replace("pts_live_", "pts_dev_"))
+        _get_caller(key.replace("pts_live_", "pts_dev_"))
 
 
 def test_revoking_stops_one_key_at_once_and_no_other() -> None:
@@ -104,8 +104,8 @@ def test_revoking_stops_one_key_at_once_and_no_other() -> None:
     with transaction() as connection:
         api_keys.revoke(connection, revoked_id)
     with pytest.raises(InvalidKey):
-        _find_caller(revoked)
-    assert _find_caller(kept).organization.id == organization_id
+        _get_caller(revoked)
+    assert _get_caller(kept).organization.id == organization_id
 
 
 def test_revoking_again_keeps_the_time_of_the_first() -> None:
@@ -129,14 +129,14 @@ def test_when_a_key_was_last_used_is_noted_once_a_minute() -> None:
             return [one.last_used_at for one in api_keys.find_all(connection, organization_id)]
 
     assert last_used_at() == [None, None]
-    _find_caller(key)
+    _get_caller(key)
     first, unused = last_used_at()
     assert first is not None
     assert unused is None
-    _find_caller(key)
+    _get_caller(key)
     assert last_used_at() == [first, None]
     books.execute("UPDATE api_keys SET last_used_at = last_used_at - interval '61 s'")
-    _find_caller(key)
+    _get_caller(key)
     again, _ = last_used_at()
     assert again is not None
     assert again > first
@@ -145,8 +145,8 @@ def test_when_a_key_was_last_used_is_noted_once_a_minute() -> None:
 def test_callers_that_come_together_do_not_wait_for_each_other_to_note_the_use() -> None:
     api_key_id, key = _create(books.make_organization())
     with races.started() as start, transaction() as connection:
-        assert api_keys.find_caller(connection, hash_key(key)).api_key_id == api_key_id
-        assert start(partial(_find_caller, key)).result(timeout=30).api_key_id == api_key_id
+        assert api_keys.get_caller(connection, hash_key(key)).api_key_id == api_key_id
+        assert start(partial(_get_caller, key)).result(timeout=30).api_key_id == api_key_id
 
 
 def test_a_key_that_does_not_exist_cannot_be_revoked() -> None:

@@ -83,7 +83,7 @@ def test_sends_retries_registrations_and_claims_are_the_same_in_any_order() -> N
     with transaction() as connection:
         for email in _EMAILS:
             books.make_users(email)
-            assert users.find(connection, email).balance == 20
+            assert users.get(connection, email).balance == 20
     books.fold()
     assert books.breaches() == []
 

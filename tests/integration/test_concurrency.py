@@ -51,7 +51,7 @@ def test_of_32_sends_that_each_want_the_whole_balance_exactly_one_is_debited() -
 def test_the_row_lock_alone_keeps_workers_from_debiting_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the ownership of the drain had failed: 32 workers, each with all 32 batches before its eyes.
     another = itertools.count()
-    monkeypatch.setattr("app.ledger.issue.drain_lock", lambda _: next(another))
+    monkeypatch.setattr("app.postgres.locks.number", lambda *_: next(another))
     organization_id = books.make_organization(100)
     batch_ids = [books.queue_batch(organization_id, [ANN], 100) for _ in range(32)]
 

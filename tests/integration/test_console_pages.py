@@ -91,7 +91,7 @@ def test_a_key_is_shown_once_works_and_is_revoked(admin: Visitor, mode: str) -> 
     page = admin.post("/keys", of="/keys", mode=mode)
     [key] = re.findall(r"pts_(?:live|dev)_\w{49}", page.text)
     with transaction() as connection:
-        caller = api_keys.find_caller(connection, hash_key(key))
+        caller = api_keys.get_caller(connection, hash_key(key))
     assert (caller.organization.id, caller.sandbox) == (admin.organization_id, mode == "sandbox")
     listed = admin.get("/keys").text
     assert key not in listed
@@ -100,7 +100,7 @@ def test_a_key_is_shown_once_works_and_is_revoked(admin: Visitor, mode: str) -> 
         assert admin.post("/keys/1/revoke", of="/keys").location == "/console/live/keys"
         assert said in admin.get("/keys").text
     with transaction() as connection, pytest.raises(InvalidKey):
-        api_keys.find_caller(connection, hash_key(key))
+        api_keys.get_caller(connection, hash_key(key))
     activity = _activity(admin)
     kind = "live" if mode == "live" else "development"
     assert f"Ann Admin Made {kind} key 1" in activity

@@ -97,7 +97,7 @@ def test_a_webhook_is_pinged_disabled_enabled_and_deleted(admin: Visitor) -> Non
 def test_a_webhook_that_two_disable_at_once_is_disabled_by_one_event(admin: Visitor) -> None:
     _make(admin)
     with started() as start, transaction() as first:
-        found = webhooks.find(first, 1, organization_id=admin.organization_id, sandbox=False, lock=True)
+        found = webhooks.get(first, 1, organization_id=admin.organization_id, sandbox=False, lock=True)
         webhook_actions.disable(first, found)
         second = start(lambda: admin.post("/webhooks/1/disable", of="/webhooks/1"))
         until_waiting()

@@ -9,7 +9,6 @@ import orjson
 import psutil
 import pytest
 from celery import Celery
-from sqlalchemy import text
 
 from app import users
 from app.batches.accept import Send, accept
@@ -21,6 +20,7 @@ from app.ledger.claim import register
 from app.ledger.drain import drain
 from app.ledger.refill import refill
 from app.messaging import jobs
+from app.postgres import locks
 from app.postgres.database import transaction
 from tests.integration import books, races
 from tests.integration.logs_of_events import events_of, number_all, rendered, types_of
@@ -165,7 +165,7 @@ def test_a_worker_killed_between_commit_and_numbering_loses_no_event(worker: psu
         books.queue_batch(organization_id, [f"{place}@example.com"], 1)
     told = rendered(organization_id)
     with transaction() as connection:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": sequencer._LOCK | organization_id})
+        locks.wait_for(connection, locks.Kind.SEQUENCE, organization_id)
         sender.send_task(jobs.ISSUE, kwargs={"organization_id": organization_id}, queue=jobs.QUEUE)
         races.until_waiting()  # It has issued, and told so, and is about to number.
         assert books.counts() == (0, 3)

@@ -10,6 +10,7 @@ from app.ledger import claim
 from app.ledger import fold as folding
 from app.ledger.claim import claim_crossed, register, users_with_held
 from app.ledger.fold import fold
+from app.postgres import locks
 from app.postgres.database import transaction
 from tests.integration import books, races
 
@@ -209,7 +210,7 @@ def test_a_second_look_of_a_kind_leaves_it_to_the_first_and_one_of_another_kind_
         register(connection, [users.new_user(ANN, "First", "Last")])
         books.issue_now(organization_id, [ANN], 10)
     with transaction() as first, transaction() as second:
-        first.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (0x5054_434C << 32 | 60,))
+        locks.wait_for(first, locks.Kind.CROSSED_SEARCH, 60)
         assert claim_crossed(second, registered_within_s=60.0) == 0
         assert claim_crossed(second, registered_within_s=900.0) == 1
     assert books.balance_of_user(ANN) == 10

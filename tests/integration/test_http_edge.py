@@ -110,7 +110,7 @@ def test_an_error_below_the_edge_is_answered_and_logged_without_its_values(
     monkeypatch: pytest.MonkeyPatch,
     events: list[MutableMapping[str, Any]],
 ) -> None:
-    monkeypatch.setattr("app.api.auth.find_caller", _broken(error))
+    monkeypatch.setattr("app.api.auth.get_caller", _broken(error))
     [example] = EXAMPLES["fault"]["errors"]["service"]
     named = re.search(r"request id (\w+) when", example)
     assert named is not None

@@ -99,7 +99,7 @@ def test_a_suspension_waits_for_a_drain_and_refuses_only_what_comes_after() -> N
 def test_a_batch_issued_by_the_owner_waited_for_is_not_issued_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # As if the ownership of the drain had failed: the second worker gets as far as the row lock.
     another = itertools.count()
-    monkeypatch.setattr("app.ledger.issue.drain_lock", lambda _: next(another))
+    monkeypatch.setattr("app.postgres.locks.number", lambda *_: next(another))
     organization_id = books.make_organization(100)
     batch_id = books.queue_batch(organization_id, [ANN], 30)
 

@@ -5,16 +5,14 @@ import sys
 from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, Engine, event, inspect, make_url, text
 from sqlalchemy.exc import ProgrammingError
 
 import migrations
 from app.errors import Refused
 from app.local.postgresql import PostgreSQL
-from app.models import Organization
 from app.postgres.connections import engine
+from app.postgres.locks import Kind, number
 from tests.deadline import until
 from tests.integration import books, races
 
@@ -43,17 +41,6 @@ _CATALOG = text("""
     WHERE relnamespace = 'public'::regnamespace AND reloptions IS NOT NULL
     ORDER BY line
 """)
-
-
-def test_a_migrated_database_is_the_one_the_models_describe(server_url: str, scratch: Engine) -> None:
-    migrations.upgrade(server_url)
-    migrated = catalog(scratch)
-    with scratch.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), Organization.metadata) == []
-    migrations.downgrade(server_url, "base")
-    Organization.metadata.create_all(scratch)
-    # The triggers stand in a migration alone: they guard what the service has written, and not its models.
-    assert [line for line in migrated if not line.startswith("trigger ")] == catalog(scratch)
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
@@ -112,7 +99,7 @@ def test_a_migration_waits_for_no_lock_for_long_and_has_a_minute_for_each_statem
     limits: set[tuple[str, str]] = set()
 
     def look(_connection: Connection, cursor: Any, statement: str, *_: object) -> None:
-        if statement.lstrip().startswith("CREATE TABLE organizations"):
+        if "CREATE TABLE organizations" in statement:
             [limit] = cursor.connection.execute(
                 "SELECT current_setting('lock_timeout'), current_setting('statement_timeout')"
             )
@@ -163,11 +150,13 @@ def test_code_works_on_a_database_that_a_later_release_has_migrated() -> None:
 
 
 # The key of the lock under which one deployment at a time migrates (migrations/env.py).
-_LOCK = int.from_bytes(b"PTMIGRAT")
+_LOCK = number(Kind.MIGRATION)
 
 
 def _is_migrated(scratch: Engine) -> bool:
-    return set(Organization.metadata.tables) <= set(inspect(scratch).get_table_names())
+    with scratch.connect() as connection:
+        found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none()
+        return found == migrations.newest() and "webhook_deliveries" in inspect(connection).get_table_names()
 
 
 def _upgrade_in_a_process(url: str) -> "subprocess.Popen[bytes]":

@@ -14,8 +14,8 @@ from app.batches import schedule
 from app.batches.read import TransactionRow
 from app.ledger import issue
 from app.ledger.refill import refill
-from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
+from app.values.transaction_ids import POSITIONS
 from tests.integration import books
 from tests.integration.naive_model import (
     Cancel,

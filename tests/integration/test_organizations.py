@@ -17,7 +17,7 @@ def test_a_new_organization_has_no_points_and_may_issue() -> None:
     with transaction() as connection:
         organization_id = organizations.create(connection, "  Acme & Söhne ", sandbox_start_balance=50)
         for sandbox in (False, True):
-            seen = organizations.find(connection, organization_id, sandbox=sandbox)
+            seen = organizations.get(connection, organization_id, sandbox=sandbox)
             assert (seen.id, seen.name, seen.balance, seen.last_refill) == (organization_id, "Acme & Söhne", 0, 0)
             assert (seen.is_disabled, seen.is_suspended) == (False, False)
 
@@ -33,7 +33,7 @@ def test_a_name_that_is_none_is_refused(name: str) -> None:
 def test_a_name_may_have_255_characters_however_many_octets_they_take() -> None:
     with transaction() as connection:
         organization_id = organizations.create(connection, "ü" * 255, sandbox_start_balance=0)
-        assert organizations.find(connection, organization_id, sandbox=False).name == "ü" * 255
+        assert organizations.get(connection, organization_id, sandbox=False).name == "ü" * 255
 
 
 def test_two_organizations_may_have_one_name() -> None:
@@ -45,8 +45,8 @@ def test_each_mode_sees_the_balance_and_the_last_refill_of_its_own() -> None:
     books.issue_now(organization_id, ["ann@example.com"], 1)
     books.issue_now(organization_id, ["ann@example.com"], 2, sandbox=True)
     with transaction() as connection:
-        live = organizations.find(connection, organization_id, sandbox=False)
-        sandbox = organizations.find(connection, organization_id, sandbox=True)
+        live = organizations.get(connection, organization_id, sandbox=False)
+        sandbox = organizations.get(connection, organization_id, sandbox=True)
     assert (live.balance, live.last_refill) == (99, 100)
     assert (sandbox.balance, sandbox.last_refill) == (48, 50)
     assert live.created_at == sandbox.created_at
@@ -60,13 +60,13 @@ def test_all_organizations_are_listed_oldest_first_as_a_mode_sees_them() -> None
     with transaction() as connection:
         live = organizations.find_all(connection, sandbox=False)
         sandbox = organizations.find_all(connection, sandbox=True)
-        assert live == [organizations.find(connection, one, sandbox=False) for one in (first, second)]
+        assert live == [organizations.get(connection, one, sandbox=False) for one in (first, second)]
     assert [(one.id, one.balance) for one in sandbox] == [(first, 10), (second, 20)]
 
 
 def test_an_organization_that_does_not_exist_is_not_found() -> None:
     with transaction() as connection, pytest.raises(NotFound, match="There is no organization 9"):
-        organizations.find(connection, 9, sandbox=False)
+        organizations.get(connection, 9, sandbox=False)
 
 
 @pytest.mark.parametrize("flag", ["is_disabled", "is_suspended"])
@@ -77,9 +77,9 @@ def test_a_flag_is_set_and_taken_back_without_touching_the_other_or_another_orga
     for value in (True, False):
         with transaction() as connection:
             organizations.set_flags(connection, mine, **{flag: value})
-            seen = organizations.find(connection, mine, sandbox=False)
+            seen = organizations.get(connection, mine, sandbox=False)
             assert (getattr(seen, flag), getattr(seen, opposite)) == (value, True)
-            assert not getattr(organizations.find(connection, other, sandbox=False), flag)
+            assert not getattr(organizations.get(connection, other, sandbox=False), flag)
 
 
 def test_flags_of_an_organization_that_does_not_exist_are_not_found() -> None:
@@ -108,9 +108,9 @@ def test_the_last_refill_is_the_balance_right_after_it_and_stays_when_points_are
         refill(connection, organization_id, 10, sandbox=sandbox)
     books.issue_now(organization_id, ["ann@example.com"], 3, sandbox=sandbox)
     with transaction() as connection:
-        seen = organizations.find(connection, organization_id, sandbox=sandbox)
+        seen = organizations.get(connection, organization_id, sandbox=sandbox)
         assert (seen.balance, seen.last_refill) == (12, 15)
-        assert organizations.find(connection, organization_id, sandbox=not sandbox).last_refill == 5
+        assert organizations.get(connection, organization_id, sandbox=not sandbox).last_refill == 5
 
 
 @both_modes
@@ -152,9 +152,9 @@ def test_a_reset_takes_the_sandbox_back_to_its_start_by_a_refill_of_the_differen
         if change > 0:
             refill(connection, organization_id, change, sandbox=True)
         assert reset_sandbox(connection, organization_id) == 50
-        seen = organizations.find(connection, organization_id, sandbox=True)
+        seen = organizations.get(connection, organization_id, sandbox=True)
         assert (seen.balance, seen.last_refill) == (50, 50)
-        assert organizations.find(connection, organization_id, sandbox=False).balance == 5
+        assert organizations.get(connection, organization_id, sandbox=False).balance == 5
         newest = text("SELECT amount, balance FROM refills WHERE sandbox ORDER BY id DESC LIMIT 1")
         assert connection.execute(newest).one() == (amount, 50)
     assert books.breaches() == []

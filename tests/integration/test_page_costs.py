@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, TextClause, text
 
-from app.models import Base
 from app.pages import batch_pages, transaction_pages
-from app.pages.filters import LOOKED_AT_MAX, POSITIONS, CursorPosition, Filters, Page
+from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.postgres.connections import new_engine
+from app.values.transaction_ids import POSITIONS
 from tests.conftest import Servers
 from tests.integration import filled
+from tests.tables import EMPTY
 
 LIMIT = 100
 
@@ -43,9 +44,8 @@ def full(servers: Servers) -> Iterator[Engine]:
 
 
 def _empty(engine: Engine) -> None:
-    names = ", ".join(table.name for table in Base.metadata.sorted_tables)
     with engine.begin() as connection:
-        connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY")
+        connection.exec_driver_sql(EMPTY)
 
 
 class Explained:

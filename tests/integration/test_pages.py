@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from app.errors import NotFound
 from app.pages import batch_pages, transaction_pages
-from app.pages.filters import POSITIONS, CursorPosition, Filters, Page
+from app.pages.filters import CursorPosition, Filters, Page
 from app.postgres.connections import engine
 from app.postgres.database import transaction
 from app.settings import INT64_MAX
+from app.values.transaction_ids import POSITIONS
 from tests.integration import books
 
 ANN, BOB, CEM, DAN = "ann@example.com", "Bob@Example.com", "cem@example.com", "dan@example.com"
@@ -252,11 +254,11 @@ def test_one_transaction_is_found_by_its_own_organization_and_mode_alone(organiz
     filters = Filters(organization_id=organization, sandbox=False)
     with transaction() as connection:
         for batch, row in transaction_pages.page(connection, filters, start=None, limit=1_000).rows:
-            ours = transaction_pages.find(connection, row.id, organization_id=organization, sandbox=False)
+            ours = transaction_pages.get(connection, row.id, organization_id=organization, sandbox=False)
             assert ours == (batch, row)
             for organization_id, sandbox in ((organization, True), (organization + 1, False)):
-                assert (
-                    transaction_pages.find(connection, row.id, organization_id=organization_id, sandbox=sandbox) is None
-                )
-        for nothing in (0, 1, 131_071, row.id + 100, 2**63 - 1):
-            assert transaction_pages.find(connection, nothing, organization_id=organization, sandbox=False) is None
+                with pytest.raises(NotFound, match=f"There is no transaction {row.id}."):
+                    transaction_pages.get(connection, row.id, organization_id=organization_id, sandbox=sandbox)
+        for nothing in (0, 1, 131_071, row.id + 100, 2**63 - 1, 2**63, 2**200):
+            with pytest.raises(NotFound, match=f"There is no transaction {nothing}."):
+                transaction_pages.get(connection, nothing, organization_id=organization, sandbox=False)

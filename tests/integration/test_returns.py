@@ -13,8 +13,8 @@ from app.ledger.extend import extend
 from app.ledger.returns import Due, due_returns, return_held, steps_of
 from app.messaging.worker_counters import RETURNED_POINTS
 from app.organizations import set_options
-from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
+from app.values.transaction_ids import POSITIONS
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections")

@@ -23,7 +23,7 @@ def _insert(*emails: str, last_name: str = "Last") -> list[int]:
 def test_a_registered_user_has_the_address_as_given_the_names_trimmed_and_no_points() -> None:
     with transaction() as connection:
         [user_id] = users.insert_new(connection, [users.new_user(" Ann@Example.com ", " Ann ", " Lee\t")])
-        seen = users.find(connection, ANN)
+        seen = users.get(connection, ANN)
     assert (seen.id, seen.email, seen.first_name, seen.last_name) == (user_id, "Ann@Example.com", "Ann", "Lee")
     assert seen.balance == 0
 
@@ -40,7 +40,7 @@ def test_a_registered_user_has_the_address_as_given_the_names_trimmed_and_no_poi
 def test_a_user_is_found_under_every_spelling_of_the_address(registered: str, asked: str) -> None:
     _insert(registered)
     with transaction() as connection:
-        assert users.find(connection, asked).email == registered
+        assert users.get(connection, asked).email == registered
     assert _insert(asked) == []
 
 
@@ -49,16 +49,16 @@ def test_dots_and_pluses_make_another_user(other: str) -> None:
     _insert(ANN)
     assert len(_insert(other)) == 1
     with transaction() as connection:
-        assert users.find(connection, other).email == other
-        assert users.find(connection, ANN).email == ANN
+        assert users.get(connection, other).email == other
+        assert users.get(connection, ANN).email == ANN
 
 
 def test_who_is_registered_already_stays_as_they_are() -> None:
     [ann] = _insert(ANN, last_name="Before")
     [bob] = _insert(ANN.upper(), BOB, last_name="After")
     with transaction() as connection:
-        assert (users.find(connection, ANN).id, users.find(connection, ANN).last_name) == (ann, "Before")
-        assert users.find(connection, BOB).id == bob
+        assert (users.get(connection, ANN).id, users.get(connection, ANN).last_name) == (ann, "Before")
+        assert users.get(connection, BOB).id == bob
 
 
 def test_an_address_twice_in_one_import_is_one_user() -> None:
@@ -82,20 +82,20 @@ def test_of_two_registrations_of_one_address_at_once_the_second_waits_and_regist
             races.until_waiting()
         assert len(second.result(races.PATIENCE_S)) == 1
     with transaction() as connection:
-        assert users.find(connection, BOB).id != users.find(connection, ANN).id
+        assert users.get(connection, BOB).id != users.get(connection, ANN).id
 
 
 def test_a_user_that_does_not_exist_is_not_found() -> None:
     books.make_users(ANN)
     with transaction() as connection, pytest.raises(NotFound, match="There is no user registered as bob@"):
-        users.find(connection, f" {BOB} ")
+        users.get(connection, f" {BOB} ")
 
 
 def test_what_is_no_address_is_neither_registered_nor_found() -> None:
     with pytest.raises(InvalidAddress):
         users.new_user("ann@", "First", "Last")
     with transaction() as connection, pytest.raises(InvalidAddress):
-        users.find(connection, "ann@")
+        users.get(connection, "ann@")
 
 
 @pytest.mark.parametrize(

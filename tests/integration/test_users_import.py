@@ -72,7 +72,7 @@ def test_a_person_may_have_one_name_and_a_name_any_letters(path: Path) -> None:
         (3, "first_name must have 1 to 255 characters, but has 0.")
     ]
     with transaction() as connection:
-        ann = users.find(connection, ANN)
+        ann = users.get(connection, ANN)
     assert (ann.first_name, ann.last_name) == ("Zoë", "")
 
 
@@ -90,7 +90,7 @@ def test_bad_rows_that_are_mended_are_imported_with_the_names_they_had(path: Pat
     mended.write_text(written.replace("\nann,", f"\n{ANN},"))
     assert import_users(mended).registered == 1
     with transaction() as connection:
-        ann = users.find(connection, ANN)
+        ann = users.get(connection, ANN)
     assert (ann.first_name, ann.last_name) == ("-Ann", "=Lee")
 
 
@@ -98,7 +98,7 @@ def test_a_name_that_begins_with_an_apostrophe_keeps_it(path: Path) -> None:
     path.write_text(f"email,first_name,last_name\n{ANN},Gerard,'t Hooft\n")
     assert import_users(path).registered == 1
     with transaction() as connection:
-        assert users.find(connection, ANN).last_name == "'t Hooft"
+        assert users.get(connection, ANN).last_name == "'t Hooft"
 
 
 def test_an_address_behind_an_apostrophe_is_refused_and_not_guessed(path: Path) -> None:

@@ -82,12 +82,12 @@ def _values(statement: str) -> list[Any]:
 
 def _read(webhook: WebhookRow) -> WebhookRow:
     with transaction() as connection:
-        return webhooks.find(connection, webhook.id, organization_id=webhook.organization_id, sandbox=webhook.sandbox)
+        return webhooks.get(connection, webhook.id, organization_id=webhook.organization_id, sandbox=webhook.sandbox)
 
 
 def _do(action: Callable[..., WebhookRow], webhook: WebhookRow, *more: Any) -> WebhookRow:
     with transaction() as connection:
-        found = webhooks.find(
+        found = webhooks.get(
             connection, webhook.id, organization_id=webhook.organization_id, sandbox=webhook.sandbox, lock=True
         )
         return action(connection, found, *more)

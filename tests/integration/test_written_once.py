@@ -9,8 +9,8 @@ from sqlalchemy.exc import IntegrityError
 from app.batches import schedule
 from app.ledger.extend import extend
 from app.members import members
-from app.pages.filters import POSITIONS
 from app.postgres.database import transaction
+from app.values.transaction_ids import POSITIONS
 from tests.integration import books
 from tests.integration.logs_of_events import number_all
 

@@ -292,3 +292,8 @@ def test_each_transaction_of_a_list_shows_the_batch_that_it_comes_with() -> None
     listed = [(batch, transaction(id=number)) for number, batch in enumerate([*batches, batches[2]])]
     shown = payloads.transaction_payloads(listed)
     assert [(body["id"], body["amount"]) for body in shown] == [(0, 30), (1, 20), (2, 10), (3, 10)]
+
+
+def test_an_error_without_a_status_cannot_be_defined() -> None:
+    with pytest.raises(TypeError, match="The error Forgotten has no status"):
+        type("Forgotten", (errors.PointsError,), {})

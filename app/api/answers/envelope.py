@@ -8,28 +8,7 @@ from flask import Response
 
 from app.batches.schedule import Scheduled
 from app.batches.verify import Verdict
-from app.errors import (
-    BalanceTooLarge,
-    BatchConflict,
-    BatchLost,
-    CannotExtend,
-    DevelopmentKeyRequired,
-    Faults,
-    FormTooOld,
-    IdempotencyKeyReused,
-    InvalidKey,
-    InvalidRequest,
-    MayNotIssue,
-    NotFound,
-    OutOfReach,
-    PointsError,
-    Refused,
-    ReversalLost,
-    ScheduledLimit,
-    SecretsKeyMissing,
-    WebhookConflict,
-    WebhookLimit,
-)
+from app.errors import Faults, PointsError
 from app.reversals.preview import Recoverable
 from app.values.timestamps import timestamp
 
@@ -38,26 +17,6 @@ INTERFACE_VERSION = "1.0"
 # On every answer.
 HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization", "Via": "1.1 points"}
 
-_STATUS_OF: dict[type[PointsError], int] = {
-    InvalidRequest: 400,
-    FormTooOld: 400,
-    InvalidKey: 401,
-    DevelopmentKeyRequired: 403,
-    MayNotIssue: 403,
-    ScheduledLimit: 403,
-    WebhookLimit: 403,
-    NotFound: 404,
-    BatchConflict: 409,
-    WebhookConflict: 409,
-    BalanceTooLarge: 409,
-    CannotExtend: 409,
-    Refused: 409,
-    IdempotencyKeyReused: 422,
-    OutOfReach: 503,
-    SecretsKeyMissing: 503,
-    BatchLost: 503,
-    ReversalLost: 503,
-}
 # The codes of errors that have no class in `app.errors`.
 CODES = {
     404: "not_found",
@@ -101,11 +60,10 @@ def failure(status: int, faults: Faults, code: str | None = None) -> Response:
 
 def failure_of(error: PointsError) -> Response:
     """Wrap an expected error, with the status of its class."""
-    status = next(status for kind, status in _STATUS_OF.items() if isinstance(error, kind))
-    response = failure(status, error.faults, error.code)
-    if status == 401:
+    response = failure(error.status, error.faults, error.code)
+    if error.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
-    if status == 503:
+    if error.status == 503:
         response.headers["Retry-After"] = str(_RETRY_AFTER_S)
     return response
 

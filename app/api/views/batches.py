@@ -11,11 +11,9 @@ from app.api.requests.query import query, refuse_parameters
 from app.api_keys import Caller
 from app.batches import payloads
 from app.batches import read as batches
-from app.errors import NotFound
 from app.pages import batch_pages
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
-from app.settings import INT64_MAX
 
 blueprint = Blueprint("batches", __name__)
 
@@ -54,11 +52,7 @@ def read_batch(connection: Connection, batch_id: int, who: Caller) -> dict[str, 
     Raises:
         NotFound: the caller has no such batch.
     """
-    batch = None
-    if batch_id <= INT64_MAX:
-        batch = batches.find(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
-    if batch is None:
-        raise NotFound("batch", batch_id)
+    batch = batches.get(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
     transactions = batches.transactions_of(connection, batch.id)
     metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
     return payloads.whole_batch_payload(batch, transactions, metadata=metadata)

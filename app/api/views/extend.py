@@ -7,7 +7,6 @@ from app.api.auth import caller
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.batches import payloads
-from app.errors import NotFound
 from app.ledger.extend import HELD_UNTIL
 from app.ledger.extend import extend as extend_hold
 from app.pages import transaction_pages
@@ -31,7 +30,5 @@ def extend(transaction_id: int) -> Response:
     organization_id, sandbox = who.organization.id, who.sandbox
     with transaction() as connection:
         extend_hold(connection, transaction_id, held_until, organization_id=organization_id, sandbox=sandbox)
-        row = transaction_pages.find(connection, transaction_id, organization_id=organization_id, sandbox=sandbox)
-    if row is None:
-        raise NotFound("transaction", transaction_id)
+        row = transaction_pages.get(connection, transaction_id, organization_id=organization_id, sandbox=sandbox)
     return envelope.success(payloads.transaction_payloads([row])[0])

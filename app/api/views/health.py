@@ -1,14 +1,12 @@
 """`GET /healthz` (the process answers) and `GET /readyz` (PostgreSQL and Redis answer too)."""
 
 from flask import Blueprint, Response
-from psycopg.errors import UndefinedTable
 from redis.exceptions import RedisError
-from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.api.answers import envelope
 from app.messaging.process_redis import redis
-from app.postgres.database import transaction
+from app.postgres.database import has_tables, transaction
 
 _NO_TABLES = "PostgreSQL answers, but has no tables yet: run `points migrate`."
 
@@ -28,10 +26,10 @@ def readyz() -> Response:
     faults = {}
     try:
         with transaction() as connection:
-            connection.execute(text("SELECT FROM organizations LIMIT 1"))
-    except SQLAlchemyError as error:
-        has_no_tables = isinstance(getattr(error, "orig", None), UndefinedTable)
-        faults["postgresql"] = [_NO_TABLES if has_no_tables else "PostgreSQL is out of reach."]
+            if not has_tables(connection):
+                faults["postgresql"] = [_NO_TABLES]
+    except SQLAlchemyError:
+        faults["postgresql"] = ["PostgreSQL is out of reach."]
     try:
         redis().set(_WRITTEN, 1, px=1_000)  # A read-only or full Redis would answer a ping.
     except RedisError:

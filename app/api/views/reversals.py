@@ -5,13 +5,11 @@ from flask import Blueprint, Response
 from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.query import query, refuse_parameters
-from app.errors import NotFound
 from app.pages import reversal_pages
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
 from app.reversals import payloads
 from app.reversals import read as reversals
-from app.settings import INT64_MAX
 
 blueprint = Blueprint("reversals", __name__)
 
@@ -33,10 +31,6 @@ def show_reversal(reversal_id: int) -> Response:
     who = caller()
     refuse_parameters()
     with transaction() as connection:
-        reversal = None
-        if reversal_id <= INT64_MAX:
-            reversal = reversals.find(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
-        if reversal is None:
-            raise NotFound("reversal", reversal_id)
+        reversal = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         entries = reversals.entries_of(connection, reversal.id)
     return envelope.success(payloads.whole_reversal_payload(reversal, entries))

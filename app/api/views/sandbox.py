@@ -28,5 +28,5 @@ def reset() -> Response:
         raise DevelopmentKeyRequired
     with transaction() as connection:
         reset_sandbox(connection, who.organization.id)
-        organization = organizations.find(connection, who.organization.id, sandbox=True)
+        organization = organizations.get(connection, who.organization.id, sandbox=True)
     return envelope.success(organization.payload())

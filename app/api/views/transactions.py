@@ -6,11 +6,9 @@ from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.query import query, refuse_parameters
 from app.batches import payloads
-from app.errors import NotFound
 from app.pages import transaction_pages
 from app.pages.queries import next_cursor, parse_page_request
 from app.postgres.database import transaction
-from app.settings import INT64_MAX
 
 blueprint = Blueprint("transactions", __name__)
 
@@ -31,12 +29,8 @@ def show_transaction(transaction_id: int) -> Response:
     """Answer 200 with the transaction; 404 also for a transaction of another organization or mode."""
     who = caller()
     refuse_parameters()
-    row = None
-    if transaction_id <= INT64_MAX:
-        with transaction() as connection:
-            row = transaction_pages.find(
-                connection, transaction_id, organization_id=who.organization.id, sandbox=who.sandbox
-            )
-    if row is None:
-        raise NotFound("transaction", transaction_id)
+    with transaction() as connection:
+        row = transaction_pages.get(
+            connection, transaction_id, organization_id=who.organization.id, sandbox=who.sandbox
+        )
     return envelope.success(payloads.transaction_payloads([row])[0])

@@ -25,7 +25,7 @@ def list_deliveries(webhook_id: int) -> Response:
     who = caller()
     asked = parse_page_request("deliveries", query(), who, webhook_id=webhook_id)
     with transaction() as connection:
-        webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        webhooks.get(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
     with transaction() as connection:
         page = delivery_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
     shown = [delivery_payload(delivery) for delivery in page.rows]

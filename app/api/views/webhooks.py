@@ -53,7 +53,7 @@ def show(webhook_id: int) -> Response:
     who = caller()
     refuse_parameters()
     with transaction() as connection:
-        webhook = webhooks.find(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
+        webhook = webhooks.get(connection, webhook_id, organization_id=who.organization.id, sandbox=who.sandbox)
     return envelope.success(webhook_payload(webhook))
 
 

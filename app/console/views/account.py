@@ -3,7 +3,7 @@
 from flask import flash, g, redirect, render_template, session, url_for
 from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, needs, pages, row_id
+from app.console.blueprints import current_member, needs, pages
 from app.console.forms import ChangePasswordForm, say_beside
 from app.console.slow_work import password_work
 from app.console.views.link import chosen_password
@@ -39,7 +39,7 @@ def change_password() -> Response | tuple[str, int]:
 @needs(VIEWER)
 def end_session(session_id: int) -> Response:
     with transaction() as connection:
-        sessions.end(connection, row_id("session", session_id), member_id=current_member().id)
+        sessions.end(connection, session_id, member_id=current_member().id)
     flash("The session has ended.")
     return redirect(url_for("console.account"), 303)
 

@@ -2,10 +2,11 @@
 
 from flask import render_template, request
 
-from app.console.blueprints import current_member, pages, row_id
+from app.console.blueprints import current_member, pages
 from app.members import actions
 from app.members.actions import Action
 from app.postgres.database import transaction
+from app.values.row_ids import require_id
 
 _ROWS = 100
 
@@ -13,13 +14,10 @@ _ROWS = 100
 @pages.get("/activity")
 def activity() -> str:
     before = request.args.get("before", type=int)
+    if before is not None:
+        require_id("action", before)
     with transaction() as connection:
-        rows = actions.find_page(
-            connection,
-            current_member().organization_id,
-            before=None if before is None else row_id("action", before),
-            limit=_ROWS + 1,
-        )
+        rows = actions.find_page(connection, current_member().organization_id, before=before, limit=_ROWS + 1)
     shown = [(action, sentence_of(action)) for action in rows[:_ROWS]]
     older = rows[_ROWS - 1].id if len(rows) > _ROWS else None
     return render_template("console/activity.html", actions=shown, is_first=before is None, older=older)

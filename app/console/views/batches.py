@@ -16,7 +16,6 @@ from app.pages import batch_pages
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
 from app.postgres.database import transaction
-from app.settings import INT64_MAX
 
 _TRANSACTIONS_SHOWN = 100
 
@@ -75,12 +74,7 @@ def find_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
     Raises:
         NotFound: there is no such batch.
     """
-    batch = None
-    if batch_id <= INT64_MAX:
-        batch = batches.find(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
-    if batch is None:
-        raise NotFound("batch", batch_id)
-    return batch
+    return batches.get(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
 
 
 def _first_place() -> int:

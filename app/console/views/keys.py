@@ -4,7 +4,7 @@ from flask import flash, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from app import api_keys
-from app.console.blueprints import current_member, needs, pages, row_id
+from app.console.blueprints import current_member, needs, pages
 from app.console.caller import record_action
 from app.members import actions
 from app.members.members import ADMIN
@@ -35,7 +35,7 @@ def make_key() -> str:
 def revoke_key(key_id: int) -> Response:
     organization_id = current_member().organization_id
     with transaction() as connection:
-        _, is_news = api_keys.revoke(connection, row_id("key", key_id), organization_id=organization_id)
+        _, is_news = api_keys.revoke(connection, key_id, organization_id=organization_id)
         if is_news:
             record_action(connection, actions.KEY_REVOKED, key_id)
     flash(f"Key {key_id} is revoked." if is_news else f"Key {key_id} was already revoked.")

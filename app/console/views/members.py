@@ -4,7 +4,7 @@ from flask import flash, redirect, render_template, request, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, needs, pages, row_id
+from app.console.blueprints import current_member, needs, pages
 from app.console.cookie import is_https
 from app.console.forms import ROLE_WORDS, MemberForm, say_beside
 from app.errors import Refused
@@ -40,7 +40,7 @@ def add_member() -> str | tuple[str, int]:
 @needs(ADMIN)
 def member(member_id: int) -> str:
     with transaction() as connection:
-        found = rows.find_listed(connection, member_id, organization_id=current_member().organization_id)
+        found = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
     return render_template("console/member.html", of=found, roles=ROLE_WORDS)
 
 
@@ -91,7 +91,7 @@ def remove_member(member_id: int) -> Response:
 
 
 def _own(connection: Connection, member_id: int) -> Member:
-    return rows.lock(connection, row_id("member", member_id), organization_id=current_member().organization_id)
+    return rows.lock(connection, member_id, organization_id=current_member().organization_id)
 
 
 def _said(sentence: str, mood: str = "good") -> Response:

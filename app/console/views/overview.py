@@ -20,7 +20,7 @@ _HELD_LOOKED_AT = 1_000
 def overview() -> str:
     organization_id, sandbox = current_member().organization_id, is_sandbox()
     with single_statement() as connection:
-        organization = organizations.find(connection, organization_id, sandbox=sandbox)
+        organization = organizations.get(connection, organization_id, sandbox=sandbox)
         scheduled = schedule.scheduled_of(connection, organization_id, sandbox=sandbox)
         options = organizations.find_options(connection, [organization_id])[organization_id]
     every = Filters(organization_id=organization_id, sandbox=sandbox)

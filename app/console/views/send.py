@@ -13,7 +13,7 @@ from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.forms import say_beside
 from app.console.send_forms import CheckAgainForm, ListForm
 from app.console.slow_work import list_checks
-from app.errors import NotFound, Refused
+from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
 from app.recipient_files import for_spreadsheet
@@ -123,10 +123,7 @@ def find_list(connection: Connection, token: str, *, lock: bool = False) -> Uplo
         NotFound: the organization has no such list in this mode, or it was deleted.
     """
     organization_id = current_member().organization_id
-    found = uploads.find(connection, token, organization_id=organization_id, sandbox=is_sandbox(), lock=lock)
-    if found is None:
-        raise NotFound("list", token)
-    return found
+    return uploads.get(connection, token, organization_id=organization_id, sandbox=is_sandbox(), lock=lock)
 
 
 def as_sentence(text: str) -> str:
@@ -139,7 +136,7 @@ def _choices(upload: UploadRow) -> list[tuple[int, str]]:
 
 def _new_list(form: ListForm) -> str:
     with single_statement() as connection:
-        organization = organizations.find(connection, current_member().organization_id, sandbox=is_sandbox())
+        organization = organizations.get(connection, current_member().organization_id, sandbox=is_sandbox())
     return render_template(
         "console/send.html", form=form, organization=organization, bytes_max=settings().body_bytes_max
     )

@@ -20,7 +20,7 @@ from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
 from app.reversals.preview import recoverable
 from app.reversals.request import ReverseReading, ReverseRequest
-from app.settings import INT64_MAX, settings
+from app.settings import settings
 
 
 @pages.get("/batches/<int:batch_id>/take-back")
@@ -62,11 +62,7 @@ def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
 def show_reversal(reversal_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
-        found = None
-        if reversal_id <= INT64_MAX:
-            found = reversals.find(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
-        if found is None:
-            raise NotFound("reversal", reversal_id)
+        found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         entries = reversals.entries_of(connection, found.id) if found.status == reversals.DONE else []
     return render_template(
         "console/reversal.html",

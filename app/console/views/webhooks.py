@@ -55,7 +55,7 @@ def make_webhook() -> str | tuple[str, int]:
 def webhook(webhook_id: int) -> str:
     scope = Filters(organization_id=current_member().organization_id, sandbox=is_sandbox(), webhook_id=webhook_id)
     with transaction() as connection:
-        found = rows.find(connection, webhook_id, organization_id=scope.organization_id, sandbox=scope.sandbox)
+        found = rows.get(connection, webhook_id, organization_id=scope.organization_id, sandbox=scope.sandbox)
         log = state_of(connection, scope.organization_id, sandbox=scope.sandbox)
     with transaction() as connection:
         tried = delivery_pages.page(connection, scope, start=None, limit=_DELIVERIES_SHOWN)

@@ -41,7 +41,7 @@ class Operators:
         name = f"Acme {points}"
         with self.engine.begin() as connection:
             id_ = organizations.create(connection, name, sandbox_start_balance=0)
-            created_at = timestamp(organizations.find(connection, id_, sandbox=False).created_at)
+            created_at = timestamp(organizations.get(connection, id_, sandbox=False).created_at)
         organization = Organization(id_, name, created_at)
         self.organizations.append(organization)
         for sandbox in (False, True):
@@ -97,7 +97,7 @@ class Operators:
 
     def compare_user(self, email_key: str) -> None:
         with self.engine.begin() as connection:
-            user = users.find(connection, email_key)
+            user = users.get(connection, email_key)
         shown = {"id": user.id, "first_name": user.first_name, "last_name": user.last_name}
         assert shown == self.model.users[email_key]
         assert user.balance == self.model.credits[email_key]

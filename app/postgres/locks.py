@@ -1,0 +1,77 @@
+"""Every advisory lock of the service, and the lock on an organization's row.
+
+A transaction takes what it needs in this order, so that no two wait for each other: the lock that makes it the owner
+of a piece of work, the organization's row, `CLAIMS`, rows of unfolded batches, rows of users by their ids.
+"""
+
+from enum import IntEnum, unique
+
+from sqlalchemy import Connection, text
+
+from app.postgres.database import fetch_all, row_with_id
+
+
+@unique
+class Kind(IntEnum):
+    """What an advisory lock is for. One kind is one number, so two kinds never share a lock."""
+
+    # One organization's: one worker drains it. Others leave, and do not wait.
+    DRAIN = 0x5054
+    # One organization's: one process at a time gives its events their sequence.
+    SEQUENCE = 0x5045
+    # One organization's: one front at a time counts its scheduled batches and adds to them.
+    SCHEDULES = 0x5053
+    # Claims share it, and whatever takes points back excludes them: held points are either claimed or taken back.
+    CLAIMS = 0x434D
+    # One search for crossed registrations of each length of time (in seconds; 0: of all users) runs.
+    CROSSED_SEARCH = 0x434C
+    # One fold runs.
+    FOLD = 0x464F
+    # One return of points that were held too long runs.
+    RETURN = 0x5254
+    # One deployment migrates. It is held by the session, since a migration has several transactions.
+    MIGRATION = 0x4D49
+
+
+def number(kind: Kind, which: int = 0) -> int:
+    """Return the number of a lock: its kind in the upper 16 bits, and in the lower 48 which of its kind it is.
+
+    Args:
+        which: the organization's id, as a rule; 0 if there is one lock of this kind.
+    """
+    assert 0 <= which < 1 << 48, "an id that does not fit would be a lock of another kind"
+    return kind << 48 | which
+
+
+def wait_for(connection: Connection, kind: Kind, which: int = 0) -> None:
+    """Take a lock until the transaction ends, after everybody who holds it."""
+    fetch_all(connection, b"SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": number(kind, which)})
+
+
+def share(connection: Connection, kind: Kind) -> None:
+    """Take a lock together with others who share it, until the transaction ends, after whoever holds it alone."""
+    connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": number(kind)})
+
+
+def try_to_take(connection: Connection, kind: Kind, which: int = 0) -> bool:
+    """Take a lock until the transaction ends; False, without waiting, if somebody else holds it."""
+    parameters = {"lock": number(kind, which)}
+    return bool(connection.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), parameters).scalar_one())
+
+
+def lock_organization(connection: Connection, organization_id: int) -> None:
+    """Lock an organization's row until the transaction ends, as everything does that changes a balance or a flag.
+
+    It is a statement of its own, so that the next one sees what the holder before has committed. A drain takes the same
+    lock in one statement with its own (`app.ledger.issue`).
+
+    The lock is FOR NO KEY UPDATE: a plain FOR UPDATE would also hold up every INSERT whose foreign key points at this
+    row, such as a new key's or a refill's.
+
+    Raises:
+        NotFound: there is no such organization.
+    """
+    row_with_id(connection, _LOCK_ORGANIZATION, {"id": organization_id}, "organization")
+
+
+_LOCK_ORGANIZATION = text("SELECT id FROM organizations WHERE id = :id FOR NO KEY UPDATE")

@@ -1,0 +1,618 @@
+-- The tables, the nouns first, and the triggers that guard their rows. Constraints have names, and refuse what the code
+-- forbids: PostgreSQL reports the name of the one that was violated.
+--
+-- Every text is COLLATE "C": the order of a locale may change with the server's image, and then an index would no
+-- longer find its rows.
+
+-- An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
+-- `held_days` is how long points may be held if the send has no `hold_days`; null: without end. An event reports when
+-- the live balance falls below `low_balance`; null: never.
+--
+-- Every drain updates this row; free space in its page keeps the updates out of the index.
+CREATE TABLE organizations (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_organizations PRIMARY KEY,
+    name text COLLATE "C" NOT NULL
+        CONSTRAINT ck_organizations_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
+    is_disabled boolean NOT NULL DEFAULT false,
+    is_suspended boolean NOT NULL DEFAULT false,
+    balance bigint NOT NULL DEFAULT 0
+        CONSTRAINT ck_organizations_balance_not_negative CHECK (balance >= 0),
+    last_refill bigint NOT NULL DEFAULT 0,
+    sandbox_balance bigint NOT NULL DEFAULT 0
+        CONSTRAINT ck_organizations_sandbox_balance_not_negative CHECK (sandbox_balance >= 0),
+    sandbox_last_refill bigint NOT NULL DEFAULT 0,
+    sandbox_start_balance bigint NOT NULL DEFAULT 0,
+    held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
+    low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+) WITH (fillfactor = 50);
+
+-- An API key of one organization and mode, stored as its SHA-256.
+CREATE TABLE api_keys (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
+    organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
+    sandbox boolean NOT NULL,
+    hash bytea NOT NULL
+        CONSTRAINT uq_api_keys_hash UNIQUE
+        CONSTRAINT ck_api_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
+    start text COLLATE "C" NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_used_at timestamptz,
+    revoked_at timestamptz
+);
+CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
+
+-- A person of one organization. The row of a removed member is kept for the record; it allows no sign-in. `link_hash`
+-- is the SHA-256 of the token of a link that is good until `link_expires_at`. `wrong_passwords` counts since
+-- `wrong_since`; until `locked_until` no password is accepted.
+CREATE TABLE members (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_members PRIMARY KEY,
+    organization_id bigint NOT NULL CONSTRAINT fk_members_organization_id REFERENCES organizations (id),
+    email text COLLATE "C" NOT NULL,
+    email_key text COLLATE "C" NOT NULL,
+    first_name text COLLATE "C" NOT NULL,
+    last_name text COLLATE "C" NOT NULL,
+    role text COLLATE "C" NOT NULL
+        CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'admin')),
+    password_hash text COLLATE "C",
+    link_hash bytea
+        CONSTRAINT uq_members_link_hash UNIQUE
+        CONSTRAINT ck_members_link_hash_is_sha256 CHECK (octet_length(link_hash) = 32),
+    link_expires_at timestamptz,
+    wrong_passwords int NOT NULL DEFAULT 0,
+    wrong_since timestamptz,
+    locked_until timestamptz,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    removed_at timestamptz,
+    CONSTRAINT ck_members_link_with_an_end CHECK ((link_hash IS NULL) = (link_expires_at IS NULL)),
+    CONSTRAINT ck_members_removed_has_no_way CHECK (
+        removed_at IS NULL OR password_hash IS NULL AND link_hash IS NULL)
+);
+CREATE UNIQUE INDEX uq_members_email_key ON members (email_key) WHERE removed_at IS NULL;
+CREATE INDEX ix_members_organization_id ON members (organization_id);
+
+-- A member's session in one browser, found by the SHA-256 of a random token.
+CREATE TABLE member_sessions (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_sessions PRIMARY KEY,
+    member_id bigint NOT NULL CONSTRAINT fk_member_sessions_member_id REFERENCES members (id),
+    hash bytea NOT NULL
+        CONSTRAINT uq_member_sessions_hash UNIQUE
+        CONSTRAINT ck_member_sessions_hash_is_sha256 CHECK (octet_length(hash) = 32),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires_at timestamptz NOT NULL,
+    revoked_at timestamptz
+);
+CREATE INDEX ix_member_sessions_member_id ON member_sessions (member_id);
+CREATE INDEX ix_member_sessions_expires_at ON member_sessions (expires_at);
+
+-- What a member did; without a member, what an operator did to the members. `subject_id` is the id of the batch,
+-- reversal, key, webhook or member concerned; `detail` adds what an id does not say.
+CREATE TABLE member_actions (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_actions PRIMARY KEY,
+    organization_id bigint NOT NULL CONSTRAINT fk_member_actions_organization_id REFERENCES organizations (id),
+    member_id bigint CONSTRAINT fk_member_actions_member_id REFERENCES members (id),
+    action text COLLATE "C" NOT NULL,
+    subject_id bigint,
+    sandbox boolean,
+    detail text COLLATE "C" CONSTRAINT ck_member_actions_detail_length CHECK (char_length(detail) <= 255),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX ix_member_actions_organization_id_id ON member_actions (organization_id, id);
+
+-- A secret that all processes of the service share. The first process that needs it makes it.
+CREATE TABLE service_secrets (
+    name text COLLATE "C" CONSTRAINT pk_service_secrets PRIMARY KEY,
+    secret bytea NOT NULL CONSTRAINT ck_service_secrets_secret_of_256_bits CHECK (octet_length(secret) = 32),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+-- A list as a member uploaded it in the console, and what its check found. `token` names it in URLs and forms, and
+-- begins the idempotency keys of its batches. `content` is what was uploaded, until the list is sent. `column` is the
+-- chosen column of addresses (from 0). `question` is what the member must still answer before the list can be checked.
+-- `amount` null: each line has its own. `findings` are shown with the check; `bad_lines` holds all of them. Both are
+-- dropped with the parts after their time.
+CREATE TABLE uploads (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
+    organization_id bigint NOT NULL CONSTRAINT fk_uploads_organization_id REFERENCES organizations (id),
+    member_id bigint NOT NULL CONSTRAINT fk_uploads_member_id REFERENCES members (id),
+    sandbox boolean NOT NULL,
+    token text COLLATE "C" NOT NULL CONSTRAINT uq_uploads_token UNIQUE,
+    name text COLLATE "C" NOT NULL,
+    content bytea,
+    "column" int,
+    amount bigint CONSTRAINT ck_uploads_amount_positive CHECK (amount > 0),
+    label text COLLATE "C" CONSTRAINT ck_uploads_label_length CHECK (char_length(label) <= 255),
+    question text COLLATE "C" CONSTRAINT ck_uploads_question_known CHECK (question IN ('column', 'amount')),
+    recipients int,
+    points bigint,
+    digest text COLLATE "C",
+    findings json,
+    bad_lines json,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    sent_at timestamptz,
+    CONSTRAINT ck_uploads_checked_unless_a_question CHECK (
+        (question IS NULL) = (recipients IS NOT NULL) AND (question IS NULL) = (points IS NOT NULL)
+        AND (question IS NULL) = (digest IS NOT NULL)),
+    CONSTRAINT ck_uploads_sent_once_checked CHECK (
+        sent_at IS NULL OR (question IS NULL AND content IS NULL))
+);
+-- Finds out whether a list was sent before.
+CREATE INDEX ix_uploads_sent ON uploads (organization_id, sandbox, digest, sent_at) WHERE sent_at IS NOT NULL;
+-- For the upkeep: the oldest that are not sent, and those whose content is not dropped yet.
+CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
+CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
+
+-- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value; the
+-- batch is null until the list is sent.
+CREATE TABLE upload_parts (
+    upload_id bigint NOT NULL
+        CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
+    number int NOT NULL,
+    lines int[] NOT NULL,
+    emails text[] COLLATE "C" NOT NULL,
+    amounts bigint[],
+    item_references text[] COLLATE "C",
+    labels text[] COLLATE "C",
+    batch_id bigint,
+    CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
+    CONSTRAINT ck_upload_parts_recipients_counted CHECK (
+        cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
+        AND (amounts IS NULL OR cardinality(amounts) = cardinality(emails))
+        AND (item_references IS NULL OR cardinality(item_references) = cardinality(emails))
+        AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))
+);
+
+-- An account, found by the normalised form of its address. `folded_balance` holds the credits of all batches except
+-- those in `unfolded_batches`; app/users.py adds the rest. It is numeric, because many organizations together may
+-- credit more than fits in 64 bits.
+--
+-- A fold updates many of these rows; free space in their pages makes that a quarter cheaper.
+CREATE TABLE users (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
+    email text COLLATE "C" NOT NULL,
+    email_key text COLLATE "C" NOT NULL CONSTRAINT uq_users_email_key UNIQUE,
+    first_name text COLLATE "C" NOT NULL,
+    last_name text COLLATE "C" NOT NULL,
+    folded_balance numeric NOT NULL DEFAULT 0
+        CONSTRAINT ck_users_folded_balance_not_negative CHECK (folded_balance >= 0),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+) WITH (fillfactor = 70);
+-- Finds the users who registered lately, for the search for crossed registrations.
+CREATE INDEX ix_users_created_at ON users (created_at);
+
+-- An accepted send: its recipients in request order, and what became of them. `email_keys` is null when every address
+-- is its own normalised form. If items have their own amounts, `amount` is null and `running_totals` holds for each
+-- item the sum up to and including it. `labels` and `item_references` are null when no item has one; otherwise an item
+-- without one has a null there. `metadata` is json, which, unlike jsonb, keeps the order of its keys.
+--
+-- `send_at` is when it is due; null: at once. Until then it is `scheduled`, and not in the queue. The columns from
+-- `issued_at` on are null until it is issued. `organization_name` and `last_refill` are the organization's at the
+-- issue, so that a replay gives the same answer.
+--
+-- `hold_days` is how long its points may be held; null: the organization's `held_days`. `held_until` is computed from
+-- either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
+-- held until a moment.
+--
+-- There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the front.
+-- The accepting statement joins that row instead, and organizations are never deleted.
+CREATE TABLE batches (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_batches PRIMARY KEY,
+    organization_id bigint NOT NULL,
+    sandbox boolean NOT NULL,
+    status text COLLATE "C" NOT NULL DEFAULT 'queued'
+        CONSTRAINT ck_batches_status_known CHECK (
+            status IN ('scheduled', 'queued', 'issued', 'refused', 'cancelled')),
+    api_key_id bigint,
+    member_id bigint,
+    amount bigint CONSTRAINT ck_batches_amount_positive CHECK (amount > 0),
+    running_totals bigint[],
+    atomic boolean NOT NULL,
+    label text COLLATE "C" CONSTRAINT ck_batches_label_length CHECK (char_length(label) <= 255),
+    recipient_count int NOT NULL,
+    emails text[] COLLATE "C" NOT NULL,
+    email_keys text[] COLLATE "C",
+    labels text[] COLLATE "C",
+    item_references text[] COLLATE "C",
+    metadata json,
+    hold_days int CONSTRAINT ck_batches_hold_days_in_range CHECK (hold_days BETWEEN 1 AND 3650),
+    idempotency_key text COLLATE "C"
+        CONSTRAINT ck_batches_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
+    idempotency_hash bytea,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    failures int NOT NULL DEFAULT 0,
+    retry_at timestamptz,
+    send_at timestamptz,
+    cancelled_at timestamptz,
+    refusal text COLLATE "C",
+    issued_at timestamptz,
+    debited_count int,
+    debited_amount bigint,
+    current_balance bigint CONSTRAINT ck_batches_current_balance_not_negative CHECK (current_balance >= 0),
+    organization_name text COLLATE "C",
+    last_refill bigint,
+    held_until timestamptz,
+    return_at timestamptz,
+    CONSTRAINT ck_batches_sent_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
+    CONSTRAINT ck_batches_recipients_counted CHECK (
+        recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count
+        AND (email_keys IS NULL OR cardinality(email_keys) = recipient_count)
+        AND (running_totals IS NULL OR cardinality(running_totals) = recipient_count)
+        AND (labels IS NULL OR cardinality(labels) = recipient_count)
+        AND (item_references IS NULL OR cardinality(item_references) = recipient_count)),
+    CONSTRAINT ck_batches_amount_or_running_totals CHECK ((amount IS NULL) = (running_totals IS NOT NULL)),
+    CONSTRAINT ck_batches_idempotency_key_with_hash CHECK (
+        (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
+    CONSTRAINT ck_batches_scheduled_for_a_moment CHECK (status <> 'scheduled' OR send_at IS NOT NULL),
+    CONSTRAINT ck_batches_cancelled_at_a_moment CHECK ((status = 'cancelled') = (cancelled_at IS NOT NULL)),
+    CONSTRAINT ck_batches_refused_with_a_reason CHECK ((status = 'refused') = (refusal IS NOT NULL)),
+    CONSTRAINT ck_batches_issued_when_complete CHECK (
+        (status = 'issued') = (issued_at IS NOT NULL) AND (status = 'issued') = (debited_count IS NOT NULL)
+        AND (status = 'issued') = (debited_amount IS NOT NULL)
+        AND (status = 'issued') = (current_balance IS NOT NULL)
+        AND (status = 'issued') = (organization_name IS NOT NULL)
+        AND (status = 'issued') = (last_refill IS NOT NULL)),
+    CONSTRAINT ck_batches_held_until_after_the_issue CHECK (
+        CASE WHEN issued_at IS NULL THEN held_until IS NULL
+             ELSE coalesce(held_until > issued_at, hold_days IS NULL) END),
+    CONSTRAINT ck_batches_return_at_of_what_has_an_end CHECK (return_at IS NULL OR held_until IS NOT NULL),
+    CONSTRAINT ck_batches_debited_count_in_range CHECK (debited_count BETWEEN 0 AND recipient_count),
+    CONSTRAINT ck_batches_debited_amount_of_the_debited CHECK (
+        debited_amount = CASE WHEN running_totals IS NULL THEN amount * debited_count
+                              ELSE coalesce(running_totals[debited_count], 0) END),
+    CONSTRAINT ck_batches_atomic_all_or_none CHECK (NOT atomic OR debited_count IN (0, recipient_count))
+);
+-- Not compressed: 10,000 addresses are accepted a millisecond sooner, and take five times the room.
+ALTER TABLE batches ALTER emails SET STORAGE EXTERNAL, ALTER email_keys SET STORAGE EXTERNAL,
+    ALTER running_totals SET STORAGE EXTERNAL, ALTER item_references SET STORAGE EXTERNAL;
+
+-- One idempotency key is one batch.
+CREATE UNIQUE INDEX uq_batches_idempotency_key ON batches (organization_id, sandbox, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+-- Finds idempotency keys that are old enough to be forgotten. Those of batches that are not final are not in it.
+CREATE INDEX ix_batches_idempotency_age ON batches (coalesce(issued_at, cancelled_at))
+    WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at) IS NOT NULL;
+-- The queue, in order. Only queued batches are in it, so it stays small.
+CREATE INDEX ix_batches_queued ON batches (organization_id, id) WHERE status = 'queued';
+-- Scheduled batches by their time: for the release, and for the limit of each organization and mode.
+CREATE INDEX ix_batches_due ON batches (send_at, id) WHERE status = 'scheduled';
+CREATE INDEX ix_batches_scheduled ON batches (organization_id, sandbox, send_at) WHERE status = 'scheduled';
+-- Batches that a return must look at, by when.
+CREATE INDEX ix_batches_return ON batches (return_at, id) WHERE return_at IS NOT NULL;
+-- The lists (app/pages), newest first by the time that each shows. The unpaid indexes hold only the few batches that
+-- the balance did not pay in full.
+CREATE INDEX ix_batches_created ON batches (organization_id, sandbox, created_at, id);
+CREATE INDEX ix_batches_issued ON batches (organization_id, sandbox, issued_at, id) WHERE issued_at IS NOT NULL;
+CREATE INDEX ix_batches_created_unpaid ON batches (organization_id, sandbox, created_at, id)
+    WHERE debited_count < recipient_count;
+CREATE INDEX ix_batches_issued_unpaid ON batches (organization_id, sandbox, issued_at, id)
+    WHERE debited_count < recipient_count;
+
+-- One recipient of a batch. What is equal for the whole batch (the time) is in its row; `amount` and `label` are null
+-- where they are the batch's. `position` counts from 0 in request order. `balance` is the organization's balance right
+-- after this transaction. A held transaction is debited and not credited; a claim sets `claimed_at`. `email_key` is
+-- null when the address is its own normalised form. Two fields of the answer have no column: `allocated` always equals
+-- `credited`, and `transaction_id` below makes `id` from the batch and the position.
+--
+-- `points_left` is null until points are taken back, and then what is left of the amount. The flags stay as they were.
+-- `held_until` is null until it is extended, and then replaces the batch's. `returned_at` is when its points went back
+-- because they were held for too long.
+--
+-- There are no foreign keys: each would cost a look-up per row. The only statement that writes these rows joins the
+-- batch and the user, neither is ever deleted, and the audit checks both. Wide columns come first: without padding, a
+-- row is a tenth smaller.
+CREATE TABLE transactions (
+    organization_id bigint NOT NULL,
+    batch_id bigint NOT NULL,
+    balance bigint NOT NULL CONSTRAINT ck_transactions_balance_not_negative CHECK (balance >= 0),
+    user_id bigint,
+    claimed_at timestamptz,
+    held_until timestamptz,
+    returned_at timestamptz,
+    position int NOT NULL CONSTRAINT ck_transactions_position_in_range CHECK (position BETWEEN 0 AND 131071),
+    sandbox boolean NOT NULL,
+    debited boolean NOT NULL,
+    credited boolean NOT NULL,
+    email text COLLATE "C" NOT NULL,
+    email_key text COLLATE "C",
+    amount bigint CONSTRAINT ck_transactions_amount_positive CHECK (amount > 0),
+    label text COLLATE "C",
+    reference text COLLATE "C",
+    points_left bigint,
+    CONSTRAINT pk_transactions PRIMARY KEY (batch_id, position),
+    CONSTRAINT ck_transactions_debited_is_credited_or_held CHECK (
+        CASE WHEN debited THEN credited = (user_id IS NOT NULL) ELSE NOT credited END),
+    CONSTRAINT ck_transactions_claimed_only_if_live_and_credited CHECK (
+        claimed_at IS NULL OR (credited AND NOT sandbox)),
+    CONSTRAINT ck_transactions_points_left_of_the_debited CHECK (
+        points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount))),
+    CONSTRAINT ck_transactions_held_until_of_the_debited CHECK (held_until IS NULL OR debited),
+    CONSTRAINT ck_transactions_returned_whole_and_never_credited CHECK (
+        returned_at IS NULL OR (debited AND NOT credited AND points_left IS NOT DISTINCT FROM 0))
+);
+-- Only held transactions, by address, for claims. If all points were taken back, nothing is held.
+CREATE INDEX ix_transactions_held ON transactions (coalesce(email_key, email))
+    WHERE debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0;
+-- The lists of one address (app/pages/addresses.py): 16 bytes per row for any length of the address. The range of ids
+-- comes first: otherwise 10,000 hashes would touch as many pages of an index that grows without end.
+CREATE INDEX ix_transactions_address ON transactions (
+    ((batch_id >> 14)::int),
+    ((hashtextextended(coalesce(email_key, email), organization_id * 2 + sandbox::int) >> 32)::int),
+    (batch_id * 131072 + position));
+-- A reference is unique in its batch; the lists of one reference (app/pages/references.py) read this index too.
+CREATE UNIQUE INDEX uq_transactions_reference ON transactions (organization_id, sandbox, reference, batch_id)
+    WHERE reference IS NOT NULL;
+-- How many transactions an address has. Without this PostgreSQL guesses one in 200 of all, and a claim for some users
+-- reads all held transactions.
+CREATE STATISTICS transactions_address ON (coalesce(email_key, email)) FROM transactions;
+
+CREATE FUNCTION transaction_id(batch_id bigint, "position" int) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1 * 131072 + $2';
+
+-- A live batch whose credits are not in `folded_balance` yet. The fold that adds them deletes this row. Every row lives
+-- for seconds, so vacuum must start early, not at a share of a large table.
+CREATE TABLE unfolded_batches (batch_id bigint CONSTRAINT pk_unfolded_batches PRIMARY KEY)
+WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- Points added to a balance. Only a sandbox reset may take some away.
+CREATE TABLE refills (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_refills PRIMARY KEY,
+    organization_id bigint NOT NULL CONSTRAINT fk_refills_organization_id REFERENCES organizations (id),
+    sandbox boolean NOT NULL,
+    amount bigint NOT NULL,
+    balance bigint NOT NULL CONSTRAINT ck_refills_balance_not_negative CHECK (balance >= 0),
+    reference text COLLATE "C"
+        CONSTRAINT ck_refills_reference_length CHECK (char_length(reference) BETWEEN 1 AND 128),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT uq_refills_organization_id_reference UNIQUE (organization_id, reference),
+    CONSTRAINT ck_refills_amount_positive_unless_sandbox CHECK (amount > 0 OR (sandbox AND amount <> 0))
+);
+CREATE INDEX ix_refills_organization_id_sandbox ON refills (organization_id, sandbox);
+
+-- An accepted request to take points back: of a whole batch, or of transactions in request order. Ids come from the
+-- sequence of the batches, so that one order by id holds across sends and reversals. `amount` is what to take from each
+-- transaction; null: all that is left of it. The columns from `done_at` on are null until the reversal is done. A
+-- return (`is_return`) is made by the service: it takes the points of the batch that were held for too long, and is
+-- done when it is written. As with a batch, there is no foreign key to the organization.
+CREATE TABLE reversals (
+    id bigint CONSTRAINT pk_reversals PRIMARY KEY DEFAULT nextval('batches_id_seq'),
+    organization_id bigint NOT NULL,
+    sandbox boolean NOT NULL,
+    status text COLLATE "C" NOT NULL DEFAULT 'queued'
+        CONSTRAINT ck_reversals_status_known CHECK (status IN ('queued', 'done', 'refused')),
+    api_key_id bigint,
+    member_id bigint,
+    batch_id bigint,
+    transaction_ids bigint[],
+    amount bigint CONSTRAINT ck_reversals_amount_positive CHECK (amount > 0),
+    atomic boolean NOT NULL,
+    reason text COLLATE "C" NOT NULL
+        CONSTRAINT ck_reversals_reason_length CHECK (char_length(reason) BETWEEN 1 AND 255),
+    is_return boolean NOT NULL DEFAULT false,
+    idempotency_key text COLLATE "C"
+        CONSTRAINT ck_reversals_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
+    idempotency_hash bytea,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    failures int NOT NULL DEFAULT 0,
+    retry_at timestamptz,
+    refusal text COLLATE "C",
+    done_at timestamptz,
+    reversed_amount bigint CONSTRAINT ck_reversals_reversed_amount_not_negative CHECK (reversed_amount >= 0),
+    current_balance bigint CONSTRAINT ck_reversals_current_balance_not_negative CHECK (current_balance >= 0),
+    CONSTRAINT ck_reversals_asked_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
+    CONSTRAINT ck_reversals_of_a_batch_or_of_transactions CHECK (
+        (batch_id IS NULL) = (transaction_ids IS NOT NULL) AND cardinality(transaction_ids) BETWEEN 1 AND 131072),
+    CONSTRAINT ck_reversals_idempotency_key_with_hash CHECK (
+        (idempotency_key IS NULL) = (idempotency_hash IS NULL)),
+    CONSTRAINT ck_reversals_return_of_a_batch_done CHECK (
+        NOT is_return OR (status = 'done' AND batch_id IS NOT NULL AND amount IS NULL AND NOT atomic
+                          AND reversed_amount > 0)),
+    CONSTRAINT ck_reversals_refused_with_a_reason CHECK ((status = 'refused') = (refusal IS NOT NULL)),
+    CONSTRAINT ck_reversals_done_when_complete CHECK (
+        (status = 'done') = (done_at IS NOT NULL) AND (status = 'done') = (reversed_amount IS NOT NULL)
+        AND (status = 'done') = (current_balance IS NOT NULL))
+);
+CREATE UNIQUE INDEX uq_reversals_idempotency_key ON reversals (organization_id, sandbox, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+CREATE INDEX ix_reversals_idempotency_age ON reversals (created_at) WHERE idempotency_key IS NOT NULL;
+-- Queued reversals, in order. Each drain looks here, and the index is nearly always empty.
+CREATE INDEX ix_reversals_queued ON reversals (organization_id, id) WHERE status = 'queued';
+CREATE INDEX ix_reversals_created ON reversals (organization_id, sandbox, created_at, id);
+
+-- What a reversal took from one transaction: `reversed` points, or 0 and a `code` for the reason. `position` counts
+-- from 0 in request order. `reversed` may be 0 without a `code`: an atomic reversal that cannot take everything takes
+-- nothing.
+CREATE TABLE reversal_entries (
+    reversal_id bigint NOT NULL,
+    batch_id bigint NOT NULL,
+    reversed bigint NOT NULL,
+    position int NOT NULL,
+    transaction_position int NOT NULL,
+    code text COLLATE "C"
+        CONSTRAINT ck_reversal_entries_code_known CHECK (
+            code IN ('not_debited', 'already_reversed', 'more_than_left')),
+    CONSTRAINT pk_reversal_entries PRIMARY KEY (reversal_id, position),
+    CONSTRAINT ck_reversal_entries_reversed_unless_a_code CHECK (
+        reversed >= 0 AND (code IS NULL OR reversed = 0))
+);
+
+-- An event as written with the change that it reports. The sequencer numbers it and moves it to `events`. It names the
+-- batch or the reversal that it is about, or holds its `data`. Ids rise in an order that respects cause. Two values of
+-- a batch that may change later are stored here: its `send_at`, and how many of its transactions were `credited` at the
+-- issue. Every row lives for less than a second, so vacuum must start early.
+CREATE TABLE unnumbered_events (
+    organization_id bigint NOT NULL,
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    batch_id bigint,
+    reversal_id bigint,
+    send_at timestamptz,
+    credited int,
+    sandbox boolean NOT NULL,
+    type text COLLATE "C" NOT NULL
+        CONSTRAINT ck_unnumbered_events_type_known CHECK (
+            type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled', 'transaction.claimed',
+                     'transaction.returned', 'reversal.issued', 'balance.refilled', 'balance.low',
+                     'organization.suspended', 'organization.resumed', 'organization.disabled',
+                     'organization.enabled', 'key.created', 'key.revoked', 'webhook.disabled', 'ping')),
+    data json,
+    CONSTRAINT pk_unnumbered_events PRIMARY KEY (organization_id, id),
+    CONSTRAINT ck_unnumbered_events_tells_of_one CHECK (num_nonnulls(batch_id, reversal_id, data) = 1)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- An event with its sequence: 1, 2, 3 … for each organization and mode, without a gap. `idempotency_key` is a copy from
+-- the batch or the reversal, which forgets it before the event is dropped.
+CREATE TABLE events (
+    organization_id bigint NOT NULL,
+    sequence bigint NOT NULL CONSTRAINT ck_events_sequence_positive CHECK (sequence > 0),
+    id bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    batch_id bigint,
+    reversal_id bigint,
+    send_at timestamptz,
+    credited int,
+    sandbox boolean NOT NULL,
+    type text COLLATE "C" NOT NULL,
+    idempotency_key text COLLATE "C",
+    data json,
+    CONSTRAINT pk_events PRIMARY KEY (organization_id, sandbox, sequence)
+);
+
+-- The log of an organization in one mode: its last sequence, and which of its events are dropped: all up to and
+-- including `dropped_to`, the youngest of which was written at `dropped_until`. Every numbering updates this row.
+CREATE TABLE event_logs (
+    organization_id bigint NOT NULL,
+    last_sequence bigint NOT NULL,
+    dropped_to bigint NOT NULL DEFAULT 0
+        CONSTRAINT ck_event_logs_dropped_to_in_range CHECK (dropped_to BETWEEN 0 AND last_sequence),
+    dropped_until timestamptz,
+    sandbox boolean NOT NULL,
+    CONSTRAINT pk_event_logs PRIMARY KEY (organization_id, sandbox),
+    CONSTRAINT ck_event_logs_dropped_until_a_moment CHECK ((dropped_to = 0) = (dropped_until IS NULL))
+) WITH (fillfactor = 50);
+
+-- A receiver of one organization and mode: a cursor over its events. `position` is the sequence of the last event that
+-- was delivered or passed over. `failures` counts the failed attempts of the next event, and `failing_since` is null
+-- unless the last attempt failed. The worker that delivers owns it until `owned_until`. The secrets are encrypted; the
+-- previous one still signs too until its end. Each delivery updates this row.
+CREATE TABLE webhooks (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhooks PRIMARY KEY,
+    organization_id bigint NOT NULL CONSTRAINT fk_webhooks_organization_id REFERENCES organizations (id),
+    sandbox boolean NOT NULL,
+    url text COLLATE "C" NOT NULL
+        CONSTRAINT ck_webhooks_url_length CHECK (char_length(url) BETWEEN 1 AND 2000),
+    types text[] COLLATE "C" NOT NULL
+        CONSTRAINT ck_webhooks_types_counted CHECK (cardinality(types) BETWEEN 1 AND 50),
+    description text COLLATE "C"
+        CONSTRAINT ck_webhooks_description_length CHECK (char_length(description) BETWEEN 1 AND 255),
+    secret text COLLATE "C" NOT NULL,
+    previous_secret text COLLATE "C",
+    previous_secret_until timestamptz,
+    position bigint NOT NULL
+        CONSTRAINT ck_webhooks_position_not_negative CHECK (position >= 0),
+    disabled_reason text COLLATE "C"
+        CONSTRAINT ck_webhooks_disabled_reason_known CHECK (disabled_reason IN ('caller', 'gone', 'failing')),
+    failures int NOT NULL DEFAULT 0
+        CONSTRAINT ck_webhooks_failures_not_negative CHECK (failures >= 0),
+    failing_since timestamptz,
+    retry_at timestamptz,
+    owned_until timestamptz,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT ck_webhooks_previous_secret_until_a_moment CHECK (
+        (previous_secret IS NULL) = (previous_secret_until IS NULL))
+) WITH (fillfactor = 50);
+CREATE INDEX ix_webhooks_organization ON webhooks (organization_id, sandbox);
+
+-- One attempt to deliver an event, kept for 30 days. There is no foreign key: the attempts of a deleted webhook are
+-- dropped by their age, like all others.
+CREATE TABLE webhook_deliveries (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_webhook_deliveries PRIMARY KEY,
+    webhook_id bigint NOT NULL,
+    sequence bigint NOT NULL,
+    event_id text COLLATE "C" NOT NULL,
+    type text COLLATE "C" NOT NULL,
+    attempt int NOT NULL CONSTRAINT ck_webhook_deliveries_attempt_counted CHECK (attempt >= 1),
+    status int,
+    ms int NOT NULL,
+    error text COLLATE "C",
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX ix_webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at);
+
+-- Rows that move points are written once (docs/decisions/0005). `UPDATE OF` fires only if those columns are set, so
+-- inserts and the claim of a held transaction pay nothing for it.
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE EXCEPTION 'a row of % is written once', TG_TABLE_NAME
+                USING ERRCODE = 'restrict_violation', CONSTRAINT = TG_NAME;
+        END $$;
+CREATE TRIGGER batches_accepted_once
+    BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic,
+                               label, recipient_count, emails, email_keys, labels, item_references, metadata,
+                               hold_days ON batches
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_final_once
+    BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
+                     last_refill, cancelled_at, held_until ON batches
+    FOR EACH ROW WHEN (OLD.status NOT IN ('scheduled', 'queued')) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
+    FOR EACH ROW WHEN (OLD.status = 'scheduled' AND NEW.status NOT IN ('scheduled', 'queued', 'cancelled')
+                       OR OLD.status = 'queued' AND NEW.status = 'scheduled')
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_moved_while_scheduled BEFORE UPDATE OF send_at ON batches
+    FOR EACH ROW WHEN (OLD.status <> 'scheduled') EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER transactions_written_once
+    BEFORE DELETE OR UPDATE OF organization_id, batch_id, position, sandbox, debited, balance, email, email_key,
+                               amount, label, reference ON transactions
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER transactions_points_left_only_fall BEFORE UPDATE OF points_left ON transactions
+    FOR EACH ROW WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER transactions_held_until_only_rises BEFORE UPDATE OF held_until ON transactions
+    FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.points_left = 0 OR NEW.held_until IS NULL
+                       OR NEW.held_until <= OLD.held_until)
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER transactions_returned_once BEFORE UPDATE OF returned_at ON transactions
+    FOR EACH ROW WHEN (OLD.returned_at IS NOT NULL OR OLD.credited OR NOT OLD.debited OR OLD.points_left = 0)
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER reversals_accepted_once
+    BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids,
+                               amount, atomic, reason, is_return ON reversals
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER reversals_final_once
+    BEFORE UPDATE OF status, refusal, done_at, reversed_amount, current_balance ON reversals
+    FOR EACH ROW WHEN (OLD.status <> 'queued') EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER reversals_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON reversals
+    FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL
+                       AND (OLD.idempotency_key, OLD.idempotency_hash)
+                           IS DISTINCT FROM (NEW.idempotency_key, NEW.idempotency_hash))
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER reversal_entries_written_once BEFORE DELETE OR UPDATE ON reversal_entries
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, claimed_at ON transactions
+    FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.sandbox OR OLD.returned_at IS NOT NULL)
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
+    FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER api_keys_made_once BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER api_keys_revoked_once BEFORE UPDATE OF revoked_at ON api_keys
+    FOR EACH ROW WHEN (OLD.revoked_at <> NEW.revoked_at OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS NULL)
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER members_made_once
+    BEFORE DELETE OR UPDATE OF id, organization_id, email, email_key, first_name, last_name ON members
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
+    FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER member_actions_written_once BEFORE DELETE OR UPDATE ON member_actions
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key ON users
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER event_logs_only_grow BEFORE UPDATE ON event_logs
+    FOR EACH ROW WHEN (NEW.last_sequence < OLD.last_sequence OR NEW.dropped_to < OLD.dropped_to)
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER refills_written_once BEFORE DELETE OR UPDATE ON refills
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();

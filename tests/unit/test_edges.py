@@ -1,0 +1,66 @@
+"""The edges translate and render: what two of them do is one function of its noun, and none asks PostgreSQL itself."""
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Each action with the modules of the edges that offer it.
+ACTIONS = {
+    "app.batches.accept:accept": ("app.api.sending.accepting", "app.console.sending"),
+    "app.batches.schedule:cancel": ("app.api.views.cancel", "app.console.views.cancel"),
+    "app.messaging.drains:drains": ("app.api.sending.send_path", "app.console.views.send_cost"),
+    "app.reversals.accept:accept": ("app.api.views.reverse", "app.console.views.take_back"),
+    "app.reversals.preview:recoverable": ("app.api.views.reverse", "app.console.views.take_back"),
+    "app.webhooks.request:read_webhook": ("app.api.views.webhooks", "app.console.views.webhooks"),
+    "app.webhooks.actions:make": ("app.api.views.webhooks", "app.console.views.webhooks"),
+    "app.webhooks.actions:act": ("app.api.views.webhook_actions", "app.console.views.webhook_actions"),
+    "app.webhooks.actions:ping": ("app.api.views.webhook_actions", "app.console.views.webhook_actions"),
+    "app.webhooks.actions:disable": ("app.api.views.webhook_actions", "app.console.views.webhook_actions"),
+    "app.webhooks.actions:enable": ("app.api.views.webhook_actions", "app.console.views.webhook_actions"),
+    "app.webhooks.actions:skip": ("app.api.views.webhook_actions", "app.console.views.webhook_actions"),
+    "app.webhooks.actions:replay": ("app.api.views.webhook_actions", "app.console.views.webhook_actions"),
+    "app.webhooks.actions:rotate": ("app.api.views.webhook_actions", "app.console.views.webhook_actions"),
+    "app.webhooks.actions:delete": ("app.api.views.webhooks", "app.console.views.webhook_actions"),
+    "app.pages.batch_pages:page": ("app.api.views.batches", "app.console.views.batches"),
+    "app.pages.transaction_pages:page": ("app.api.views.transactions", "app.console.views.transactions"),
+    "app.api_keys:create": ("app.cli.keys", "app.console.views.keys"),
+    "app.api_keys:revoke": ("app.cli.keys", "app.console.views.keys"),
+    "app.members.members:create": ("app.cli.members", "app.console.views.members"),
+    "app.members.members:remove": ("app.cli.members", "app.console.views.members"),
+    "app.members.members:make_link": ("app.cli.members", "app.console.views.members"),
+}
+
+
+def _used_by(name: str) -> Iterator[object]:
+    """Yield each object that a module names: by its own name, or as an attribute of a module that it imports."""
+    module = importlib.import_module(name)
+    assert module.__file__ is not None
+    for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+        if isinstance(node, ast.Name):
+            yield vars(module).get(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = vars(module).get(node.value.id)
+            if isinstance(owner, ModuleType):
+                yield vars(owner).get(node.attr)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_what_two_edges_offer_is_the_same_function(action: str) -> None:
+    module, _, name = action.partition(":")
+    function = getattr(importlib.import_module(module), name)
+    for edge in ACTIONS[action]:
+        assert any(used is function for used in _used_by(edge)), edge
+
+
+@pytest.mark.parametrize("room", ["app/api", "app/console", "app/cli", "app/web", "worker"])
+def test_no_edge_has_a_statement_of_its_own(room: str) -> None:
+    for path in (ROOT / room).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = {alias.name for alias in node.names} if isinstance(node, ast.ImportFrom) else set()
+            assert not names & {"text", "fetch_all", "insert", "update", "select"}, path
