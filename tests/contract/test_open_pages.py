@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.contract.calls import Organization, address, addresses, organization, success
+from tests.contract.calls import Organization, address, addresses, success
 from tests.deadline import until
 from tests.service.up import Service
 
@@ -49,16 +49,15 @@ def test_the_page_to_read_it_on_is_html_and_asks_no_other_host_for_anything(serv
         assert service.call("GET", str(answer.url.join(source).raw_path, "ascii")).status_code == 200
 
 
-def test_every_example_of_a_body_is_taken(service: Service) -> None:
-    described = service.call("GET", "/openapi.json").json()
+def test_every_example_of_a_body_is_taken(acme: Organization) -> None:
+    key, described = acme.live, acme.service.call("GET", "/openapi.json").json()
     for path in ("/v1/points/verify", "/v1/points/send", "/v1/points/reverse/verify", "/v1/points/reverse"):
         content = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]
         for name, reference in content["examples"].items():
             body = described["components"]["examples"][reference["$ref"].rpartition("/")[2]]["value"]
-            key = organization(service, 100_000).live
             if "reverse" in path:
                 first = success(key.send({"recipients": addresses(2), "amount": 50}), 201)["transactions"][0]["id"]
-                batch_id = key.get("/v1/batches").json()["data"]["batches"][0]["batch_id"]
+                batch_id = key.get("/v1/batches", limit=1).json()["data"]["batches"][0]["batch_id"]
                 body |= {"batch": batch_id} if "batch" in body else {"transactions": [first]}
             if "send_at" in body:
                 body["send_at"] = (datetime.now(UTC) + timedelta(days=1)).isoformat()

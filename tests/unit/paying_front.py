@@ -1,5 +1,6 @@
 """A service of one organization in this process, which remembers whom it paid; and `points send` run against it."""
 
+import csv
 import json
 import signal
 import threading
@@ -173,3 +174,13 @@ def paying_front() -> Iterator[PayingFront]:
         finally:
             server.shutdown()
             serving.join()
+
+
+def result_of(people: Path) -> Path:
+    """Return the result that `points send` writes beside a list."""
+    return people.with_name(f"{people.stem}.result.csv")
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))

@@ -1,27 +1,15 @@
 """`points send` of a list whose lines have amounts, references and labels of their own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.paying_front import Done, PayingFront, paying_front
+from tests.unit.paying_front import Done, PayingFront
 
 ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 _LONGEST = "x" * 128
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[PayingFront]:
-    with paying_front() as running:
-        yield running
-
-
-@pytest.fixture
-def front(running: PayingFront) -> PayingFront:
-    running.forget()
-    return running
 
 
 @pytest.fixture

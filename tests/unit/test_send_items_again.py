@@ -2,27 +2,14 @@
 
 import csv
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.unit.paying_front import PayingFront, paying_front
+from tests.unit.paying_front import PayingFront, result_of, rows_of
 
 ANN, BOB, CY = "ann@example.com", "bob@example.com", "cy@example.com"
 _LIST = f"email,amount,reference,label\n{ANN},5,A-1,May\n{ANN},6,A-2,\n{BOB},7,,\n"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[PayingFront]:
-    with paying_front() as running:
-        yield running
-
-
-@pytest.fixture
-def front(running: PayingFront) -> PayingFront:
-    running.forget()
-    return running
 
 
 @pytest.fixture
@@ -32,34 +19,27 @@ def people(tmp_path: Path) -> Path:
     return path
 
 
-def _result(people: Path) -> Path:
-    return people.with_name("people.result.csv")
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_the_result_has_each_lines_own(front: PayingFront, people: Path) -> None:
     front.run(people, "--label", "June")
-    told = [[row[name] for name in ("line", "email", "amount", "reference", "label")] for row in _rows(_result(people))]
+    told = [
+        [row[name] for name in ("line", "email", "amount", "reference", "label")] for row in rows_of(result_of(people))
+    ]
     assert told == [["2", ANN, "5", "A-1", "May"], ["3", ANN, "6", "A-2", "June"], ["4", BOB, "7", "", "June"]]
 
 
-def test_a_list_sent_twice_is_paid_once_in_whatever_form_and_without_its_result(
+def test_a_list_sent_twice_is_paid_once_in_whatever_form_and_without_itsresult_of(
     front: PayingFront, people: Path
 ) -> None:
     assert front.run(people).document["points"] == 18
-    before = _result(people).read_bytes()
+    before = result_of(people).read_bytes()
     rows = ["x;Reference;E-Mail;LABEL;Points", f";A-1;{ANN.upper()};May;5", f";A-2;{ANN};;6", f";;{BOB.title()};;7"]
     people.write_bytes("\r\n".join(rows).encode("utf-16"))
     done = front.run(people)
     assert (done.status, done.document["replayed_batches"], front.points) == (0, 1, [5, 6, 7])
-    assert _result(people).read_bytes() == before
-    _result(people).unlink()
+    assert result_of(people).read_bytes() == before
+    result_of(people).unlink()
     assert front.run(people).document["replayed_batches"] == 1
-    assert len(_rows(_result(people))) == 3
+    assert len(rows_of(result_of(people))) == 3
     assert front.points == [5, 6, 7]
 
 
@@ -93,7 +73,7 @@ def test_a_list_that_was_changed_since_pays_nobody_again(
 
 def test_a_changed_amount_is_refused_by_the_service_where_the_result_is_lost(front: PayingFront, people: Path) -> None:
     front.run(people)
-    _result(people).unlink()
+    result_of(people).unlink()
     people.write_text(_LIST.replace("6,A-2", "60,A-2"))
     done = front.run(people)
     assert (done.status, front.points) == (1, [5, 6, 7])

@@ -1,26 +1,19 @@
 """The result beside a list: it stops whoever would be paid twice, and is never taken for none."""
 
-import csv
 import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.unit.paying_front import PayingFront, paying_front
+from tests.unit.paying_front import PayingFront, result_of, rows_of
 
 _EMAILS = ("ann@example.com", "bob@example.com", "cy@example.com")
 _NEW = "new@example.com"
-
-
-@pytest.fixture
-def front() -> Iterator[PayingFront]:
-    with paying_front() as running:
-        yield running
 
 
 @pytest.fixture
@@ -31,15 +24,6 @@ def people(tmp_path: Path) -> Path:
 def _write(path: Path, emails: Sequence[str]) -> Path:
     path.write_text("".join(f"{line}\n" for line in ("email", *emails)))
     return path
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _result(people: Path) -> Path:
-    return people.with_name("people.result.csv")
 
 
 def _retyped(before: bytes, after: bytes) -> Callable[[bytes], bytes]:
@@ -82,14 +66,14 @@ def test_a_result_that_is_not_ours_to_the_letter_stops_the_send(
 ) -> None:
     label = "2026-03 007 Frühling"
     assert front.run(people, "--amount", "10", "--label", label).status == 0
-    before = _result(people).read_bytes()
-    _result(people).write_bytes(damage(before))
+    before = result_of(people).read_bytes()
+    result_of(people).write_bytes(damage(before))
     _write(people, [*_EMAILS, _NEW])
     done = front.run(people, "--amount", "10", "--label", label)
     assert done.status == 1
     assert "people.result.csv is not as `points send` has written it" in done.told
     assert front.paid == list(_EMAILS)
-    _result(people).write_bytes(before)
+    result_of(people).write_bytes(before)
     assert "3 of its recipients were paid then" in front.run(people, "--amount", "10", "--label", label).told
 
 
@@ -128,14 +112,14 @@ def test_new_people_in_the_place_of_those_who_were_paid_are_paid(front: PayingFr
     _write(people, [_NEW])
     assert front.run(people, "--amount", "10").status == 0
     assert front.paid == [*_EMAILS, _NEW]
-    assert [row["email"] for row in _rows(_result(people))] == front.paid
+    assert [row["email"] for row in rows_of(result_of(people))] == front.paid
 
 
 def test_a_list_is_sent_again_as_long_as_the_service_remembers_it_and_no_longer(
     front: PayingFront, people: Path
 ) -> None:
     for days, status in ((29, 0), (31, 1)):
-        _result(people).unlink(missing_ok=True)
+        result_of(people).unlink(missing_ok=True)
         front.created_at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         front.run(people, "--amount", "10", "--label", f"{days}")
         done = front.run(people, "--amount", "10", "--label", f"{days}")
@@ -190,10 +174,10 @@ def test_no_cell_of_a_result_is_taken_for_a_formula_by_a_spreadsheet(front: Payi
     _write(people, emails)
     done = front.run(people, "--amount", "10", "--label", "=1+1", "--again", "-May")
     assert (done.status, front.paid) == (3, emails[:1])
-    rows = _rows(_result(people))
+    rows = rows_of(result_of(people))
     assert [row["email"] for row in rows] == [f"'{emails[0]}", '\'=HYPERLINK("http://x")', "'@ann", "'-1", "a b"]
     assert (rows[0]["label"], rows[0]["again"]) == ("'=1+1", "'-May")
-    assert not re.search(rb"(^|,|\n)\"?[=+\-@]", _result(people).read_bytes())
+    assert not re.search(rb"(^|,|\n)\"?[=+\-@]", result_of(people).read_bytes())
     again = front.run(people, "--amount", "10", "--label", "=1+1", "--again", "-May")
     assert again.document["replayed_batches"] == 1
     _write(people, [emails[0], _NEW])
@@ -235,10 +219,10 @@ def test_a_list_on_a_folder_without_locks_is_sent_from_a_copy_with_the_result_it
         network.setattr("fcntl.flock", without_locks)
         refused = front.run(people, "--amount", "10")
     assert refused.status == 1
-    assert f"(No locks available). Copy it to a local folder, and send the copy with --result {_result(people)}," in (
+    assert f"(No locks available). Copy it to a local folder, and send the copy with --result {result_of(people)}," in (
         refused.told
     )
     (tmp_path / "local").mkdir()
     copy = Path(shutil.copy(people, tmp_path / "local"))
-    assert front.run(copy, "--amount", "10", "--result", str(_result(people))).status == 0
+    assert front.run(copy, "--amount", "10", "--result", str(result_of(people))).status == 0
     assert front.paid == list(_EMAILS)
