@@ -100,10 +100,13 @@ def faults_of(body: Mapping[str, Any], *, is_send: bool) -> Faults:
     _check(faults, "label", _text_fault("label", body.get("label"), 255))
     _check_metadata(body.get("metadata"), faults)
     given = [name for name in ("recipient", "recipients", "items") if is_given(body.get(name))]
+    if "items" in given:
+        _check_items(body, faults)
     _check_presence(given, faults)
-    checks = {"items": _check_items, "recipients": _check_recipients, "recipient": _check_recipient}
-    for name in given:
-        checks[name](body, faults)
+    if "recipients" in given:
+        _check_recipients(body, faults)
+    if "recipient" in given:
+        _check_recipient(body, faults)
     if is_given(amount):
         _check(faults, "amount", _amount_fault(amount))
     elif "items" not in given:
@@ -128,7 +131,7 @@ def _points(body: Mapping[str, Any], given: Sequence[str], count: int) -> int | 
     default = body.get("amount")
     amounts: list[Any] = [default] * count
     if "items" in given:
-        items = body["items"] if isinstance(body["items"], list) else [None]
+        items = body["items"] if isinstance(body["items"], list) else []
         own = [item.get("amount") if isinstance(item, dict) else False for item in items]
         amounts = [amount if is_given(amount) else default for amount in own]
     if any(_amount_fault(amount) is not None for amount in amounts) or len(amounts) != count:

@@ -47,7 +47,7 @@ def asked_for(name: str, query: httpx.QueryParams) -> Asked | Faults:
         elif field in ("created_from", "created_to", "user") or (name == "batches" and field in _OF_BOTH[2:]):
             raise NotInFake(f"the filter {field} of {name}")
     for field, value in values.items():
-        if fault := _fault(field, value):
+        if field in _KNOWN[name] and (fault := _fault(field, value)):
             faults.add(field, f"The {field} parameter {fault}")
     if faults:
         return faults
