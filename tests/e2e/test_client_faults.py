@@ -13,10 +13,12 @@ from functools import partial
 
 import pytest
 
-from points_client import AsyncPoints, NoAnswer, Points
+from points_client import AsyncPoints, Invalid, NoAnswer, Points
 from tests.e2e.conftest import Service
 from tests.e2e.faulty_front import HTML, JSON, FaultyFront, Kind, Request, Wire, answered
+from tests.forks import in_children
 
+FORKED, CHILDREN = 1_000, 8
 SENDS, CALLERS, SEED = int(os.environ.get("CLIENT_SENDS", "500")), 16, 36
 Bytes = Callable[[bytes], bytes]
 
@@ -238,6 +240,27 @@ def test_what_somebody_else_answers_is_no_answer_with_the_key(service: Service, 
 
     asyncio.run(send())
     assert service.balance(caller.live) == 6
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_forked_processes_get_their_own_answers(service: Service) -> None:
+    caller = service.organization(2 * FORKED)
+    with Points(caller.live, service.url) as points:
+        assert points.organization().balance == 2 * FORKED
+
+        def work(child: int) -> None:
+            for number in range(FORKED // CHILDREN):
+                email = f"{child}-{number}@fork.example.com"
+                if number % 5 == 4:
+                    with pytest.raises(Invalid):
+                        points.send(recipients=[email], amount=0)
+                else:
+                    assert [one.email for one in points.send(recipients=[email], amount=2).transactions] == [email]
+
+        assert in_children(work, CHILDREN) == [0] * CHILDREN
+        paid = [one.email for one in points.transactions.list(page_size=1000)]
+        assert len(set(paid)) == len(paid) == FORKED * 4 // 5
+        assert points.organization().balance == 2 * FORKED - 2 * len(paid)
 
 
 def test_a_run_that_is_broken_off_goes_on_and_pays_nobody_twice(service: Service) -> None:
