@@ -70,12 +70,33 @@ def test_the_page_runs_from_its_first_block_to_its_last_where_nothing_else_is_in
     assert len(blocks) >= 8
     page = "\n".join(blocks).replace("http://127.0.0.1:8000", service.url).replace("pts_dev_…", caller.development)
     assert "…" not in page
-    printed = _run([str(python), "-W", "error", "-"], input=f"{page}\ndatabase.close()\n", cwd=tmp_path)
+    received = _RECEIVED.replace("KEY_OF_THE_PAGE", repr(caller.development)).replace(
+        "URL_OF_THE_PAGE", repr(service.url)
+    )
+    printed = _run([str(python), "-W", "error", "-"], input=f"{page}\n{received}\ndatabase.close()\n", cwd=tmp_path)
     assert re.search(r"^ada@example.com (credited|held)$", printed, re.MULTILINE)
     assert "0 were not paid" in printed
     assert "120 points came back" in printed
+    assert re.findall(r"^received (\d+)$", printed, re.MULTILINE) == ["204", "204", "400"]
     assert re.search(r"^[1-9]\d* events handled$", printed, re.MULTILINE)
 
+
+# A webhook's first event is a ping. The receiver of the page takes it, and refuses what somebody else has signed.
+_RECEIVED = """
+import base64, hashlib, hmac, json, time
+
+live = Points(KEY_OF_THE_PAGE, URL_OF_THE_PAGE)
+consumer = Consumer(live, transaction=transaction, load=load, handle=handle, store=store, types=("batch.*",))
+last = list(live.events.list())[-1]
+for change, secret in (({"type": "ping", "data": {}}, b"s" * 24), ({}, b"s" * 24), ({}, b"t" * 24)):
+    body = json.dumps(dict(last.document) | change).encode()
+    moment = str(int(time.time()))
+    mac = hmac.new(secret, b"evt." + moment.encode() + b"." + body, hashlib.sha256).digest()
+    headers = {"webhook-id": "evt", "webhook-timestamp": moment}
+    headers["webhook-signature"] = "v1," + base64.b64encode(mac).decode()
+    print("received", receive(body, headers, "whsec_" + base64.b64encode(b"s" * 24).decode()))
+live.close()
+"""
 
 _PROGRAM = """
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """Where a client may be used: in forked processes and in event loops, each with connections of its own."""
 
 import asyncio
-import os
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -10,26 +8,12 @@ import pytest
 
 from points_client import AsyncPoints, NoAnswer, Points, PointsError
 from points_client.testing import KEY, URL, FakePoints
+from tests.forks import in_children
 from tests.unit.served_fake import served
 
 CHILDREN, SENDS = 6, 15
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-
-
-def _in_children(work: Callable[[int], None]) -> list[int]:
-    """Do work in forked processes at the same time; return the status of each."""
-    children = []
-    for number in range(CHILDREN):
-        child = os.fork()
-        if child == 0:
-            try:
-                work(number)
-            except BaseException:  # noqa: BLE001  # A child must not go on with the tests.
-                os._exit(1)
-            os._exit(0)
-        children.append(child)
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
 def test_children_of_a_process_that_has_called_get_their_own_answers() -> None:
@@ -42,7 +26,7 @@ def test_children_of_a_process_that_has_called_get_their_own_answers() -> None:
                 email = f"{child}-{number}@example.com"
                 assert [one.email for one in points.send(recipients=[email], amount=1).transactions] == [email]
 
-        assert _in_children(work) == [0] * CHILDREN
+        assert in_children(work, CHILDREN) == [0] * CHILDREN
         assert points.organization().balance == 10_000 - CHILDREN * SENDS
 
 
@@ -63,7 +47,7 @@ def test_one_asynchronous_client_is_used_in_several_event_loops_and_after_a_fork
             await points.close()
 
         asyncio.run(send_and_close())
-        assert _in_children(work) == [0] * CHILDREN
+        assert in_children(work, CHILDREN) == [0] * CHILDREN
         with Points(KEY, url) as other:
             assert other.organization().balance == 10_000 - CHILDREN * SENDS - 1
 
@@ -76,7 +60,7 @@ def test_a_transport_of_ones_own_is_not_shared_with_a_child() -> None:
             with pytest.raises(PointsError, match="make other Points"):
                 points.organization()
 
-        assert _in_children(work) == [0] * CHILDREN
+        assert in_children(work, CHILDREN) == [0] * CHILDREN
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,12 @@ class Clock:
         return sum(self.slept_s)
 
 
+def refused(status: int, **errors: list[str]) -> httpx.Response:
+    """Return a refusal in the envelope of the service."""
+    document = {"success": False, "data": None, "errors": errors or {"service": ["No."]}, "additional_data": None}
+    return httpx.Response(status, json=document)
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
@@ -68,7 +74,9 @@ def test_the_code_without_async_is_made_from_the_code_with_it() -> None:
 @pytest.mark.parametrize(
     "fault",
     [
+        httpx.Response(408),
         httpx.Response(429),
+        httpx.Response(500),
         httpx.Response(502, text="<html>"),
         httpx.Response(503),
         httpx.Response(504),
@@ -131,7 +139,7 @@ def test_each_wait_is_told_and_may_be_refused(clock: Clock, fake: FakePoints) ->
         points.organization()
     assert [(wait.status, wait.trouble) for wait in told] == [
         (502, "The service answers 502"),
-        (None, "The service cannot be reached"),
+        (None, "The service cannot be reached: away"),
     ]
     assert [wait.seconds for wait in told] == clock.slept_s
 
@@ -139,12 +147,16 @@ def test_each_wait_is_told_and_may_be_refused(clock: Clock, fake: FakePoints) ->
 @pytest.mark.parametrize(
     ("answers", "error"),
     [
-        ([httpx.Response(500, json={"errors": {"service": ["No."]}})], NoAnswer),
+        ([refused(501)], NoAnswer),
+        ([httpx.Response(403, text="<html>Blocked</html>")], NoAnswer),
+        ([httpx.Response(413, text="<html>Too large</html>")], NoAnswer),
+        ([httpx.Response(404, json={"detail": "Not Found"})], NoAnswer),
         ([httpx.Response(200, text="<html>Welcome</html>")], NoAnswer),
         ([httpx.Response(502), httpx.Response(401, json={"errors": {"authorization": ["No."]}})], NoAnswer),
         ([httpx.ReadTimeout("lost"), httpx.Response(403, text="<html>Blocked</html>")], NoAnswer),
         ([httpx.ReadTimeout("lost"), httpx.Response(403, json={"errors": {"organization": ["No."]}})], Refused),
-        ([httpx.Response(429), httpx.Response(400, json={"errors": {"amount": ["No."]}})], Invalid),
+        ([refused(429), httpx.Response(400, json={"errors": {"amount": ["No."]}})], Invalid),
+        ([httpx.Response(429), httpx.Response(400, json={"errors": {"amount": ["No."]}})], NoAnswer),
         ([httpx.Response(409, json={"errors": {"batch": ["Cancelled."]}})], Refused),
     ],
 )
@@ -172,10 +184,15 @@ def test_a_send_that_may_be_accepted_is_not_said_to_be_refused(
 def test_what_must_not_be_done_twice_is_tried_again_only_when_it_was_surely_not_done(
     clock: Clock, fake: FakePoints, points: Points, call: Callable[[Points], object], is_repeated: bool
 ) -> None:
-    fake.faults.extend([httpx.Response(429), httpx.ConnectError("refused"), httpx.ReadTimeout("lost")])
-    with pytest.raises(Refused if is_repeated else NoAnswer):  # Refused: the fake does not know the call.
+    fake.faults.extend([refused(429), httpx.ConnectError("refused"), httpx.ReadTimeout("lost"), refused(404)])
+    with pytest.raises(Refused if is_repeated else NoAnswer):
         call(points)
     assert len(clock.slept_s) == (3 if is_repeated else 2)
+    fake.faults.clear()
+    fake.faults.append(httpx.Response(429, text="<html>Of a proxy, that may have passed it on</html>"))
+    fake.faults.append(refused(404))
+    with pytest.raises(Refused if is_repeated else NoAnswer):
+        call(points)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +205,10 @@ def test_what_must_not_be_done_twice_is_tried_again_only_when_it_was_surely_not_
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
         ("Sat, 31 Jan 2099 09:30:00 GMT", 3600),
         ("soon", None),
+        ("9" * 400, 3600),
+        ("Sat, 31 Jan 99999 09:30:00 GMT", None),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", 3600),
+        ("31 Jan 2026 09:30:00 +9999999999", None),
         ("-1", None),
         ("", None),
     ],

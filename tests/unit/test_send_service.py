@@ -153,22 +153,27 @@ def test_a_network_that_goes_is_waited_for_but_one_that_never_was_there_is_not(c
 
 
 @pytest.mark.parametrize("location", ["/v1/batches/7", "https://thief.example.com/v1/batches/7"])
-def test_a_queued_batch_is_asked_for_by_its_key_until_it_is_issued_and_the_key_goes_nowhere_else(
+def test_a_queued_batch_is_looked_at_until_it_is_issued_and_the_key_goes_nowhere_else(
     calls: Calls, service: Service, location: str
 ) -> None:
-    calls.answers = [_queued(location), _queued(location), _issued(**{"Idempotency-Replayed": "true"})]
-    issued = service.send(BODY, "key-1")
-    assert (issued.batch_id, [one.id for one in issued.transactions], issued.current_balance) == (7, [1], 9)
-    assert not issued.replayed, "it was issued by this very call"
-    assert calls.slept_s == [3, 3]
-    assert {request.headers["Idempotency-Key"] for request in calls.requests} == {"key-1"}
-    assert {str(request.url) for request in calls.requests} == {f"{URL}/v1/points/send"}
+    batch = {"batch_id": 7, "idempotency_key": "key-1", "transactions": None, "amount": None, "current_balance": None}
+    issued = {"status": "issued", "transactions": TRANSACTIONS, "amount": 1, "current_balance": 9}
+    looks = [httpx.Response(200, json=_envelope(batch | now)) for now in ({"status": "queued"}, issued)]
+    calls.answers = [_queued(location), *looks]
+    sent = service.send(BODY, "key-1")
+    assert (sent.batch_id, [one.id for one in sent.transactions], sent.current_balance) == (7, [1], 9)
+    assert not sent.replayed, "it was issued by this very call"
+    assert calls.slept_s == [3, 1]
+    assert [(one.method, str(one.url)) for one in calls.requests] == [
+        ("POST", f"{URL}/v1/points/send"),
+        *[("GET", f"{URL}/v1/batches/7")] * 2,
+    ]
 
 
 @pytest.mark.parametrize(
     "answers",
     [
-        [_queued(""), _refused(401)],
+        [_queued(""), _refused(401), _refused(401)],
         [httpx.ReadTimeout("lost"), _refused(401)],
         [httpx.Response(502), _refused(404)],
         [httpx.Response(200, text="<html>Welcome</html>")],
@@ -190,7 +195,7 @@ def test_whoever_may_have_accepted_a_send_is_not_said_to_have_refused_it(
         [_refused(401)],
         [_refused(422)],
         [httpx.Response(429), _refused(403)],
-        [_queued(""), _refused(403)],  # Refused under the lock: that answer is the batch's.
+        [_queued(""), _refused(404), _refused(403)],  # Refused under the lock: the key's answer is the batch's.
     ],
 )
 def test_who_has_refused_a_send_for_sure_is_said_to_have(

@@ -5,7 +5,15 @@ from points_client._async.consumer import AsyncConsumer
 from points_client._sync.client import Points
 from points_client._sync.consumer import Consumer
 from points_client.attempts import RETRIED, Wait
-from points_client.errors import Invalid, InvalidSignature, NoAnswer, NotAuthorized, PointsError, Refused
+from points_client.errors import (
+    Invalid,
+    InvalidSignature,
+    NoAnswer,
+    NotAccepted,
+    NotAuthorized,
+    PointsError,
+    Refused,
+)
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.requests import Item
 from points_client.results import Batch, Counts, Organization, Scheduled, Sent, Transaction, User, Verified
@@ -27,6 +35,7 @@ __all__ = [
     "InvalidSignature",
     "Item",
     "NoAnswer",
+    "NotAccepted",
     "NotAuthorized",
     "Organization",
     "Points",

@@ -1,4 +1,4 @@
-"""Answers of the service, in the envelope, or of another server; and the error for each refusal."""
+"""Answers of the service, in the envelope, and the error for each refusal; or answers of another server."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,14 @@ _CLASS_OF: Mapping[int, type[PointsError]] = {
 }
 
 
+class CutShort(Exception):
+    """An answer broke off: it has the status of a success, and JSON without an end."""
+
+
+class Unlike(Exception):
+    """An answer is not what was asked for; the text completes “The answer is not to this call: …”."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """A success: the status, `data` and `additional_data` of the envelope.
@@ -26,67 +34,79 @@ class Answer:
     status: int
     data: Mapping[str, Any]
     additional: Mapping[str, Any]
-    replayed: bool
-
-    def part(self, name: str) -> Any:
-        """Return a field of `data`.
-
-        Raises:
-            PointsError: there is none.
-        """
-        if name not in self.data:
-            raise PointsError(f"The answer is not that of a Points Issuing Service: it has no {name}.")
-        return self.data[name]
+    replayed: bool = False
 
 
-class CutShort(Exception):
-    """An answer broke off: it has the status of a success, and JSON without an end."""
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """An answer that is no success. `is_ours`: it is in the envelope, so the service itself has given it."""
+
+    response: httpx.Response
+    errors: Mapping[str, Sequence[str]]
+    code: str | None
+    is_ours: bool
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the error of this answer carries."""
+        return {
+            "status": self.response.status_code,
+            "errors": self.errors,
+            "code": self.code,
+            "request_id": self.response.headers.get("X-Request-Id"),
+            "location": self.response.headers.get("Location") if self.response.has_redirect_location else None,
+        }
+
+    @property
+    def kind(self) -> type[PointsError]:
+        return _CLASS_OF.get(self.response.status_code, PointsError) if self.is_ours else PointsError
+
+    @property
+    def sentence(self) -> str:
+        status = self.response.status_code
+        if self.is_ours:
+            return f"{status}: " + " ".join(f"{field}: {' '.join(found)}" for field, found in self.errors.items())
+        url = self.response.request.url.copy_with(query=None)
+        if self.response.has_redirect_location:
+            return f"{url} answers {status} and points to {self.response.headers['Location']}."
+        return f"{url} answers {status}, but not as a Points Issuing Service does. Is the URL right?"
 
 
-def envelope_of(response: httpx.Response) -> Mapping[str, Any]:
-    """Return the envelope of a success.
+def envelope_of(response: httpx.Response) -> Answer | Refusal:
+    """Return what an answer says.
 
     Raises:
-        CutShort: the answer broke off.
-        PointsError: it is a refusal, or not the answer of a Points Issuing Service.
+        CutShort: it broke off.
+        RecursionError: its JSON is nested without end.
     """
     if response.status_code == 204:
-        return {"data": {}, "additional_data": None}
+        return Answer(status=204, data={}, additional={})
+    foreign = Refusal(response=response, errors={}, code=None, is_ours=False)
     try:
         document = json.loads(response.content)
     except ValueError:
         if response.is_success and response.headers.get("Content-Type", "").startswith("application/json"):
             raise CutShort from None
-        raise stranger(response) from None
+        return foreign
     if not isinstance(document, dict):
-        raise stranger(response)
-    if response.is_success and document.get("success") is True and isinstance(document.get("data"), dict):
-        return document
-    errors = document.get("errors")
-    if response.is_success or not isinstance(errors, dict) or not errors:
-        raise stranger(response)
+        return foreign
+    data: Any = document.get("data")
+    errors: Any = document.get("errors")
     additional = document.get("additional_data")
-    code = additional.get("code") if isinstance(additional, dict) else None
-    raise _refusal(response, errors, code)
+    additional = additional if isinstance(additional, dict) else {}
+    if response.is_success:
+        is_ours = document.get("success") is True and isinstance(data, dict)
+        return Answer(status=response.status_code, data=data, additional=additional) if is_ours else foreign
+    if not _are_errors(errors):
+        return foreign
+    code = additional.get("code")
+    return Refusal(response=response, errors=errors, code=code if isinstance(code, str) else None, is_ours=True)
 
 
-def stranger(response: httpx.Response) -> PointsError:
-    """Return the error for an answer that is not in the envelope."""
-    url, status = response.request.url.copy_with(query=None), response.status_code
-    if response.has_redirect_location:
-        location = response.headers["Location"]
-        return PointsError(f"{url} answers {status} and points to {location}.", status=status, location=location)
-    kind = _CLASS_OF.get(status, PointsError)
-    message = f"{url} answers {status}, but not as a Points Issuing Service does. Is the URL right?"
-    return kind(message, status=status, request_id=response.headers.get("X-Request-Id"))
-
-
-def _refusal(response: httpx.Response, errors: Mapping[str, Sequence[str]], code: str | None) -> PointsError:
-    sentences = " ".join(f"{field}: {' '.join(found)}" for field, found in errors.items())
-    return _CLASS_OF.get(response.status_code, PointsError)(
-        f"{response.status_code}: {sentences}",
-        status=response.status_code,
-        errors=errors,
-        code=code,
-        request_id=response.headers.get("X-Request-Id"),
+def _are_errors(errors: object) -> bool:
+    """Tell whether these are field names with sentences, as only the service writes them."""
+    return (
+        isinstance(errors, dict)
+        and bool(errors)
+        and all(isinstance(found, list) and all(isinstance(one, str) for one in found) for found in errors.values())
     )

@@ -2,55 +2,98 @@
 
 import random
 import time
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Generic, TypeVar
 
 import httpx
 
-from points_client.answers import Answer, CutShort, envelope_of
-from points_client.errors import NoAnswer, PointsError
+from points_client.answers import Answer, CutShort, Refusal, Unlike, envelope_of
+from points_client.errors import NoAnswer, NotAccepted, PointsError
+from points_client.reasons import is_hopeless, never_left, reason
+from points_client.requests import Call
 
-RETRIED = frozenset((429, 502, 503, 504))
+T = TypeVar("T")
+RETRIED = frozenset((408, 429, 500, 502, 503, 504))
+TRY_S, TRY_MIN_S = 30.0, 1.0  # The service itself holds a call for up to 25 s.
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 _RETRY_AFTER_MAX_S = 3600.0
 # After a try that may have been accepted, only these prove that it was not, because the service looks up the key first.
 _DECIDED = frozenset((403, 409, 422))
-# With these, this try was not accepted, even if a proxy answered.
-_NOT_ACCEPTED = frozenset((301, 302, 307, 308, 400, 401, 403, 404, 405, 409, 413, 415, 422, 429))
+_QUEUED = 202
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """A wait before the next try, and why: the `status` of the answer (202: queued), or the `error` without one."""
+    """A wait before the next try, and why: the `status` of the answer (202: queued), or the `error` without one.
+
+    `is_last`: there is no next try, because waiting would not help.
+    """
 
     seconds: float
     status: int | None = None
     error: Exception | None = None
+    is_last: bool = False
 
     @property
     def trouble(self) -> str:
-        if self.status is None:
-            return "The service cannot be reached"
-        return "It is queued" if self.status == 202 else f"The service answers {self.status}"
+        if self.error is not None:
+            return f"The service cannot be reached: {reason(self.error)}"
+        return "It is queued" if self.status == _QUEUED else f"The service answers {self.status}"
+
+
+@dataclass(frozen=True)
+class Done(Generic[T]):
+    """What was read from an answer, and the seconds of its `Retry-After`, if it has one."""
+
+    value: T
+    retry_after_s: float | None = None
+
+
+class Clock:
+    """The time of one call, over all its tries. 0 s: one try, as long as a try may take."""
+
+    def __init__(self, seconds: float) -> None:
+        if not seconds >= 0:
+            raise ValueError(f"The seconds to wait must be 0 or more, but are {seconds}.")
+        self._seconds, self._ends_at = seconds, time.monotonic() + seconds
+
+    def left_s(self) -> float:
+        return self._ends_at - time.monotonic()
+
+    def has_time_for(self, seconds: float) -> bool:
+        return self.left_s() >= seconds
+
+    def try_s(self, *, repeatable: bool) -> float:
+        """Return how long the next try may take: of what is left, half, so that there can be a second one."""
+        if self._seconds == 0:
+            return TRY_S
+        return min(TRY_S, max(TRY_MIN_S, self.left_s() / 2 if repeatable else self.left_s()))
 
 
 class Attempts:
-    """The tries of one call, until `time_s` is over.
-
-    `key` is its idempotency key. `repeatable`: doing it twice has the effect of once, by the key or by its nature.
-    Otherwise it is tried again only if the try before surely did nothing. `until_done`: wait after a 202.
-    """
+    """The tries of one call. `may_be_accepted`: an earlier call with its key may have been."""
 
     def __init__(
-        self, *, key: str | None, repeatable: bool, until_done: bool, time_s: float, retried: AbstractSet[int] = RETRIED
+        self, call: Call, clock: Clock, *, retried: AbstractSet[int] = RETRIED, may_be_accepted: bool = False
     ) -> None:
-        self._key, self._repeatable, self._until_done = key, repeatable, until_done
-        self._retried = retried if repeatable else frozenset((429,))
-        self._ends_at = time.monotonic() + time_s
+        self._call, self._clock, self._retried = call, clock, retried
+        self._may_be_accepted = may_be_accepted
         self._failures = 0
-        self._may_be_accepted = False
+        self._last: Refusal | None = None
+
+    def try_s(self) -> float:
+        return self._clock.try_s(repeatable=self._call.repeatable)
+
+    def prefer(self, try_s: float) -> str | None:
+        """Return `Prefer`: not to be held, or shorter than the try takes."""
+        held_s = int(try_s) - 1
+        if self._call.wait_s is None or (held_s < 1 and self._call.wait_s and not self._failures):
+            return None
+        return f"wait={min(held_s, 25)}" if held_s >= 1 and self._call.wait_s else "respond-async"
 
     def lost(self, error: Exception) -> Wait:
         """Return the wait after a call or an answer was lost.
@@ -58,57 +101,88 @@ class Attempts:
         Raises:
             NoAnswer: there is no time for another try, or another try might do it twice.
         """
-        never_left = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | UnicodeError)
-        self._may_be_accepted |= not never_left
-        if not (self._repeatable or never_left):
-            raise NoAnswer(f"The answer was lost ({error}), and doing it twice is not the same.", key=None) from error
+        has_left = not never_left(error)
+        self._may_be_accepted |= has_left
+        if isinstance(error, httpx.DecodingError):
+            message = (
+                f"The service answers, but not as a Points Issuing Service does ({reason(error)}). Is the URL right?"
+            )
+            raise self._no_answer(message) from error
+        if not isinstance(error, httpx.TransportError | httpx.InvalidURL | UnicodeError):
+            raise self._no_answer(f"The call broke off: {type(error).__name__}: {reason(error)}.") from error
+        if has_left and not self._call.repeatable:
+            message = f"The answer was lost ({reason(error)}), and doing it twice is not the same."
+            raise self._no_answer(message) from error
+        if is_hopeless(error):
+            return Wait(seconds=0.0, error=error, is_last=True)
         return self._next(Wait(seconds=self._backoff_s(), error=error))
 
-    def answered(self, response: httpx.Response) -> Answer | Wait:
-        """Return the answer of the service, or the wait before the next try.
+    def answered(self, response: httpx.Response, read: Callable[[Answer], T]) -> Done[T] | Wait:
+        """Return what `read` finds in the answer of the service, or the wait before the next try.
+
+        This is the one guard: whatever is wrong with an answer, it is an error that carries the key.
 
         Raises:
             NoAnswer: there is no clear answer, and no time for another try.
             PointsError: the call is refused.
         """
-        status = response.status_code
-        self._may_be_accepted |= status not in _NOT_ACCEPTED and not response.is_success
-        if status in self._retried:
-            return self._next(self._asked(response))
         try:
-            document = envelope_of(response)
+            found = envelope_of(response)
+            if isinstance(found, Refusal):
+                return self._refused(found)
+            replayed = response.headers.get("Idempotency-Replayed") == "true" and not self._may_be_accepted
+            answer = Answer(status=found.status, data=found.data, additional=found.additional, replayed=replayed)
+            return Done(read(answer), retry_after_s(response))
         except CutShort as error:
-            return self.lost(error)
-        except PointsError as error:
-            decided = status in _DECIDED and error.errors
-            if self._key is not None and not decided and (self._may_be_accepted or status not in _NOT_ACCEPTED):
-                raise NoAnswer(str(error), key=self._key, status=status, request_id=error.request_id) from error
+            return self.lost(httpx.RemoteProtocolError(f"the answer broke off {error}".strip()))
+        except PointsError:
             raise
-        replayed = response.headers.get("Idempotency-Replayed") == "true" and not self._may_be_accepted
-        answer = Answer(
-            status=status, data=document["data"], additional=document.get("additional_data") or {}, replayed=replayed
+        except Exception as error:
+            self._may_be_accepted = True
+            why = str(error) if isinstance(error, Unlike) else f"it cannot be read ({type(error).__name__})"
+            message = f"The answer is not that of a Points Issuing Service to this call: {why}. Is the URL right?"
+            raise self._unclear(message) from error
+
+    def over(self, wait: Wait) -> NoAnswer:
+        """Return the error for a call without another try."""
+        if wait.is_last:
+            return self._no_answer(f"{wait.trouble}. Trying again does not help.")
+        return self._no_answer(
+            f"{wait.trouble}; the next try would be in {wait.seconds:.0f} s, and the time is over before."
         )
-        if status != 202 or not self._until_done or answer.data.get("status") == "scheduled":
-            return answer
-        self._may_be_accepted = True
-        wait = self._asked(response)
-        return wait if self._has_time_for(wait) else answer
+
+    def _refused(self, found: Refusal) -> Wait:
+        status, earlier_may_be = found.response.status_code, self._may_be_accepted
+        # A proxy may have passed the call on, whatever it answers itself.
+        self._may_be_accepted |= not found.is_ours or status >= 500 or status == 408
+        self._last = found
+        if status in self._retried and (self._call.repeatable or (found.is_ours and status == 429)):
+            asked_s = retry_after_s(found.response)
+            seconds = self._backoff_s() if asked_s is None else max(0.1, asked_s) * _between(1.0, 1.1)
+            return self._next(Wait(seconds=seconds, status=status))
+        if not found.is_ours or status >= 500:
+            raise self._unclear(found.sentence)
+        if self._call.key is not None and earlier_may_be and status not in _DECIDED:
+            raise self._no_answer(found.sentence)
+        raise found.kind(found.sentence, **found.fields, key=self._call.key)
+
+    def _unclear(self, message: str) -> PointsError:
+        """Return the error for an answer that says nothing; a call that changes nothing is simply not answered."""
+        fields = {} if self._last is None else self._last.fields
+        if not self._call.changes or fields.get("location") is not None:
+            return PointsError(message, **fields, key=self._call.key)
+        return self._no_answer(message)
+
+    def _no_answer(self, message: str) -> NoAnswer:
+        fields = {} if self._last is None else self._last.fields
+        kind = NoAnswer if self._may_be_accepted else NotAccepted
+        return kind(message, **fields, key=self._call.key)
 
     def _next(self, wait: Wait) -> Wait:
         self._failures += 1
-        if not self._has_time_for(wait):
-            message = f"{wait.trouble}; the next try would be in {wait.seconds:.0f} s, and the time is over before."
-            raise NoAnswer(message, key=self._key, status=wait.status) from wait.error
+        if not self._clock.has_time_for(wait.seconds):
+            raise self.over(wait) from wait.error
         return wait
-
-    def _has_time_for(self, wait: Wait) -> bool:
-        return time.monotonic() + wait.seconds <= self._ends_at
-
-    def _asked(self, response: httpx.Response) -> Wait:
-        """Return the wait that an answer asks for, and a little more, so that callers do not all come at once."""
-        asked_s = retry_after_s(response)
-        seconds = self._backoff_s() if asked_s is None else max(0.1, asked_s) * _between(1.0, 1.1)
-        return Wait(seconds=seconds, status=response.status_code)
 
     def _backoff_s(self) -> float:
         return _BACKOFF_S[min(self._failures, len(_BACKOFF_S) - 1)] * _between(0.5, 1.0)
@@ -127,7 +201,7 @@ def retry_after_s(response: httpx.Response) -> float | None:
         sent = response.headers.get("Date")
         now = datetime.now(UTC) if sent is None else parsedate_to_datetime(sent)
         return min(max((until - now).total_seconds(), 0.0), _RETRY_AFTER_MAX_S)
-    except (TypeError, ValueError):  # It is missing, or has another form.
+    except (OverflowError, TypeError, ValueError):  # It is missing, has another form, or is beyond all dates.
         return None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 
 class PointsError(Exception):
-    """Base of all errors of this package.
+    """Base of all errors of this package. They can be pickled and copied, with all that they carry.
 
     Attributes:
         status: the HTTP status of the answer; None when there was none.
@@ -12,6 +12,7 @@ class PointsError(Exception):
         code: a stable word for programs, such as `organization_suspended`; None on a 400.
         request_id: the `X-Request-Id` of the answer, for the people who run the service.
         location: where a redirect points to. Redirects are not followed: the key would travel with them.
+        key: the idempotency key of the call; None for a call without one.
     """
 
     def __init__(
@@ -23,6 +24,7 @@ class PointsError(Exception):
         code: str | None = None,
         request_id: str | None = None,
         location: str | None = None,
+        key: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -30,6 +32,7 @@ class PointsError(Exception):
         self.code = code
         self.request_id = request_id
         self.location = location
+        self.key = key
 
 
 class Invalid(PointsError):
@@ -52,12 +55,17 @@ class Refused(PointsError):
 
 
 class NoAnswer(PointsError):
-    """No clear answer came in time, so it is unknown whether the call was done.
+    """No clear answer came in time, so it is unknown whether the call was done, unless it is a `NotAccepted`.
 
     `key` is the idempotency key that was used, or None for a call without one. **Make the same call again with this
-    key**: it is done once. A call that only reads has no key, and can be made again at any time.
+    key**: it is done once. A call that only reads has no key, and can be made again at any time. `status`, `errors`,
+    `code` and `request_id` are those of the last answer, if there was one.
     """
 
-    def __init__(self, message: str, *, key: str | None, status: int | None = None, request_id: str | None = None):
-        super().__init__(message, status=status, request_id=request_id)
-        self.key = key
+
+class NotAccepted(NoAnswer):
+    """The call was surely not accepted: no try reached the service, or it answered that there are too many (429).
+
+    Nothing was done and nothing will be: the call may be made again, now or later, with this key or another, or given
+    up.
+    """

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from points_client.answers import Answer, Unlike
 from points_client.reading import read
 
 
@@ -60,7 +61,7 @@ class Webhook:
     retry_at: datetime | None = None
     old_secret_until: datetime | None = None
     created_at: datetime | None = None
-    secret: str | None = None
+    secret: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +91,20 @@ def is_asked_for(event: Event, types: Sequence[str] | None) -> bool:
     """Tell whether an event is of one of these types, `*` stands for any part of one; None: all."""
     patterns = (re.escape(one).replace(r"\*", ".*") for one in ",".join(types or ()).split(","))
     return types is None or any(re.fullmatch(one, event.type) for one in patterns)
+
+
+def read_page(after: int, answer: Answer) -> EventPage:
+    """Return an answer as a page of events after `after`.
+
+    Raises:
+        Exception: it is none; `Attempts.answered` is the guard.
+    """
+    events = tuple(map(read_event, answer.data["events"]))
+    page = EventPage(after=after, events=events, last_sequence=answer.data["last_sequence"])
+    places = [after, *(one.sequence for one in page.events), page.last_sequence]
+    if sorted(places) != places:
+        raise Unlike("its events are not those asked for")
+    return page
 
 
 def read_event(document: Mapping[str, Any]) -> Event:

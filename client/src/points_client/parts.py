@@ -1,12 +1,11 @@
 """The parts of a long send: streamed from any iterable, each with a key from the run's name and its number."""
 
 import re
-from collections.abc import Iterable, Iterator
+import unicodedata
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from points_client.requests import AnyItem, item_body
+from points_client.requests import AnyItem, encoded, item_body
 
 PART_SIZE = 10_000
 
@@ -20,24 +19,62 @@ class Part:
     expect: dict[str, int]
 
 
-def checked_run(run: str) -> str:
-    """Return the name of a run.
+class Run:
+    """The items of a run, in parts of `size`. Whether an address or a reference may come again is one rule for all
+    parts, and not only within a part, where the service sees to it.
 
     Raises:
-        ValueError: it cannot begin an idempotency key.
+        ValueError: `name` cannot begin an idempotency key, or `size` is less than 1.
     """
-    if not re.fullmatch(r"[!-~]{1,230}", run):
-        raise ValueError("A run is named by 1 to 230 visible ASCII characters.")
-    return run
 
+    def __init__(self, name: str, *, amount: int | None, size: int, allow_repeats: bool) -> None:
+        if not re.fullmatch(r"[!-~]{1,230}", name):
+            raise ValueError("A run is named by 1 to 230 visible ASCII characters.")
+        if size < 1:
+            raise ValueError("part_size must be 1 or more.")
+        self._name, self._amount, self._size, self._allow_repeats = name, amount, size, allow_repeats
+        self._items: list[dict[str, Any]] = []
+        self._parts = self._count = 0
+        self._addresses: dict[int, int] = {}  # Hashes, because a run may be long: its place, below 0 with a reference.
+        self._references: dict[int, int] = {}
 
-def parts(items: Iterable[AnyItem | str], *, run: str, amount: int | None, size: int) -> Iterator[Part]:
-    """Yield the parts of a run, `size` items to each; the last has the rest. Only one part is read at a time."""
-    bodies = (item_body({"email": item} if isinstance(item, str) else item) for item in items)
-    number = 0
-    while some := list(islice(bodies, size)):
-        number += 1
-        yield Part(key=f"{run}-part-{number}", items=some, expect=_expect(some, amount))
+    def add(self, item: AnyItem | str) -> Part | None:
+        """Add an item, and return the part that is full with it.
+
+        Raises:
+            ValueError: it cannot be sent, or it repeats an earlier one; nothing of its part is sent.
+        """
+        place = f"items.{self._count}"
+        body = item_body(item, place)
+        encoded(body, place)
+        self._require_new(body, place)
+        self._items.append(body)
+        self._count += 1
+        return self.rest() if len(self._items) == self._size else None
+
+    def rest(self) -> Part | None:
+        """Return what was added since the last part, as one; None if that is nothing."""
+        if not self._items:
+            return None
+        self._parts += 1
+        items, self._items = self._items, []
+        return Part(key=f"{self._name}-part-{self._parts}", items=items, expect=_expect(items, self._amount))
+
+    def _require_new(self, body: dict[str, Any], place: str) -> None:
+        email, reference = body.get("email"), body.get("reference")
+        if isinstance(reference, str) and reference:
+            first = self._references.setdefault(hash(reference), self._count)
+            if first != self._count:
+                raise ValueError(f"{place}.reference is the same as items.{first}.reference.")
+        if not isinstance(email, str) or self._allow_repeats:
+            return
+        marked = -self._count - 1 if reference else self._count
+        first = self._addresses.setdefault(hash(unicodedata.normalize("NFC", email.strip().lower())), marked)
+        if first != marked and not (first < 0 and marked < 0):
+            earlier = first if first >= 0 else -first - 1
+            raise ValueError(
+                f"{place}.email is the same address as items.{earlier}.email: if that is meant, give each a reference."
+            )
 
 
 def _expect(items: list[dict[str, Any]], amount: int | None) -> dict[str, int]:

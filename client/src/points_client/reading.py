@@ -18,29 +18,33 @@ def read(kind: type[T], document: Mapping[str, Any]) -> T:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: the JSON does not fit the dataclass.
     """
-    known = {}
-    for name, convert in _fields(cast(Any, kind)):
-        if name in document:
-            value = document[name]
-            known[name] = value if convert is None or value is None else convert(value)
+    known = {name: convert(document[name]) for name, convert in _fields(cast(Any, kind)) if name in document}
     return kind(**known)
 
 
 @cache
-def _fields(kind: Any) -> list[tuple[str, _Convert | None]]:
+def _fields(kind: Any) -> list[tuple[str, _Convert]]:
     hints = typing.get_type_hints(kind)
     return [(field.name, _converter(hints[field.name])) for field in dataclasses.fields(kind)]
 
 
-def _converter(hint: Any) -> _Convert | None:
-    """Return the function that turns JSON into a value of this type; None if JSON already has that type."""
-    if isinstance(hint, types.UnionType):  # `X | None`: the caller keeps None.
-        [hint] = [one for one in typing.get_args(hint) if one is not type(None)]
+def _converter(hint: Any) -> _Convert:
+    """Return the function that turns JSON into a value of this type, and takes no other."""
+    if isinstance(hint, types.UnionType):  # `X | None`.
+        [inner] = [_converter(one) for one in typing.get_args(hint) if one is not type(None)]
+        return lambda value: None if value is None else inner(value)
     if hint is datetime:
         return datetime.fromisoformat
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return partial(read, hint)
-    if typing.get_origin(hint) is tuple:
+    if dataclasses.is_dataclass(hint):
+        return partial(read, cast(Any, hint))
+    origin = typing.get_origin(hint)
+    if origin is tuple:
         each = _converter(typing.get_args(hint)[0])
-        return tuple if each is None else lambda values: tuple(map(each, values))
-    return None
+        return lambda values: tuple(map(each, _of(list | tuple, values)))
+    return partial(_of, dict if origin is Mapping else hint)
+
+
+def _of(kind: Any, value: Any) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+        raise TypeError(f"It is {type(value).__name__}, and not {kind}.")
+    return value

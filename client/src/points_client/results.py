@@ -7,6 +7,12 @@ may also use a status that is not listed here: look at `final`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
+
+from points_client.answers import Answer
+from points_client.reading import read
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,3 +146,13 @@ class Batch:
     transactions: tuple[Transaction, ...] | None = None
     amount: int | None = None
     current_balance: int | None = None
+
+
+def read_organization(answer: Answer) -> Organization:
+    """Return an answer as an organization, with what is scheduled."""
+    return read(Organization, {**answer.data, "scheduled": answer.additional.get("scheduled")})
+
+
+def read_verdict(kind: type[T], answer: Answer) -> T:
+    """Return an answer of a verify, whose figures stand in `additional_data`."""
+    return read(kind, {**answer.additional, **answer.data})

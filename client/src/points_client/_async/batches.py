@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator
 from datetime import datetime
 from functools import partial
+from typing import Any
 
-from points_client._async.calling import AsyncCaller
+from points_client._async.calling import AsyncCaller, as_
 from points_client._async.paging import rows
 from points_client._async.waiting import until_final
-from points_client.requests import WAIT_S, moment, query
+from points_client.attempts import Clock
+from points_client.requests import WAIT_S, Call, moment, path, query
 from points_client.results import Batch
 
 
@@ -23,7 +25,7 @@ class AsyncBatches:
         Raises:
             Refused: there is no such batch (404).
         """
-        return await self._caller.get(Batch, f"/v1/batches/{batch_id}")
+        return await self._look(batch_id, None)
 
     def list(
         self,
@@ -61,7 +63,7 @@ class AsyncBatches:
 
     async def wait(self, batch_id: int, *, wait_s: float = WAIT_S) -> Batch:
         """Wait until a batch is final, at most `wait_s` seconds, and return it. Look at `final`."""
-        return await until_final(partial(self.get, batch_id), wait_s=wait_s)
+        return await until_final(partial(self._look, batch_id), wait_s=wait_s)
 
     async def cancel(self, batch_id: int) -> Batch:
         """Cancel a batch that is scheduled or queued. Cancelling it again does nothing.
@@ -69,7 +71,7 @@ class AsyncBatches:
         Raises:
             Refused: it is issued or refused already (409), or there is no such batch (404).
         """
-        return await self._caller.do(Batch, "POST", f"/v1/batches/{batch_id}/cancel")
+        return await self._do("POST", batch_id, "cancel", None)
 
     async def reschedule(self, batch_id: int, send_at: datetime | str) -> Batch:
         """Move a scheduled batch to another moment, with a zone.
@@ -77,4 +79,11 @@ class AsyncBatches:
         Raises:
             Refused: it is no longer scheduled (409), or there is no such batch (404).
         """
-        return await self._caller.do(Batch, "PATCH", f"/v1/batches/{batch_id}", {"send_at": moment(send_at)})
+        return await self._do("PATCH", batch_id, "", {"send_at": moment(send_at)})
+
+    async def _look(self, batch_id: int, clock: Clock | None) -> Batch:
+        return await self._caller.get(Batch, path("batches", batch_id), clock, batch_id=batch_id)
+
+    async def _do(self, method: str, batch_id: int, verb: str, body: dict[str, Any] | None) -> Batch:
+        call = Call(method=method, path=path("batches", batch_id, verb), body=body)
+        return await self._caller.call(call, partial(as_, Batch, batch_id=batch_id))

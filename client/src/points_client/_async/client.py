@@ -1,25 +1,36 @@
 """`AsyncPoints`: the calls of one key."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from functools import partial
+from ssl import SSLContext
 from types import TracebackType
+from typing import Any
 
 import httpx
 
 from points_client._async.batches import AsyncBatches
-from points_client._async.calling import AsyncCaller, result
+from points_client._async.calling import AsyncCaller, as_
 from points_client._async.events import AsyncEvents
 from points_client._async.reversals import AsyncReversals
+from points_client._async.reversing import reverse
 from points_client._async.sending import send, send_all
 from points_client._async.transactions import AsyncTransactions
 from points_client._async.webhooks import AsyncWebhooks
 from points_client.attempts import RETRIED, Wait
-from points_client.comparing import is_of
-from points_client.errors import NoAnswer
-from points_client.parts import PART_SIZE
-from points_client.requests import PATIENCE_S, WAIT_S, AnyItem, new_key, reverse_body, send_body
-from points_client.results import Organization, Sent, Transaction, Verified
+from points_client.parts import PART_SIZE, Run
+from points_client.requests import (
+    PATIENCE_S,
+    WAIT_S,
+    AnyItem,
+    Call,
+    from_environment,
+    key_of,
+    reverse_body,
+    send_body,
+)
+from points_client.results import Organization, Sent, Transaction, Verified, read_organization, read_verdict
 from points_client.reversal_results import Recoverable, Reversed
 
 
@@ -29,8 +40,10 @@ class AsyncPoints:
     Args:
         key: `pts_live_…` or `pts_dev_…`. With a development key, no real points move.
         url: where the service is, such as `https://points.example.com`.
-        patience_s: for how many seconds a call without `wait_s` is tried again; `math.inf`: without end.
+        patience_s: for how many seconds a call without `wait_s` is tried again; `math.inf`: without end; 0: once.
         transport: replaces the network in tests: `points_client.testing.FakePoints`.
+        ssl_context: which certificates are trusted; None: those that `SSL_CERT_FILE` or `SSL_CERT_DIR` names, or
+            those of httpx.
         on_wait: called before each wait with its reason and length. If it raises, the call ends.
         retried: the statuses that are tried again.
 
@@ -39,7 +52,7 @@ class AsyncPoints:
     Every call may raise a `PointsError`: `Invalid`, `NotAuthorized`, `Refused`, or `NoAnswer`.
 
     Raises:
-        ValueError: the key or the URL is not valid.
+        ValueError: the key, the URL, or what the environment says of proxies and certificates is not valid.
     """
 
     def __init__(
@@ -49,10 +62,19 @@ class AsyncPoints:
         *,
         patience_s: float = PATIENCE_S,
         transport: httpx.AsyncBaseTransport | None = None,
+        ssl_context: SSLContext | None = None,
         on_wait: Callable[[Wait], object] | None = None,
         retried: AbstractSet[int] = RETRIED,
     ) -> None:
-        caller = AsyncCaller(key, url, patience_s=patience_s, transport=transport, on_wait=on_wait, retried=retried)
+        caller = AsyncCaller(
+            key,
+            url,
+            patience_s=patience_s,
+            transport=transport,
+            ssl_context=ssl_context,
+            on_wait=on_wait,
+            retried=retried,
+        )
         self._caller = caller
         self.sandbox = key.strip().startswith("pts_dev_")
         self.batches = AsyncBatches(caller)
@@ -60,6 +82,15 @@ class AsyncPoints:
         self.reversals = AsyncReversals(caller)
         self.events = AsyncEvents(caller)
         self.webhooks = AsyncWebhooks(caller)
+
+    @classmethod
+    def from_env(cls, **options: Any) -> "AsyncPoints":
+        """Return the client of the key in `POINTS_KEY` and the URL in `POINTS_URL`; `options` as above.
+
+        Raises:
+            ValueError: one of them is not set or not valid.
+        """
+        return cls(from_environment("POINTS_KEY"), from_environment("POINTS_URL"), **options)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -75,8 +106,15 @@ class AsyncPoints:
 
     async def organization(self) -> Organization:
         """Return the key's organization, with the balance of the key's mode and what is scheduled."""
-        answer = await self._caller.call("GET", "/v1/organization")
-        return result(Organization, {**answer.data, "scheduled": answer.additional.get("scheduled")})
+        return await self._caller.call(Call(method="GET", path="/v1/organization"), read_organization)
+
+    async def reset_sandbox(self) -> Organization:
+        """Put the balance of the sandbox back to its start value, and return the organization.
+
+        Raises:
+            Refused: the key is not a development key (403).
+        """
+        return await self._caller.call(Call(method="POST", path="/v1/sandbox/reset"), partial(as_, Organization))
 
     async def verify(
         self,
@@ -99,8 +137,8 @@ class AsyncPoints:
             expect=expect,
             metadata=metadata,
         )
-        answer = await self._caller.call("POST", "/v1/points/verify", body=body)
-        return result(Verified, {**answer.additional, **answer.data})
+        call = Call(method="POST", path="/v1/points/verify", body=body)
+        return await self._caller.call(call, partial(read_verdict, Verified))
 
     async def send(
         self,
@@ -134,7 +172,9 @@ class AsyncPoints:
         A recipient whom the balance does not pay has `debited` false; `Sent` is returned all the same.
 
         Raises:
+            ValueError: something cannot be sent at all; nothing was.
             NoAnswer: it is unknown whether it was accepted. Send the same again with `NoAnswer.key`.
+            NotAccepted: a `NoAnswer`, and it was surely not accepted.
             Invalid: the send has faults, or the key was used with another body.
             Refused: the organization may not issue, or the batch of this key was cancelled.
         """
@@ -149,11 +189,11 @@ class AsyncPoints:
             send_at=send_at,
             hold_days=hold_days,
         )
-        return await send(self._caller, body, new_key() if idempotency_key is None else idempotency_key, wait_s)
+        return await send(self._caller, body, key_of(idempotency_key), wait_s)
 
     def send_all(
         self,
-        items: Iterable[AnyItem | str],
+        items: Iterable[AnyItem | str] | AsyncIterable[AnyItem | str],
         *,
         run: str,
         amount: int | None = None,
@@ -162,6 +202,7 @@ class AsyncPoints:
         part_size: int = PART_SIZE,
         in_flight: int = 2,
         wait_s: float = 300.0,
+        allow_repeats: bool = False,
     ) -> AsyncIterator[Transaction]:
         """Send to any number of recipients, and yield each transaction, in their order.
 
@@ -173,11 +214,13 @@ class AsyncPoints:
             in_flight: parts that are sent at the same time. With 1, each part is paid after the one before it: choose
                 that if the balance may not pay all.
             wait_s: seconds to wait for each part.
+            allow_repeats: an address may come again without a reference. The service must allow it too.
 
         **Safe to run again** after any interruption, within 30 days: paid transactions are yielded again, but not paid
         again. For that, these must stay the same: `run`, the items and their order, `amount`, `label`, `metadata`,
         `part_size`. If they differ, the service answers `Invalid` (422), and that part is not paid again. A new run
-        needs a new name.
+        needs a new name. An address or a reference that comes again is a fault wherever it stands, as in one send; the
+        same address may come again when each has a reference.
 
         Nothing is sent before you ask for the first transaction. When a part fails, all parts before it were yielded,
         and a part that was sent at the same time may be paid: run it again.
@@ -185,12 +228,12 @@ class AsyncPoints:
         Raises:
             NoAnswer: a part was not issued in time. Run it again.
             Invalid, Refused: as by `send`.
-            ValueError: `run` is not a valid name, or `part_size` or `in_flight` is less than 1.
+            ValueError: `run`, `part_size` or `in_flight` is not valid; or an item cannot be sent, or comes again: the
+                parts before it are paid, nothing of its own part.
         """
         more = {"amount": amount, "label": label, "metadata": metadata}
-        return send_all(
-            self._caller, items, run=run, more=more, part_size=part_size, in_flight=in_flight, wait_s=wait_s
-        )
+        parts = Run(run, amount=amount, size=part_size, allow_repeats=allow_repeats)
+        return send_all(self._caller, items, parts, more=more, in_flight=in_flight, wait_s=wait_s)
 
     async def verify_reverse(
         self,
@@ -203,8 +246,8 @@ class AsyncPoints:
     ) -> Recoverable:
         """Tell what `reverse` would take back. It writes nothing."""
         body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
-        answer = await self._caller.call("POST", "/v1/points/reverse/verify", body=body)
-        return result(Recoverable, {**answer.additional, **answer.data})
+        call = Call(method="POST", path="/v1/points/reverse/verify", body=body)
+        return await self._caller.call(call, partial(read_verdict, Recoverable))
 
     async def reverse(
         self,
@@ -227,11 +270,4 @@ class AsyncPoints:
             Refused: the organization is disabled, there is no such batch, or it is only scheduled: cancel it.
         """
         body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
-        key = new_key() if idempotency_key is None else idempotency_key
-        answer = await self._caller.call("POST", "/v1/points/reverse", body=body, key=key, wait_s=wait_s)
-        nothing = {"transactions": (), "amount": None, "current_balance": None}
-        about = {"status": "done", "replayed": answer.replayed, "idempotency_key": key}
-        found = result(Reversed, {**nothing, **about, **answer.data}, key=key)
-        if found.status == "done" and not is_of(found.transactions, body):
-            raise NoAnswer("The answer is about other transactions than those sent. Is the URL right?", key=key)
-        return found
+        return await reverse(self._caller, body, key_of(idempotency_key), wait_s)

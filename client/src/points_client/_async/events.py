@@ -3,10 +3,13 @@
 import time
 from asyncio import sleep
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
-from points_client._async.calling import AsyncCaller, result
-from points_client.event_results import Event, EventPage
-from points_client.requests import query
+from points_client._async.calling import AsyncCaller
+from points_client.attempts import Clock
+from points_client.errors import NoAnswer
+from points_client.event_results import Event, EventPage, read_page
+from points_client.requests import Call, query, types_of
 
 _WAIT_S = 25  # The longest time that the service holds a call.
 
@@ -62,9 +65,18 @@ class AsyncEvents:
         follow: bool = False,
     ) -> AsyncIterator[EventPage]:
         """Yield the events page by page, each with how far the log was looked through; `follow`: without end."""
+        wait_s = _WAIT_S if follow else 0
         while True:
             asked_at = time.monotonic()
-            page = await self.page(after=after, types=types, page_size=page_size, wait_s=_WAIT_S if follow else 0)
+            try:
+                page = await self._page(after, types, page_size, wait_s, Clock(0) if follow else None)
+            except NoAnswer:
+                if not follow:
+                    raise
+                # Some gateways end a quiet call before we do: that is no outage. If it is one, the next call says so.
+                held_s = int(time.monotonic() - asked_at)
+                wait_s = max(2, min(wait_s, held_s * 2 // 3)) if held_s > 1 else wait_s
+                page = await self._page(after, types, page_size, 0, None)
             yield page
             is_end = not page.events and page.last_sequence == (after or 0)
             if is_end and not follow:
@@ -82,8 +94,11 @@ class AsyncEvents:
         wait_s: int = 0,
     ) -> EventPage:
         """Return the next events, and how far the log was looked through; `wait_s`, at most 25: wait for the first."""
-        names = None if types is None else ",".join(types)
-        asked = query(after=after, types=names, limit=page_size, wait=wait_s or None)
-        answer = await self._caller.call("GET", "/v1/events", query=asked)
-        events = tuple(result(Event, {**event, "document": event}) for event in answer.part("events"))
-        return EventPage(after=after or 0, events=events, last_sequence=answer.part("last_sequence"))
+        return await self._page(after, types, page_size, wait_s, None)
+
+    async def _page(
+        self, after: int | None, types: Sequence[str] | None, limit: int, wait_s: int, clock: Clock | None
+    ) -> EventPage:
+        asked = query(after=after, types=types_of(types), limit=limit, wait=wait_s or None)
+        call = Call(method="GET", path="/v1/events", query=asked)
+        return await self._caller.call(call, partial(read_page, after or 0), clock)

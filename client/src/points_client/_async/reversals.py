@@ -7,7 +7,8 @@ from functools import partial
 from points_client._async.calling import AsyncCaller
 from points_client._async.paging import rows
 from points_client._async.waiting import until_final
-from points_client.requests import WAIT_S, query
+from points_client.attempts import Clock
+from points_client.requests import WAIT_S, path, query
 from points_client.reversal_results import Reversal
 
 
@@ -23,7 +24,7 @@ class AsyncReversals:
         Raises:
             Refused: there is no such reversal (404).
         """
-        return await self._caller.get(Reversal, f"/v1/reversals/{reversal_id}")
+        return await self._look(reversal_id, None)
 
     def list(
         self,
@@ -46,4 +47,7 @@ class AsyncReversals:
 
     async def wait(self, reversal_id: int, *, wait_s: float = WAIT_S) -> Reversal:
         """Wait until a reversal is final, at most `wait_s` seconds, and return it. Look at `final`."""
-        return await until_final(partial(self.get, reversal_id), wait_s=wait_s)
+        return await until_final(partial(self._look, reversal_id), wait_s=wait_s)
+
+    async def _look(self, reversal_id: int, clock: Clock | None) -> Reversal:
+        return await self._caller.get(Reversal, path("reversals", reversal_id), clock, reversal_id=reversal_id)

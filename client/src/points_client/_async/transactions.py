@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime
+from functools import partial
 
-from points_client._async.calling import AsyncCaller
+from points_client._async.calling import AsyncCaller, as_
 from points_client._async.paging import rows
-from points_client.requests import moment, query
+from points_client.requests import Call, moment, path, query
 from points_client.results import Transaction
 
 
@@ -21,7 +22,7 @@ class AsyncTransactions:
         Raises:
             Refused: there is no such transaction (404).
         """
-        return await self._caller.get(Transaction, f"/v1/transactions/{transaction_id}")
+        return await self._caller.get(Transaction, path("transactions", transaction_id), id=transaction_id)
 
     def list(
         self,
@@ -30,6 +31,7 @@ class AsyncTransactions:
         state: str | None = None,
         email: str | None = None,
         batch: int | None = None,
+        user: int | None = None,
         created_from: datetime | str | None = None,
         created_to: datetime | str | None = None,
         debited: bool | None = None,
@@ -37,12 +39,13 @@ class AsyncTransactions:
         allocated: bool | None = None,
         page_size: int = 100,
     ) -> AsyncIterator[Transaction]:
-        """Yield all transactions that match, newest first. Both ends of a period are included."""
+        """Yield all transactions that match, newest first. Both ends of a period are included; `user`: an id."""
         asked = query(
             reference=reference,
             state=state,
             email=email,
             batch=batch,
+            user=user,
             created_from=created_from,
             created_to=created_to,
             debited=debited,
@@ -59,5 +62,6 @@ class AsyncTransactions:
             Refused: it is not held, or has no end (409), or there is no such transaction (404).
             Invalid: the moment is not later.
         """
-        body = {"held_until": moment(held_until)}
-        return await self._caller.do(Transaction, "POST", f"/v1/transactions/{transaction_id}/extend", body)
+        where = path("transactions", transaction_id, "extend")
+        call = Call(method="POST", path=where, body={"held_until": moment(held_until)})
+        return await self._caller.call(call, partial(as_, Transaction, id=transaction_id))

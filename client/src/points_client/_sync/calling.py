@@ -1,22 +1,27 @@
 """One call: tried until there is an answer or its time is over."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from functools import partial
+from ssl import SSLContext
 from time import sleep
 from typing import Any, TypeVar
 
 import httpx
 
-from points_client.answers import Answer
-from points_client.attempts import Attempts, Wait
+from points_client._sync.in_order import within
+from points_client.answers import Answer, Unlike
+from points_client.attempts import Attempts, Clock, Done, Wait
 from points_client.connections import Connections
-from points_client.errors import NoAnswer, PointsError
+from points_client.errors import PointsError
 from points_client.reading import read
-from points_client.requests import base_url, checked_key, is_local
+from points_client.requests import Call, base_url, checked_key, is_local
+from points_client.tls import context
 
 T = TypeVar("T")
-_TIMEOUT = httpx.Timeout(60.0, connect=10.0)  # Longer than the service itself waits.
+_CONNECT_S = 10.0
+_log = logging.getLogger("points_client")
 
 
 class Caller:
@@ -29,98 +34,111 @@ class Caller:
         *,
         patience_s: float,
         transport: httpx.BaseTransport | None,
+        ssl_context: SSLContext | None,
         on_wait: Callable[[Wait], object] | None,
         retried: AbstractSet[int],
     ) -> None:
-        self.patience_s = patience_s
-        self._on_wait, self._retried = on_wait, retried
+        Clock(patience_s)  # It may raise.
+        self._patience_s, self._on_wait, self._retried = patience_s, on_wait, retried
+        self._is_timed = transport is None
         headers = {"Authorization": f"Bearer {checked_key(key)}", "Accept": "application/json"}
         make = partial(
             httpx.Client,
             base_url=base_url(url),
             headers=headers | {"User-Agent": "points-client/1.0"},
-            timeout=_TIMEOUT,
             transport=transport,
+            verify=transport is not None or context(ssl_context),
             trust_env=not is_local(url),
         )
         is_fake = isinstance(transport, httpx.MockTransport)
-        self._connections = Connections(make, shareable=transport is None or is_fake)
+        try:
+            self._connections = Connections(make, shareable=transport is None or is_fake)
+        except (ImportError, ValueError, httpx.InvalidURL) as error:
+            raise ValueError(f"A proxy that the environment names cannot be used: {error}") from error
 
     @property
     def _http(self) -> httpx.Client:
-        return self._connections.here()
+        http = self._connections.here()
+        if http.is_closed:
+            raise PointsError("It is closed: make another one.")
+        return http
 
     def close(self) -> None:
-        self._http.close()
+        self._connections.here().close()
 
-    def call(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Mapping[str, Any] | None = None,
-        query: Mapping[str, str] | None = None,
-        key: str | None = None,
-        wait_s: float | None = None,
-        repeatable: bool = True,
-    ) -> Answer:
-        """Return the answer to a call. With an idempotency key, `wait_s` is how long to wait until it is done.
+    def clock(self, wait_s: float | None) -> Clock:
+        """Return the time of a call that waits so long; 0 and None: as long as patience lasts.
+
+        Raises:
+            ValueError: it is below 0.
+        """
+        return Clock(wait_s or self._patience_s)
+
+    def call(self, call: Call, read: Callable[[Answer], T], clock: Clock | None = None) -> T:
+        """Return what `read` finds in the answer to a call.
 
         Raises:
             NoAnswer: there was no clear answer in time.
             PointsError: the call is refused.
+            ValueError: a value cannot be sent.
         """
-        headers = {} if key is None else {"Idempotency-Key": key}
-        if wait_s == 0:
-            headers["Prefer"] = "respond-async"
-        attempts = Attempts(
-            key=key,
-            repeatable=repeatable,
-            until_done=bool(wait_s),
-            time_s=wait_s or self.patience_s,
-            retried=self._retried,
-        )
-        http = self._http
+        done = self.tried(call, read, clock or self.clock(call.wait_s))
+        return done.value
+
+    def tried(self, call: Call, read: Callable[[Answer], T], clock: Clock, *, may_be_accepted: bool = False) -> Done[T]:
+        """Make a call, as `call` does; also tell when to ask again."""
+        attempts = Attempts(call, clock, retried=self._retried, may_be_accepted=may_be_accepted)
+        content, http = call.content(), self._http
         while True:
             try:
-                response = http.request(method, path, json=body, params=query, headers=headers)
-                next_step = attempts.answered(response)
-            except httpx.DecodingError as error:
-                message = f"{http.base_url} answers, but not as a Points Issuing Service does. Is the URL right?"
-                raise NoAnswer(message, key=key) from error
-            except (httpx.TransportError, UnicodeError) as error:  # UnicodeError: an impossible host name.
-                next_step = attempts.lost(error)
-            if isinstance(next_step, Answer):
-                return next_step
-            if self._on_wait is not None:
-                self._on_wait(next_step)
-            sleep(next_step.seconds)
+                step = attempts.answered(self._answer(http, call, content, attempts), read)
+            except (PointsError, NotImplementedError):  # NotImplementedError: what `FakePoints` does not know.
+                raise
+            except Exception as error:  # noqa: BLE001  # `lost` raises what is no fault of the network.
+                step = attempts.lost(error)
+            if isinstance(step, Done):
+                return step
+            self.waited(step, call)
+            if step.is_last:
+                raise attempts.over(step) from step.error
 
-    def get(self, kind: type[T], path: str) -> T:
-        """Return the answer to a GET, as a dataclass."""
-        return _as(kind, self.call("GET", path))
+    def waited(self, wait: Wait, call: Call) -> None:
+        """Say why a call waits, and wait."""
+        _log.info("%s %s: %s (waiting %.1f s)", call.method, call.path, wait.trouble, wait.seconds)
+        if self._on_wait is not None:
+            self._on_wait(wait)
+        sleep(wait.seconds)
 
-    def do(self, kind: type[T], method: str, path: str, body: Mapping[str, Any] | None = None) -> T:
-        """Make a call that may be repeated without harm, and return its answer."""
-        return _as(kind, self.call(method, path, body=body))
+    def _answer(self, http: httpx.Client, call: Call, content: bytes | None, attempts: Attempts) -> httpx.Response:
+        try_s = attempts.try_s()
+        headers = {
+            "Idempotency-Key": call.key,
+            "Prefer": attempts.prefer(try_s),
+            "Content-Type": None if content is None else "application/json",
+        }
+        request = http.build_request(
+            call.method,
+            call.path,
+            content=content,
+            params=call.query,
+            headers={name: value for name, value in headers.items() if value is not None},
+            timeout=httpx.Timeout(try_s, connect=min(_CONNECT_S, try_s)),
+        )
+        return within(try_s if self._is_timed else None, partial(http.send, request))
 
-    def do_once(self, kind: type[T], method: str, path: str, body: Mapping[str, Any] | None = None) -> T:
-        """Make a call that must not be done twice: it is tried again only if the try before surely did nothing."""
-        return _as(kind, self.call(method, path, body=body, repeatable=False))
+    def get(self, kind: type[T], path: str, clock: Clock | None = None, **known: Any) -> T:
+        """Return the answer to a GET as a dataclass; `known`: fields that it must have, such as the id."""
+        return self.call(Call(method="GET", path=path), partial(as_, kind, **known), clock)
 
 
-def _as(kind: type[T], answer: Answer) -> T:
-    return result(kind, answer.data)
-
-
-def result(kind: type[T], document: Mapping[str, Any], *, key: str | None = None) -> T:
-    """Return an answer's JSON as a dataclass.
+def as_(kind: type[T], answer: Answer, **known: Any) -> T:
+    """Return an answer as a dataclass.
 
     Raises:
-        NoAnswer, PointsError (without an idempotency key): the JSON does not fit the dataclass.
+        Unlike: it is about something else than `known`.
+        Exception: the JSON does not fit the dataclass; `Attempts.answered` is the guard.
     """
-    try:
-        return read(kind, document)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        message = f"The answer is not that of a Points Issuing Service: {kind.__name__} cannot be read from it."
-        raise (PointsError(message) if key is None else NoAnswer(message, key=key)) from error
+    for name, value in known.items():
+        if answer.data[name] != value:
+            raise Unlike(f"its {name} is another")
+    return read(kind, answer.data)

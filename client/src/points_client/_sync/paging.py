@@ -1,9 +1,13 @@
 """Lists that go on over all pages."""
 
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
-from points_client._sync.calling import Caller, result
+from points_client._sync.calling import Caller
+from points_client.answers import Answer
+from points_client.reading import read
+from points_client.requests import Call
 
 T = TypeVar("T")
 
@@ -12,9 +16,18 @@ def rows(caller: Caller, kind: type[T], path: str, name: str, query: Mapping[str
     """Yield each row of the list `name`, page by page. A page may be short or empty and still have a next one."""
     cursor: dict[str, str] = {}
     while True:
-        answer = caller.call("GET", path, query={**query, **cursor})
-        for row in answer.part(name):
-            yield result(kind, row)
-        if answer.part("next_cursor") is None:
+        page, next_cursor = caller.call(
+            Call(method="GET", path=path, query={**query, **cursor}), partial(_page, kind, name)
+        )
+        for row in page:
+            yield row
+        if next_cursor is None:
             return
-        cursor = {"cursor": answer.part("next_cursor")}
+        cursor = {"cursor": next_cursor}
+
+
+def _page(kind: type[T], name: str, answer: Answer) -> tuple[Sequence[T], str | None]:
+    next_cursor: Any = answer.data["next_cursor"]
+    if not isinstance(next_cursor, str | None):
+        raise TypeError("next_cursor is no string.")
+    return [read(kind, row) for row in answer.data[name]], next_cursor

@@ -1,15 +1,18 @@
 """Sending one batch, and a run of any length."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from points_client._sync.calling import Caller, result
-from points_client._sync.in_order import in_order
+from points_client._sync.calling import Caller
+from points_client._sync.in_order import each, in_order
+from points_client._sync.waiting import posted
+from points_client.answers import Answer, Unlike
 from points_client.comparing import is_about
 from points_client.errors import NoAnswer
-from points_client.parts import Part, checked_run, parts
-from points_client.requests import AnyItem
+from points_client.parts import Part, Run
+from points_client.reading import read
+from points_client.requests import AnyItem, Call, path
 from points_client.results import Sent, Transaction
 
 
@@ -20,47 +23,78 @@ def send(caller: Caller, body: Mapping[str, Any], key: str, wait_s: float) -> Se
         NoAnswer: there was no clear answer, or one about other recipients than those sent.
         PointsError: it is refused.
     """
-    answer = caller.call("POST", "/v1/points/send", body=body, key=key, wait_s=wait_s)
+    call = Call(method="POST", path="/v1/points/send", body=body, key=key, wait_s=wait_s)
+
+    def look(sent: Sent) -> tuple[Call, Callable[[Answer], Sent]]:
+        return Call(method="GET", path=path("batches", sent.batch_id)), partial(_seen, body, key)
+
+    return posted(caller, call, partial(_sent, body, key), look)
+
+
+def _sent(body: Mapping[str, Any], key: str, answer: Answer) -> Sent:
     nothing = {"transactions": (), "amount": None, "current_balance": None}
-    about = {"status": "issued", "replayed": answer.replayed, "idempotency_key": key, **answer.additional}
-    sent = result(Sent, {**nothing, **about, **answer.data}, key=key)
+    about = {"status": "issued", "replayed": answer.replayed, "idempotency_key": key}
+    sent = read(Sent, {**nothing, **about, **answer.additional, **answer.data})
     if sent.status == "issued" and not is_about(sent.transactions, body):
-        raise NoAnswer("The answer is about other recipients than those sent. Is the URL right?", key=key)
+        raise Unlike("it is about other recipients than those sent")
     return sent
+
+
+def _seen(body: Mapping[str, Any], key: str, answer: Answer) -> Sent:
+    """Return a batch as the outcome of its send. Neither queued nor issued, it is not looked at further here."""
+    batch = answer.data
+    if batch["status"] not in ("queued", "issued") or batch["idempotency_key"] != key:
+        raise Unlike("the batch is another, or not issued")
+    names = ("batch_id", "status", "transactions", "amount", "current_balance")
+    queued = {"transactions": ()} if batch["status"] == "queued" else {}
+    return _sent(body, key, Answer(status=200, data={**{name: batch[name] for name in names}, **queued}, additional={}))
 
 
 def send_all(
     caller: Caller,
     items: Iterable[AnyItem | str],
+    run: Run,
     *,
-    run: str,
     more: Mapping[str, Any],
-    part_size: int,
     in_flight: int,
     wait_s: float,
 ) -> Iterator[Transaction]:
     """Yield the transactions of a run; `more` is what all parts share.
 
     Raises:
-        ValueError: `run` is not a valid name, or `part_size` or `in_flight` is less than 1.
+        ValueError: `in_flight` is less than 1.
     """
-    if part_size < 1 or in_flight < 1:
-        raise ValueError("part_size and in_flight must be 1 or more.")
+    if in_flight < 1:
+        raise ValueError("in_flight must be 1 or more.")
     shared = {name: value for name, value in more.items() if value is not None}
-    split = parts(items, run=checked_run(run), amount=more["amount"], size=part_size)
-    calls = (partial(_send_part, caller, part, shared, wait_s) for part in split)
-    return _transactions(calls, in_flight)
+    return _transactions(_calls(caller, items, run, shared, wait_s), in_flight)
 
 
-def _transactions(calls: Iterable[Any], in_flight: int) -> Iterator[Transaction]:
+def _transactions(calls: Iterator[Any], in_flight: int) -> Iterator[Transaction]:
     for sent in in_order(calls, at_most=in_flight):
         for transaction in sent.transactions:
             yield transaction
+
+
+def _calls(
+    caller: Caller,
+    items: Iterable[AnyItem | str],
+    run: Run,
+    shared: Mapping[str, Any],
+    wait_s: float,
+) -> Iterator[Any]:
+    """Yield the call of each part. Only one part is read at a time."""
+    for item in each(items):
+        if part := run.add(item):
+            yield partial(_send_part, caller, part, shared, wait_s)
+    if part := run.rest():
+        yield partial(_send_part, caller, part, shared, wait_s)
 
 
 def _send_part(caller: Caller, part: Part, shared: Mapping[str, Any], wait_s: float) -> Sent:
     body = {**shared, "items": part.items, "expect": part.expect}
     sent = send(caller, body, part.key, wait_s)
     if sent.status != "issued":
-        raise NoAnswer(f"Batch {sent.batch_id} is accepted, and was not issued in time.", key=part.key, status=202)
+        message = f"Batch {sent.batch_id} is accepted, and is {sent.status}, not issued in time."
+        raise NoAnswer(message, key=part.key, status=202)
     return sent

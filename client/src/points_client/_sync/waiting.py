@@ -1,9 +1,16 @@
-"""Waiting until something is final."""
+"""Waiting until something is final, and until what a call has made is done."""
 
-import time
 from collections.abc import Callable
 from time import sleep
 from typing import Protocol, TypeVar
+
+from points_client._sync.calling import Caller
+from points_client.answers import Answer
+from points_client.attempts import Clock, Wait
+from points_client.errors import NoAnswer, PointsError
+from points_client.requests import Call
+
+_LOOK_EVERY_S = 1.0
 
 
 class MayBeFinal(Protocol):
@@ -13,15 +20,54 @@ class MayBeFinal(Protocol):
     def final(self) -> bool: ...
 
 
+class MayBeQueued(Protocol):
+    """The outcome of a send or of a reverse."""
+
+    @property
+    def status(self) -> str: ...
+
+
 T = TypeVar("T", bound=MayBeFinal)
+Q = TypeVar("Q", bound=MayBeQueued)
 
 
-def until_final(look: Callable[[], T], *, wait_s: float) -> T:
+def until_final(look: Callable[[Clock | None], T], *, wait_s: float) -> T:
     """Look about once a second until it is final or the time is over; return what was seen last."""
-    ends_at = time.monotonic() + wait_s
-    while True:
-        seen = look()
-        left_s = ends_at - time.monotonic()
-        if seen.final or left_s <= 0:
+    clock = Clock(wait_s)
+    seen = look(clock if wait_s else None)
+    while not seen.final and clock.has_time_for(_LOOK_EVERY_S):
+        sleep(_LOOK_EVERY_S)
+        try:
+            seen = look(clock)
+        except NoAnswer:  # The time is over.
             return seen
-        sleep(min(1.0, left_s))
+    return seen
+
+
+def posted(
+    caller: Caller,
+    call: Call,
+    read: Callable[[Answer], Q],
+    look: Callable[[Q], tuple[Call, Callable[[Answer], Q]]],
+) -> Q:
+    """Make a call with a key. If what it makes is queued (202), look at that until it is done or the time is over.
+
+    Raises:
+        NoAnswer: it is unknown whether it was accepted.
+        PointsError: the call is refused.
+    """
+    clock = caller.clock(call.wait_s)
+    done = caller.tried(call, read, clock)
+    while call.wait_s and done.value.status == "queued":
+        seconds = _LOOK_EVERY_S if done.retry_after_s is None else max(0.1, done.retry_after_s)
+        if not clock.has_time_for(seconds):
+            break
+        caller.waited(Wait(seconds=seconds, status=202), call)
+        try:
+            done = caller.tried(*look(done.value), clock)
+        except NoAnswer:  # The time is over: it is accepted all the same.
+            break
+        except PointsError:
+            # It was refused, cancelled or lost, or this key may not read: the service says which, by the key.
+            done = caller.tried(call, read, clock, may_be_accepted=True)
+    return done.value

@@ -1,12 +1,14 @@
 """The webhooks of an organization, in the key's mode."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from points_client._sync.calling import Caller
+from points_client._sync.calling import Caller, as_
 from points_client._sync.paging import rows
 from points_client.errors import Refused
 from points_client.event_results import Delivery, Webhook
+from points_client.requests import Call, path, types_of
 
 
 class Webhooks:
@@ -24,8 +26,9 @@ class Webhooks:
             Invalid: the address is not https, or leads to a machine that is not public.
             Refused: there are ten already.
         """
-        body = _told(url=url, types=[*types], description=description)
-        return self._caller.do_once(Webhook, "POST", "/v1/webhooks", body)
+        body = _told(url=url, types=types, description=description)
+        call = Call(method="POST", path="/v1/webhooks", body=body, repeatable=False)
+        return self._caller.call(call, partial(as_, Webhook))
 
     def list(self) -> Iterator[Webhook]:
         """Yield all webhooks."""
@@ -37,7 +40,7 @@ class Webhooks:
         Raises:
             Refused: there is no such webhook (404); so do all calls below.
         """
-        return self._caller.get(Webhook, _path(webhook_id))
+        return self._caller.get(Webhook, path("webhooks", webhook_id), id=webhook_id)
 
     def update(
         self,
@@ -47,51 +50,53 @@ class Webhooks:
         types: Sequence[str] | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Change a webhook; a value that is None stays as it is."""
-        body = _told(url=url, types=None if types is None else [*types], description=description)
-        return self._caller.do(Webhook, "PATCH", _path(webhook_id), body)
+        """Change a webhook; a value that is None stays as it is. `description=""` clears it."""
+        return self._do("PATCH", webhook_id, "", _told(url=url, types=types, description=description))
 
     def delete(self, webhook_id: int) -> None:
         """Remove a webhook. A missing webhook is not an error: an earlier try may have removed it."""
         try:
-            self._caller.call("DELETE", _path(webhook_id))
+            self._caller.call(Call(method="DELETE", path=path("webhooks", webhook_id)), lambda _: None)
         except Refused as error:
             if error.status != 404:
                 raise
 
     def ping(self, webhook_id: int) -> Webhook:
         """Write a `ping` into the log of events; it is delivered only to this webhook."""
-        return self._caller.do_once(Webhook, "POST", _path(webhook_id, "ping"))
+        return self._do("POST", webhook_id, "ping", repeatable=False)
 
     def rotate(self, webhook_id: int) -> Webhook:
         """Give it a new `secret`, which only this answer shows. The old one still signs too for 24 hours."""
-        return self._caller.do_once(Webhook, "POST", _path(webhook_id, "rotate"))
+        return self._do("POST", webhook_id, "rotate", repeatable=False)
 
     def disable(self, webhook_id: int) -> Webhook:
         """Stop the deliveries. Nothing is lost: enabled again, it goes on where it stood."""
-        return self._caller.do(Webhook, "POST", _path(webhook_id, "disable"))
+        return self._do("POST", webhook_id, "disable")
 
     def enable(self, webhook_id: int) -> Webhook:
         """Go on with the deliveries."""
-        return self._caller.do(Webhook, "POST", _path(webhook_id, "enable"))
+        return self._do("POST", webhook_id, "enable")
 
     def replay(self, webhook_id: int, *, from_sequence: int) -> Webhook:
         """Deliver again all events from this sequence on."""
-        body = {"from_sequence": from_sequence}
-        return self._caller.do(Webhook, "POST", _path(webhook_id, "replay"), body)
+        return self._do("POST", webhook_id, "replay", {"from_sequence": from_sequence})
 
     def skip(self, webhook_id: int) -> Webhook:
         """Skip the event that it is stuck at."""
-        return self._caller.do_once(Webhook, "POST", _path(webhook_id, "skip"))
+        return self._do("POST", webhook_id, "skip", repeatable=False)
 
     def deliveries(self, webhook_id: int) -> Iterator[Delivery]:
         """Yield the attempts of the last 30 days, newest first."""
-        return rows(self._caller, Delivery, _path(webhook_id, "deliveries"), "deliveries", {})
+        return rows(self._caller, Delivery, path("webhooks", webhook_id, "deliveries"), "deliveries", {})
+
+    def _do(
+        self, method: str, webhook_id: int, verb: str, body: Mapping[str, Any] | None = None, *, repeatable: bool = True
+    ) -> Webhook:
+        call = Call(method=method, path=path("webhooks", webhook_id, verb), body=body, repeatable=repeatable)
+        return self._caller.call(call, partial(as_, Webhook, id=webhook_id))
 
 
-def _path(webhook_id: int, verb: str | None = None) -> str:
-    return f"/v1/webhooks/{webhook_id}" + (f"/{verb}" if verb else "")
-
-
-def _told(**fields: Any) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
+def _told(*, types: Sequence[str] | None, **fields: Any) -> dict[str, Any]:
+    types_of(types)  # It may raise.
+    told = {**fields, "types": None if types is None else [*types]}
+    return {name: value for name, value in told.items() if value is not None}

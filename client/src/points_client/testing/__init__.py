@@ -1,21 +1,21 @@
 """`FakePoints`: a Points Issuing Service in memory, for your own tests.
 
 It answers verify, send, batches, transactions and the organization as the service does, replays by the idempotency key,
-and fails on request. It knows no other calls: for those, run the service itself.
+and fails on request. **It never guesses**: what it does not know raises `NotInFake`; for that, run the service itself.
 """
 
-import json
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import httpx
 
 from points_client.testing.books import Books, Refusal
-from points_client.testing.faults import faults_of
+from points_client.testing.faults import NotInFake, faults_of, parsed
+from points_client.testing.lists import Asked, asked_for
 
-__all__ = ["KEY", "URL", "FakePoints"]
+__all__ = ["KEY", "URL", "FakePoints", "NotInFake"]
 
 KEY = "pts_dev_fake"
 URL = "http://localhost"
@@ -35,7 +35,7 @@ class FakePoints(httpx.MockTransport):
         faults: what the next calls get instead of an answer, in order: an `httpx.Response`, such as
             `httpx.Response(503)`, or an exception, such as `httpx.ConnectError("away")`. These calls do nothing.
         answers_lost: how many of the next answers are lost, after the calls were done.
-        queued: how many of the next sends are answered 202; they are issued at the next look.
+        queued: how many of the next answers about a batch still say that it is queued.
     """
 
     def __init__(self, *, balance: int = 1_000_000, users: Iterable[str] = ()) -> None:
@@ -79,29 +79,46 @@ class FakePoints(httpx.MockTransport):
 
     def _done(self, request: httpx.Request) -> httpx.Response:
         if request.headers.get("Authorization") != f"Bearer {KEY}":
-            raise Refusal(401, "invalid_key", {"authorization": ["A valid API key is required."]})
+            sentence = "A valid API key is required, sent as `Authorization: Bearer <key>`."
+            raise Refusal(401, "invalid_key", {"authorization": [sentence]})
+        calls: dict[tuple[str, str], Callable[[httpx.Request], httpx.Response]] = {
+            ("POST", "/v1/points/verify"): self._verify,
+            ("POST", "/v1/points/send"): self._send,
+            ("GET", "/v1/organization"): self._organization,
+            ("GET", "/v1/batches"): self._list,
+            ("GET", "/v1/transactions"): self._list,
+        }
         path = request.url.path
-        if request.method == "POST" and path in ("/v1/points/verify", "/v1/points/send"):
-            body = json.loads(request.content)
-            if faults := faults_of(body, is_send=path.endswith("send")):
-                raise Refusal(400, None, faults)
-            return self._send(request, body) if path.endswith("send") else self._verify(body)
-        if request.method == "GET":
-            return _envelope(200, data=self._read(path, request.url.params))
-        raise Refusal(404, "not_found", {"path": ["FakePoints does not know this call."]})
+        is_one = request.method == "GET" and re.fullmatch(r"/v1/(batches|transactions)/[0-9]{1,18}", path)
+        call = self._one if is_one else calls.get((request.method, path))
+        if call is None:
+            raise NotInFake(f"{request.method} {path}")
+        if request.url.query and call != self._list:
+            raise NotInFake("parameters of this call")
+        return call(request)
 
-    def _verify(self, body: dict[str, Any]) -> httpx.Response:
-        verdict, additional = self._books.verify(body)
-        return _envelope(200, data=verdict, additional=additional)
+    def _body(self, request: httpx.Request) -> dict[str, Any]:
+        if request.headers.get("Content-Type") != "application/json":
+            raise NotInFake("a body that is not application/json")
+        body = parsed(request.content)
+        if faults := faults_of(body, is_send=request.url.path.endswith("send")):
+            raise Refusal(400, None, faults)
+        return body
 
-    def _send(self, request: httpx.Request, body: dict[str, Any]) -> httpx.Response:
-        key = request.headers.get("Idempotency-Key")
+    def _verify(self, request: httpx.Request) -> httpx.Response:
+        data, additional = self._books.verify(self._body(request))
+        return _envelope(200, data=data, additional=additional)
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        body, key, prefers = self._body(request), request.headers.get("Idempotency-Key"), request.headers.get("Prefer")
+        if key is not None and not re.fullmatch(r"[!-~]{1,255}", key):
+            raise NotInFake("an Idempotency-Key of other characters")
+        if prefers is not None and not re.fullmatch(r"respond-async|wait=[0-9]+", prefers):
+            raise NotInFake(f"Prefer: {prefers}")
         batch, existed = self._books.accept(body, key)
         about, location = {"batch_id": batch["batch_id"]}, {"Location": f"/v1/batches/{batch['batch_id']}"}
         was_issued = batch["status"] == "issued"
-        is_asked_not_to_wait = request.headers.get("Prefer") == "respond-async"
-        if not was_issued and (self.queued or (is_asked_not_to_wait and not existed)):
-            self.queued = max(0, self.queued - 1)
+        if not was_issued and (self._is_queued() or (prefers == "respond-async" and not existed)):
             data = {**about, "status": "queued"}
             return _envelope(202, data=data, additional=about, headers=location | {"Retry-After": "1"})
         self._books.issue(batch)
@@ -109,18 +126,33 @@ class FakePoints(httpx.MockTransport):
         replayed = {"Idempotency-Replayed": "true"} if was_issued else {}
         return _envelope(201, data=data, additional=about, headers=location | replayed)
 
-    def _read(self, path: str, query: httpx.QueryParams) -> dict[str, Any]:
-        for batch in self._books.batches.values():
-            self._books.issue(batch)
-        if path == "/v1/organization":
-            return self._books.organization()
-        name, _, number = path.removeprefix("/v1/").partition("/")
-        if name not in ("batches", "transactions") or not re.fullmatch(r"\d*", number):
-            raise Refusal(404, "not_found", {"path": ["FakePoints does not know this call."]})
-        if number:
-            return self._books.find(name, int(number))
-        filters = {field: value for field, value in query.items() if field not in ("limit", "cursor")}
-        return {name: self._books.listed(name, filters), "next_cursor": None}
+    def _organization(self, _request: httpx.Request) -> httpx.Response:
+        scheduled = {"batches": 0, "amount": 0, "next_at": None}
+        return _envelope(200, data=self._books.organization(), additional={"scheduled": scheduled})
+
+    def _one(self, request: httpx.Request) -> httpx.Response:
+        self._look()
+        name, _, number = request.url.path.removeprefix("/v1/").partition("/")
+        return _envelope(200, data=self._books.find(name, int(number)))
+
+    def _list(self, request: httpx.Request) -> httpx.Response:
+        self._look()
+        name = request.url.path.removeprefix("/v1/")
+        asked = asked_for(name, request.url.params)
+        if not isinstance(asked, Asked):
+            raise Refusal(400, None, asked)
+        rows = self._books.listed(name, asked.matches)[asked.start :]
+        more = None if len(rows) <= asked.limit else asked.cursor()
+        return _envelope(200, data={name: rows[: asked.limit], "next_cursor": more})
+
+    def _look(self) -> None:
+        """Issue what is queued, as the workers would have done by now."""
+        if not self._is_queued():
+            self._books.issue_all()
+
+    def _is_queued(self) -> bool:
+        self.queued -= (was_queued := self.queued > 0)
+        return was_queued
 
 
 def _envelope(

@@ -1,9 +1,13 @@
 """The books of `FakePoints`: one organization, its batches and its keys."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from threading import RLock
 from typing import Any
+
+from points_client.testing.faults import items_of, key_of
+
+SUSPENDED = "The organization is suspended and cannot issue points until it is resumed."
 
 
 class Refusal(Exception):
@@ -14,21 +18,14 @@ class Refusal(Exception):
         self.status, self.code, self.errors = status, code, errors
 
 
-def items_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the items of a body, with its defaults."""
-    items = body.get("items") or [{"email": email} for email in body.get("recipients") or [body.get("recipient")]]
-    defaults = {"amount": body.get("amount"), "label": body.get("label"), "reference": None}
-    return [{**defaults, **item} for item in items]
-
-
 class Books:
     """Points in memory, under one lock. A batch is stored as its JSON, and beside it the body of its send."""
 
     def __init__(self, balance: int, users: Iterable[str]) -> None:
         self.balance, self.is_suspended = balance, False
         self.batches: dict[int, dict[str, Any]] = {}
-        self._bodies: dict[int, dict[str, Any]] = {}
-        self._users = {email.lower(): number for number, email in enumerate(users, start=1)}
+        self._bodies: dict[int, Mapping[str, Any]] = {}
+        self._users = {key_of(email): number for number, email in enumerate(users, start=1)}
         self._refilled, self._made_at = balance, _now()
         self._lock = RLock()
 
@@ -36,18 +33,21 @@ class Books:
         about = {"id": 1, "name": "Fake", "is_disabled": False, "is_suspended": self.is_suspended}
         return {**about, "balance": self.balance, "last_refill": self._refilled, "created_at": self._made_at}
 
-    def verify(self, body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def verify(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return `data` and `additional_data` of the verify result."""
-        amounts = [item["amount"] for item in items_of(body)]
-        code, sentence = None, None
-        if self.is_suspended:
-            code, sentence = "organization_suspended", "The organization is suspended."
-        elif sum(amounts) > self.balance:
-            code, sentence = "insufficient_balance", f"The issue needs {sum(amounts)} points."
-        about = {"code": code, "required": sum(amounts), "available": self.balance}
-        return {"validated": code is None, "error": sentence}, about | {"affordable_recipients": self._paid(amounts)}
+        with self._lock:
+            amounts = [item["amount"] for item in items_of(body)]
+            code, sentence = None, None
+            if self.is_suspended:
+                code, sentence = "organization_suspended", SUSPENDED
+            elif sum(amounts) > self.balance:
+                code = "insufficient_balance"
+                sentence = f"The issue needs {sum(amounts)} points, but the balance is {self.balance}."
+            about = {"code": code, "required": sum(amounts), "available": self.balance}
+            about["affordable_recipients"] = self._paid(amounts)
+            return {"validated": code is None, "error": sentence}, about
 
-    def accept(self, body: dict[str, Any], key: str | None) -> tuple[dict[str, Any], bool]:
+    def accept(self, body: Mapping[str, Any], key: str | None) -> tuple[dict[str, Any], bool]:
         """Return the batch of a send, and whether its key was known.
 
         Raises:
@@ -57,18 +57,18 @@ class Books:
             for batch in self.batches.values():
                 if key is not None and batch["idempotency_key"] == key:
                     if _meaning(self._bodies[batch["batch_id"]]) != _meaning(body):
-                        errors = {"idempotency_key": ["This Idempotency-Key was used with another body."]}
-                        raise Refusal(422, "idempotency_key_reused", errors)
+                        sentence = "This Idempotency-Key was used with another body; another call needs a new key."
+                        raise Refusal(422, "idempotency_key_reused", {"idempotency_key": [sentence]})
                     return batch, True
             if self.is_suspended:
-                errors = {"organization": ["The organization is suspended."]}
-                raise Refusal(403, "organization_suspended", errors)
+                raise Refusal(403, "organization_suspended", {"organization": [SUSPENDED]})
             batch_id = len(self.batches) + 1
-            about = {"batch_id": batch_id, "status": "queued", "final": False, "created_at": _now()}
-            about |= {"idempotency_key": key, "label": body.get("label"), "metadata": body.get("metadata")}
-            empty = {"counts": None, "transactions": None, "amount": None, "current_balance": None, "issued_at": None}
-            self.batches[batch_id], self._bodies[batch_id] = {**about, **empty}, body
-            return self.batches[batch_id], False
+            about = {"batch_id": batch_id, "status": "queued", "final": False, "refusal": None, "created_at": _now()}
+            about |= {"idempotency_key": key, "label": body.get("label") or None, "metadata": body.get("metadata")}
+            about |= {"api_key_id": 1, "sender": None, "counts": None, "send_at": None, "issued_at": None}
+            about |= {"transactions": None, "amount": None, "current_balance": None}
+            self.batches[batch_id], self._bodies[batch_id] = about, body
+            return about, False
 
     def issue(self, batch: dict[str, Any]) -> None:
         """Pay a batch in order, unless it is issued, up to the first recipient that the balance cannot pay."""
@@ -88,9 +88,15 @@ class Books:
             batch |= {"status": "issued", "final": True, "transactions": made, "counts": counts, "issued_at": now}
             batch |= {"amount": amount, "current_balance": self.balance}
 
+    def issue_all(self) -> None:
+        """Issue what is queued, in order."""
+        with self._lock:
+            for batch in self.batches.values():
+                self.issue(batch)
+
     def _transaction(self, batch_id: int, item: dict[str, Any], place: int, paid: int, now: str) -> dict[str, Any]:
         debited = place < paid
-        user = self._users.get(item["email"].strip().lower())
+        user = self._users.get(key_of(item["email"]))
         credited = debited and user is not None
         self.balance -= item["amount"] if debited else 0
         state = ("credited" if credited else "held") if debited else "unpaid"
@@ -133,25 +139,24 @@ class Books:
             raise Refusal(404, "not_found", {noun: [f"There is no {noun} {number}."]})
         return found
 
-    def listed(self, name: str, filters: dict[str, str]) -> list[dict[str, Any]]:
-        """Return the rows of a list whose fields have these values, newest first."""
-        rows = [row for row in self._rows(name) if all(_text(row.get(field)) == filters[field] for field in filters)]
-        return [{**row, "transactions": None} for row in rows] if name == "batches" else rows
+    def listed(self, name: str, is_asked_for: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+        """Return the rows of a list that are asked for, newest first."""
+        rows = [row for row in self._rows(name) if is_asked_for(row)]
+        if name == "transactions":
+            return rows
+        return [{field: value for field, value in row.items() if field != "transactions"} for row in rows]
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
-        newest_first = [self.batches[batch_id] for batch_id in sorted(self.batches, reverse=True)]
-        if name == "batches":
-            return newest_first
-        return [one for batch in newest_first for one in reversed(batch["transactions"] or ())]
+        with self._lock:
+            newest_first = [self.batches[batch_id] for batch_id in sorted(self.batches, reverse=True)]
+            if name == "batches":
+                return newest_first
+            return [one for batch in newest_first for one in reversed(batch["transactions"] or ())]
 
 
-def _meaning(body: dict[str, Any]) -> Any:
-    items = [{**item, "email": item["email"].strip().lower()} for item in items_of(body)]
+def _meaning(body: Mapping[str, Any]) -> Any:
+    items = [{**item, "email": key_of(item["email"])} for item in items_of(body)]
     return items, bool(body.get("atomic")), body.get("metadata") or {}
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _now() -> str:
