@@ -176,7 +176,7 @@ def find_final(connection: Connection, batch_ids: Sequence[int]) -> dict[int, tu
     For a few small batches. It does not check the organization: the front has already matched batches and callers.
     """
     found: dict[int, tuple[BatchRow, list[TransactionRow]]] = {}
-    for row in fetch_all(connection, _FIND_FINAL, {"batch_ids": list(batch_ids)}):
+    for row in fetch_all(connection, _FIND_FINAL, {"batch_ids": str(list(batch_ids))}):
         _, transactions = found.setdefault(row[0], (BatchRow(*row[:_BATCH_WIDTH]), []))
         if row[_BATCH_WIDTH] is not None:  # Only an issued batch has transactions.
             transactions.append(TransactionRow(*row[_BATCH_WIDTH:]))
@@ -189,9 +189,12 @@ _IS_FINAL = "status NOT IN ('scheduled', 'queued')"
 # PostgreSQL keeps the plan, which may be made while the tables are small. So each row is looked up by itself: LIMIT and
 # OFFSET prevent a join. With a join, every send read all transactions until the table was first analysed: with ten
 # batches of 10,000 stored, a send took PostgreSQL 8 ms instead of 1.6, and the rate halved.
+#
+# The ids come as JSON: of an array PostgreSQL knows the length, finds that the kept plan was made for more, and plans at
+# each call, which takes four times as long as the read.
 _FIND_FINAL = f"""
     SELECT {_BATCH}, {_TRANSACTION}
-    FROM unnest(%(batch_ids)s::bigint[]) AS asked (id)
+    FROM (SELECT one::bigint AS id FROM jsonb_array_elements_text(%(batch_ids)s::jsonb) one) AS asked
     CROSS JOIN LATERAL (SELECT * FROM batches WHERE batches.id = asked.id AND {_IS_FINAL} LIMIT 1) b
     CROSS JOIN LATERAL (SELECT created_at FROM organizations WHERE organizations.id = b.organization_id LIMIT 1) o
     LEFT JOIN LATERAL (SELECT * FROM transactions WHERE batch_id = b.id OFFSET 0) t ON true
