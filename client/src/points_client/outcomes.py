@@ -50,7 +50,7 @@ class Outcome(Generic[Q]):
         data: Mapping[str, Any] = answer.data
         if data["status"] not in ("queued", self.done) or data["idempotency_key"] != self.call.key:
             raise Unlike(f"it is another one, or not {self.done}")
-        figures = _FIGURES if data["status"] == self.done else ()
+        figures: tuple[str, ...] = _FIGURES if data["status"] == self.done else ()
         found = {name: data[name] for name in (self.id_name, "status", *figures)}
         return self.read(Answer(status=200, data=found, additional={}))
 
