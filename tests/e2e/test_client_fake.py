@@ -163,7 +163,7 @@ def _number(numbers: dict[int, int], batch: int) -> int:
 
 def test_the_fake_answers_as_the_service_or_not_at_all(service: Service) -> None:
     user = "draw-user@example.com"
-    service.register(user)
+    service.register(user, "First", "Last")  # As the fake names its users.
     caller = service.organization(sandbox_balance=BALANCE)
     fake, draw = FakePoints(balance=BALANCE, users=[user]), Draw(SEED, user)
     batches: dict[int, int] = {}  # Of the service, by its number in the fake.

@@ -60,7 +60,7 @@ class Service(up.Service):
     def account(self, email: str) -> None:
         """Register a user, as `points users create` does."""
         with self.connection() as connection:
-            register(connection, [users.new_user(email, "Ada", "Lovelace")])
+            register(connection, [users.new_user(email, "First", "Last")])
 
     def send(self, key: str, body: Mapping[str, Any], **headers: str) -> httpx.Response:
         dashed = {name.replace("_", "-"): value for name, value in headers.items()}
