@@ -10,8 +10,8 @@ from app.errors import InvalidKey, NotFound
 from app.events import log
 from app.organizations import OrganizationInMode
 from app.postgres.database import row_to
+from app.values.ids import require_id
 from app.values.keys import new_key
-from app.values.row_ids import require_id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

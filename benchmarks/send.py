@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from app.api.requests.json_object import read_object
+from app.api.requests.body import read_object
 from app.batches import read as batches
 from app.batches.request import read_issue_request
 from app.local.ports import HOST

@@ -6,7 +6,7 @@ never where somebody pings every minute. It never forgets the lists. RabbitMQ fo
 
 from urllib.parse import urlsplit
 
-from app.messaging.redis_client import redis_client
+from app.messaging.process_redis import redis_client
 from app.settings import settings
 
 FORGET_UNREAD_EVERY_S = 600.0

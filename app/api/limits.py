@@ -8,7 +8,7 @@ from flask import Flask, request
 from flask_limiter import ApplicationLimit, Limiter
 
 from app.api.auth import well_formed_key_of_request
-from app.messaging.redis_client import redis_client
+from app.messaging.process_redis import redis_client
 from app.settings import settings
 from app.values.keys import hash_key
 

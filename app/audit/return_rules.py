@@ -1,6 +1,6 @@
 """The audit rules about points held until a time, in the form of `app.audit.rules`."""
 
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 
 _TRANSACTION = f"format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject"
 # Until when the points of a transaction `t` of a batch `b` are held.

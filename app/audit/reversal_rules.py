@@ -1,6 +1,6 @@
 """The audit rules about reversals, in the form of `app.audit.rules`."""
 
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 
 REVERSAL_RULES = {
     # Nothing can be taken from a transaction that was never debited.

@@ -3,7 +3,7 @@
 from app.audit.event_rules import EVENT_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
 # computed in numeric: a wrong figure may be of any size, and a rule that overflows names no row. LIMIT 1 makes

@@ -15,7 +15,7 @@ from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsE
 from app.organizations import may_not_issue
 from app.postgres import locks
 from app.postgres.database import fetch_all
-from app.values.send_at import EARLIEST, LATEST, bounds_fault
+from app.values.timestamps import EARLIEST, LATEST, bounds_fault
 
 # An idempotency key: 1 to 255 visible ASCII characters. The expression is valid in JSON Schema too.
 IDEMPOTENCY_KEY = re.compile(r"^[!-~]{1,255}$")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all, row_with_id
-from app.values.senders import sender_of
+from app.values.payloads import sender_of
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
 # The states of a transaction.
@@ -190,8 +190,8 @@ _IS_FINAL = "status NOT IN ('scheduled', 'queued')"
 # OFFSET prevent a join. With a join, every send read all transactions until the table was first analysed: with ten
 # batches of 10,000 stored, a send took PostgreSQL 8 ms instead of 1.6, and the rate halved.
 #
-# The ids come as JSON: of an array PostgreSQL knows the length, finds that the kept plan was made for more, and plans at
-# each call, which takes four times as long as the read.
+# The ids come as JSON: the length of an array would be known, and PostgreSQL would plan anew at each call, because the
+# kept plan is made for more. That takes four times as long as the read.
 _FIND_FINAL = f"""
     SELECT {_BATCH}, {_TRANSACTION}
     FROM (SELECT one::bigint AS id FROM jsonb_array_elements_text(%(batch_ids)s::jsonb) one) AS asked

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.batches.fields import AMOUNT, ITEM, ITEM_AMOUNT, ITEM_LABEL, ITEM_REFERENCE, ITEMS
 from app.errors import InvalidAddress
-from app.fields.json_values import is_missing, kind
+from app.fields.field import is_missing, kind
 from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address, is_costly, parse
 from app.values.validation_errors import FaultsFound

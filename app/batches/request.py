@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from app.batches.field_kinds import check_totals
 from app.batches.fields import (
     AMOUNT,
     DEFAULT_AMOUNT,
@@ -19,12 +18,13 @@ from app.batches.fields import (
     RESCHEDULE,
     VERIFY,
     IssueTable,
+    check_totals,
 )
 from app.batches.recipients import Items, read_recipients
-from app.fields.json_values import is_missing
+from app.fields.field import is_missing
 from app.settings import INT64_MAX, Settings
 from app.values.addresses import Address
-from app.values.send_at import bounds_fault
+from app.values.timestamps import bounds_fault
 from app.values.validation_errors import FaultsFound
 
 

@@ -12,7 +12,7 @@ from app.batches.read import CANCELLED, QUEUED, REFUSED, SCHEDULED
 from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest
 from app.postgres.database import row_to, row_with_id
 from app.postgres.locks import lock_organization
-from app.values.send_at import bounds_fault
+from app.values.timestamps import bounds_fault
 
 
 def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> None:

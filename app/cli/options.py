@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from app.local.datadir import DEFAULT
-from app.values.row_ids import require_id
+from app.values.ids import require_id
 
 
 class RowId(click.ParamType[int]):

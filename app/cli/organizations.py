@@ -15,8 +15,8 @@ from app.ledger.refill import open_organization, refill_once
 from app.ledger.refill import refill as refill_balance
 from app.postgres.database import transaction
 from app.settings import INT64_MAX, settings
-from app.values.hold_days import HOLD_DAYS_MAX
 from app.values.numbers import points
+from app.values.timestamps import HOLD_DAYS_MAX
 
 if TYPE_CHECKING:
     from app.cli.tables import Columns

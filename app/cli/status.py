@@ -16,8 +16,8 @@ from app.errors import Refused
 from app.local import ports, servers
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.messaging import last_runs
+from app.messaging.process_redis import redis_client
 from app.messaging.queue_state import answering, messages_waiting
-from app.messaging.redis_client import redis_client
 from app.postgres.connections import new_engine
 from app.postgres.database import has_tables, release_of_server
 from app.settings import settings, without_password

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from app.events.payloads import Event, batch_data, reversal_data, tell_not_renderable
 from app.settings import INT64_MAX
-from app.values.senders import sender_of
+from app.values.payloads import sender_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from app.errors import InvalidAddress
-from app.fields.field import Field, FieldFault, Schema, reference_to
-from app.fields.json_values import is_integer, kind, shown_number
+from app.fields.field import Field, FieldFault, Schema, is_integer, kind, reference_to, shown_number
 from app.settings import Settings
 from app.values import addresses
 from app.values.addresses import Address

@@ -11,9 +11,8 @@ from app.fields.kinds import Timestamp
 from app.ledger.claim import exclude_claims
 from app.postgres.database import row_with_id
 from app.postgres.locks import lock_organization
-from app.values.hold_days import HOLD_DAYS_MAX
-from app.values.timestamps import timestamp
-from app.values.transaction_ids import batch_and_position
+from app.values.ids import batch_and_position
+from app.values.timestamps import HOLD_DAYS_MAX, timestamp
 
 HELD_UNTIL = Timestamp(
     "held_until",

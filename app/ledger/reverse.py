@@ -10,7 +10,7 @@ from app.errors import BalanceTooLarge, OrganizationDisabled
 from app.ledger.claim import exclude_claims
 from app.ledger.issue import own_and_lock
 from app.settings import INT64_MAX
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 
 
 class Taken(NamedTuple):

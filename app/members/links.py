@@ -5,7 +5,7 @@ from sqlalchemy import Connection, text
 from app.members import actions
 from app.members.members import END_SESSIONS, Member, create, record
 from app.postgres.database import row_to
-from app.values.tokens import hash_token, new_token
+from app.values.keys import hash_token, new_token
 
 LINK_HOURS = 24
 

@@ -9,8 +9,8 @@ from app.errors import NotFound
 from app.members import actions
 from app.members.members import Member
 from app.postgres.database import row_to
-from app.values.row_ids import require_id
-from app.values.tokens import hash_token, new_token
+from app.values.ids import require_id
+from app.values.keys import hash_token, new_token
 
 SESSION_HOURS = 12
 

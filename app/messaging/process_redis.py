@@ -8,13 +8,34 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
+from redis.sentinel import Sentinel
 
-from app.messaging.redis_client import redis_client
 from app.settings import settings
+from app.values.redis_address import Sentinels, names_sentinels
+
+
+def redis_client(url: str, *, timeout_s: float, **options: Any) -> Redis:
+    """Make a client that gives up after `timeout_s`. It asks Sentinels, if any, again after each disconnection."""
+    timeouts = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    if not names_sentinels(url):
+        return Redis.from_url(url, **timeouts, **options)
+    watched = Sentinels.of(url)
+    sentinel = Sentinel(watched.hosts, sentinel_kwargs={**timeouts, **watched.login()})  # type: ignore[no-untyped-call]
+    client: Redis = sentinel.master_for(  # type: ignore[no-untyped-call]
+        watched.master,
+        db=watched.db,
+        username=watched.username,
+        password=watched.password,
+        **timeouts,
+        **options,
+    )
+    return client
+
 
 _TIMEOUT_S = 1.0
 # A connection that was idle for this long is checked with a PING. The listener for hints repeats the PING every second

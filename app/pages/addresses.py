@@ -2,7 +2,7 @@
 
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
-from app.values.transaction_ids import POSITIONS, TRANSACTION_ID
+from app.values.ids import POSITIONS, TRANSACTION_ID
 
 # The columns of the index of addresses, beside `TRANSACTION_ID`, as it words them. A range of 16,384 batch ids: a batch
 # draws one more id for each 16 recipients (app/batches/accept.sql), so a range holds about 262,144 transactions.

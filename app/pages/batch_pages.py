@@ -8,7 +8,7 @@ from app.batches.read import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
 from app.pages.filters import CursorPosition, Filters, Page
 from app.pages.statements import BATCH, BESIDE_BATCH, order_and_limit, read_page
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from app.batches.read import CREDITED, HELD, RETURNED, REVERSED, UNPAID
 from app.settings import INT64_MAX
-from app.values.transaction_ids import POSITIONS, batch_and_position
+from app.values.ids import POSITIONS, batch_and_position
 
 Row = TypeVar("Row")
 

@@ -2,7 +2,7 @@
 
 from app.pages.filters import CursorPosition, Filters
 from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, TRANSACTION
-from app.values.transaction_ids import TRANSACTION_ID
+from app.values.ids import TRANSACTION_ID
 
 # A reference is unique in its batch, so this is also the order of the transactions' ids.
 NEWEST_FIRST = "id DESC"

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.batches.read import COLUMNS
 from app.pages.filters import CursorPosition, Filters, Page, Row
-from app.values.senders import sender_of
+from app.values.payloads import sender_of
 
 # Where PostgreSQL expects few rows, it collects and sorts them all, and its guess may be wrong. With these settings it
 # reads an index in order and stops when the page is full.

@@ -17,7 +17,7 @@ from app.pages.statements import (
     read_page,
 )
 from app.postgres.database import row_with_id
-from app.values.transaction_ids import POSITIONS, batch_and_position
+from app.values.ids import POSITIONS, batch_and_position
 
 Row = tuple[BatchRow, TransactionRow]
 

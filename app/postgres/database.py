@@ -11,7 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import NotFound
 from app.postgres.connections import engine, psycopg_connection
-from app.values.row_ids import require_id
+from app.values.ids import require_id
 
 _T = TypeVar("_T")
 

@@ -9,7 +9,7 @@ from app.errors import BalanceTooLarge, OrganizationDisabled, PointsError, Refus
 from app.organizations import OrganizationInMode
 from app.reversals.request import ReverseRequest
 from app.settings import INT64_MAX
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all, row_with_id
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 
 STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import orjson
 
-from app.fields.field import Table
-from app.fields.json_values import is_integer, is_missing, kind
+from app.fields.field import Table, is_integer, is_missing, kind
 from app.fields.kinds import ID, Array, Boolean, Integer, Text
 from app.settings import INT64_MAX, Settings
 

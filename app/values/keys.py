@@ -1,8 +1,4 @@
-"""Making, hashing and checking API keys, without a database.
-
-A key is `pts_live_` or `pts_dev_`, 43 characters for 256 random bits, and 6 for a checksum. The checksum finds
-mistyped keys without asking the database; it is not a secret.
-"""
+"""API keys and random tokens, without a database: made, hashed and checked."""
 
 import hashlib
 import re
@@ -72,3 +68,14 @@ def _base62(number: int, length: int) -> str:
         number, digit = divmod(number, 62)
         digits.append(_ALPHABET[digit])
     return "".join(reversed(digits))
+
+
+def new_token() -> tuple[str, bytes]:
+    """Return a token of 43 characters that may stand in a URL, and its hash."""
+    token = secrets.token_urlsafe(32)
+    return token, hash_token(token)
+
+
+def hash_token(token: str) -> bytes:
+    """Return the 32 bytes by which a token is stored and found."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).digest()

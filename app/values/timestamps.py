@@ -1,4 +1,4 @@
-"""How a time is written in every HTTP answer and by every command, and how it is read."""
+"""Times: how one is written in every HTTP answer and by every command, how one is read, and how far ahead it may be."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -34,3 +34,21 @@ def parse_timestamp(text: str, *, round_up: bool = False) -> datetime:
         return moment + timedelta(microseconds=1) if is_cut and round_up else moment
     except (ValueError, OverflowError):  # A month 13, or a time before the year 1.
         raise ValueError(f"must be a date, a time and a zone that exist, but is {shown(text)}.") from None
+
+
+# A minute, less a second for the request's way, so that exactly a minute is not refused.
+EARLIEST, LATEST = timedelta(seconds=59), timedelta(days=366)
+
+
+def bounds_fault(moment: datetime, *, now: datetime) -> str | None:
+    """Return what is wrong with a time, as of `now`; None if it is 1 minute to 366 days ahead."""
+    if moment < now:
+        return "The send_at must be 1 minute to 366 days ahead, but is past."
+    if moment < now + EARLIEST:
+        return "The send_at must be 1 minute to 366 days ahead, but is sooner."
+    if moment > now + LATEST:
+        return "The send_at must be 1 minute to 366 days ahead, but is later."
+    return None
+
+
+HOLD_DAYS_MAX = 3_650

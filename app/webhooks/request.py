@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from app.events.log import PATTERNS
-from app.fields.field import Field, FieldFault, Schema, Table
-from app.fields.json_values import kind
+from app.fields.field import Field, FieldFault, Schema, Table, kind
 from app.fields.kinds import Integer, Text
 from app.settings import INT64_MAX, Settings
 from app.values.validation_errors import FaultsFound, unknown_name

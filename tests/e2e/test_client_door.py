@@ -64,6 +64,16 @@ def test_what_is_scheduled_is_moved_and_cancelled(points: Points) -> None:
     assert (final.value.status, final.value.code) == (409, "batch_final")
 
 
+def test_transactions_of_a_user_are_found_and_the_sandbox_is_reset(points: Points, service: Service) -> None:
+    user = address()
+    service.register(user)
+    sent = points.send(recipients=[address(), user], amount=5)
+    [found] = points.transactions.list(user=(sent.transactions[1].recipient or pytest.fail("no user")).id)
+    assert found.email == user
+    assert points.organization().balance == 990
+    assert points.reset_sandbox().balance == 1_000
+
+
 def test_what_is_held_is_extended(points: Points) -> None:
     sent = points.send(recipients=[address()], amount=5, hold_days=1)
     [held] = sent.transactions
@@ -121,6 +131,7 @@ def test_a_webhook_brings_a_signed_event_and_is_changed_and_removed(points: Poin
     until(lambda: len(list(points.webhooks.deliveries(webhook.id))) == 4, "every delivery is shown")
     assert {one.event.type for one in points.webhooks.deliveries(webhook.id)} == {"batch.issued", "ping"}
     assert points.webhooks.update(webhook.id, description="Other").description == "Other"
+    assert points.webhooks.update(webhook.id, description="").description is None
     assert points.webhooks.disable(webhook.id).disabled_reason == "caller"
     assert points.webhooks.enable(webhook.id).status == "enabled"
     assert [one.id for one in points.webhooks.list()] == [webhook.id]

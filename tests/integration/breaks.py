@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from app.ledger.extend import extend
 from app.postgres.database import transaction
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 from tests.integration import books
 from tests.integration.logs_of_events import number_all
 

@@ -15,7 +15,7 @@ from app.batches.read import TransactionRow
 from app.ledger import issue
 from app.ledger.refill import refill
 from app.postgres.database import transaction
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 from tests.integration import books
 from tests.integration.naive_model import (
     Cancel,

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, TextClause, text
 from app.pages import batch_pages, transaction_pages
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.postgres.connections import new_engine
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 from tests.conftest import Servers
 from tests.integration import filled
 from tests.tables import EMPTY

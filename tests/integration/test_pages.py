@@ -13,7 +13,7 @@ from app.pages.filters import CursorPosition, Filters, Page
 from app.postgres.connections import engine
 from app.postgres.database import transaction
 from app.settings import INT64_MAX
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 from tests.integration import books
 
 ANN, BOB, CEM, DAN = "ann@example.com", "Bob@Example.com", "cem@example.com", "dan@example.com"

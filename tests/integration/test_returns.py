@@ -14,7 +14,7 @@ from app.ledger.returns import Due, due_returns, return_held, steps_of
 from app.messaging.worker_counters import RETURNED_POINTS
 from app.organizations import set_options
 from app.postgres.database import transaction
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 from tests.integration import books, races
 
 pytestmark = pytest.mark.usefixtures("many_connections")

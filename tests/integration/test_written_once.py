@@ -10,7 +10,7 @@ from app.batches import schedule
 from app.ledger.extend import extend
 from app.members import links, members
 from app.postgres.database import transaction
-from app.values.transaction_ids import POSITIONS
+from app.values.ids import POSITIONS
 from tests.integration import books
 from tests.integration.logs_of_events import number_all
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.api.requests.json_object import read_object
+from app.api.requests.body import read_object
 from app.batches.fields import VERIFY, IssueTable
 from app.batches.request import IssueRequest, read_issue_request
 from app.errors import Faults, InvalidRequest

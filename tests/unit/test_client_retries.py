@@ -154,6 +154,8 @@ def test_each_wait_is_told_and_may_be_refused(clock: Clock, fake: FakePoints) ->
         ([httpx.Response(200, text="<html>Welcome</html>")], NoAnswer),
         ([httpx.Response(502), httpx.Response(401, json={"errors": {"authorization": ["No."]}})], NoAnswer),
         ([httpx.ReadTimeout("lost"), httpx.Response(403, text="<html>Blocked</html>")], NoAnswer),
+        ([httpx.Response(308, headers={"Location": "https://x.example"})], PointsError),
+        ([httpx.ReadTimeout("lost"), httpx.Response(302, headers={"Location": "https://x.example"})], NoAnswer),
         ([httpx.ReadTimeout("lost"), httpx.Response(403, json={"errors": {"organization": ["No."]}})], Refused),
         ([refused(429), httpx.Response(400, json={"errors": {"amount": ["No."]}})], Invalid),
         ([httpx.Response(429), httpx.Response(400, json={"errors": {"amount": ["No."]}})], NoAnswer),

@@ -20,7 +20,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from app.messaging import hints, jobs, last_runs, process_redis, worker_counters
 from app.messaging.broker import VISIBILITY_TIMEOUT_S, broker_settings
 from app.messaging.last_runs import LastAudit
-from app.messaging.redis_client import redis_client
+from app.messaging.process_redis import redis_client
 from app.postgres import connections
 from app.settings import settings
 from app.values.redis_address import Sentinels

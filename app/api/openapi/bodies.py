@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.batches import fields as of_send
-from app.batches.field_kinds import TOTALS
+from app.batches.fields import TOTALS
 from app.fields.field import Field, Schema, Table, reference_to
 from app.fields.kinds import RECIPIENT
 from app.ledger.extend import EXTEND

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.api.requests.events_query import TYPES_LENGTH_MAX, WAIT_MAX_S
+from app.api.requests.query import TYPES_LENGTH_MAX, WAIT_MAX_S
 from app.batches.read import STATES, STATUSES
 from app.pages.filters import LOOKED_AT_MAX
 from app.pages.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX

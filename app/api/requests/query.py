@@ -1,8 +1,13 @@
-"""The query of the request: its parameters, each with all its values."""
+"""The query of the request: its parameters, each with all its values; and that of `GET /v1/events`."""
+
+from dataclasses import dataclass
 
 from flask import request
 
-from app.pages.queries import Query
+from app.events.log import TYPES, types_like
+from app.pages.queries import LIMIT_DEFAULT, ParameterFault, Query, integer_of, limit_of, read_parameter
+from app.settings import INT64_MAX
+from app.values.texts import shown
 from app.values.validation_errors import FaultsFound
 
 
@@ -21,3 +26,49 @@ def refuse_parameters() -> None:
         faults = FaultsFound()
         faults.add_unknown("parameter", request.args, (), whole="query")
         faults.raise_if_any()
+
+
+PARAMETERS = ("after", "types", "limit", "wait")
+WAIT_MAX_S = 25
+# Enough for every type, and for patterns beside them.
+TYPES_LENGTH_MAX = 1_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventsRequest:
+    """A valid request for events: those after the sequence `after` (None: from the oldest kept), of these types."""
+
+    after: int | None
+    types: list[str] | None
+    limit: int
+    wait_s: int
+
+
+def parse_events_request(query: Query) -> EventsRequest:
+    """Read the query of the log.
+
+    Raises:
+        InvalidRequest: with every fault of the query, each under its parameter.
+    """
+    faults = FaultsFound()
+    faults.add_unknown("parameter", query, PARAMETERS, whole="query")
+    after = read_parameter(query, "after", integer_of("the sequence of an event, or 0", 0, INT64_MAX), faults)
+    types = read_parameter(query, "types", _types, faults)
+    limit = read_parameter(query, "limit", limit_of, faults)
+    seconds = integer_of(f"an integer of seconds from 0 to {WAIT_MAX_S}", 0, WAIT_MAX_S)
+    wait_s = read_parameter(query, "wait", seconds, faults)
+    faults.raise_if_any()
+    return EventsRequest(after=after, types=types, limit=limit or LIMIT_DEFAULT, wait_s=wait_s or 0)
+
+
+def _types(text: str) -> list[str]:
+    if len(text) > TYPES_LENGTH_MAX:
+        raise ParameterFault(f"must have at most {TYPES_LENGTH_MAX} characters, but has {len(text)}.")
+    found: set[str] = set()
+    for word in text.split(","):
+        meant = types_like(word)
+        if not meant:
+            rule = "must be types with commas between them, * for any part of one"
+            raise ParameterFault(f"{rule}, but one is {shown(word)}; the types are {', '.join(TYPES)}.")
+        found.update(meant)
+    return [kind for kind in TYPES if kind in found]

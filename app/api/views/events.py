@@ -9,8 +9,7 @@ from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.events_query import EventsRequest, parse_events_request
-from app.api.requests.query import query
+from app.api.requests.query import EventsRequest, parse_events_request, query
 from app.api.sending.wait_slots import WaitSlots
 from app.api_keys import Caller
 from app.errors import InvalidRequest

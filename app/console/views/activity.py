@@ -6,7 +6,7 @@ from app.console.blueprints import current_member, pages
 from app.members import actions
 from app.members.actions import Action
 from app.postgres.database import transaction
-from app.values.row_ids import require_id
+from app.values.ids import require_id
 
 _ROWS = 100
 

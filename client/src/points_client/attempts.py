@@ -160,6 +160,8 @@ class Attempts:
             asked_s = retry_after_s(found.response)
             seconds = self._backoff_s() if asked_s is None else max(0.1, asked_s) * _between(1.0, 1.1)
             return self._next(Wait(seconds=seconds, status=status))
+        if found.response.has_redirect_location and not earlier_may_be:
+            raise PointsError(found.sentence, **found.fields, key=self._call.key)
         if not found.is_ours or status >= 500:
             raise self._unclear(found.sentence)
         if self._call.key is not None and earlier_may_be and status not in _DECIDED:
@@ -168,10 +170,9 @@ class Attempts:
 
     def _unclear(self, message: str) -> PointsError:
         """Return the error for an answer that says nothing; a call that changes nothing is simply not answered."""
-        fields = {} if self._last is None else self._last.fields
-        if not self._call.changes or fields.get("location") is not None:
-            return PointsError(message, **fields, key=self._call.key)
-        return self._no_answer(message)
+        if self._call.changes:
+            return self._no_answer(message)
+        return PointsError(message, **({} if self._last is None else self._last.fields))
 
     def _no_answer(self, message: str) -> NoAnswer:
         fields = {} if self._last is None else self._last.fields

@@ -2,18 +2,13 @@
 
 import json
 import operator
-import os
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
-
-LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 PATIENCE_S, WAIT_S = 60.0, 60.0
 
 
@@ -218,47 +213,3 @@ def key_of(idempotency_key: str | None) -> str:
     if not re.fullmatch(r"[!-~]{1,255}", idempotency_key):
         raise ValueError("idempotency_key must be 1 to 255 visible ASCII characters, without blanks.")
     return idempotency_key
-
-
-def base_url(url: str) -> str:
-    """Return the address of the service without a slash at its end.
-
-    Raises:
-        ValueError: it does not begin with http:// or https://, names no host, or has what no address of a service has.
-    """
-    parts = urlsplit(url or "")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"The URL {url} must begin with http:// or https:// and name a host.")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise ValueError("The URL must not have a user, a query or a fragment: it is where the service is.")
-    try:
-        return str(httpx.URL(url.rstrip("/")))
-    except httpx.InvalidURL as error:
-        raise ValueError(f"The URL {url} is not valid: {error}.") from None
-
-
-def is_local(url: str) -> bool:
-    """Tell whether an address is on this machine, so that no proxy of the environment is used."""
-    return urlsplit(url).hostname in LOCAL_HOSTS
-
-
-def checked_key(key: str) -> str:
-    """Return an API key without the blanks around it.
-
-    Raises:
-        ValueError: it is not a key. The sentence does not repeat it.
-    """
-    if not re.fullmatch(r"[!-~]+", (key or "").strip()):
-        raise ValueError("A key holds letters, digits and _ only: copy it once more.")
-    return key.strip()
-
-
-def from_environment(name: str) -> str:
-    """Return a variable of the environment.
-
-    Raises:
-        ValueError: it is not set.
-    """
-    if not (value := os.environ.get(name, "").strip()):
-        raise ValueError(f"{name} is not set in the environment.")
-    return value

@@ -16,7 +16,8 @@ from points_client.attempts import Attempts, Clock, Done, Wait
 from points_client.connections import Connections
 from points_client.errors import PointsError
 from points_client.reading import read
-from points_client.requests import Call, base_url, checked_key, is_local
+from points_client.requests import Call
+from points_client.service_address import base_url, checked_key, is_local
 from points_client.tls import context
 
 T = TypeVar("T")

@@ -14,24 +14,25 @@ from points_client._async.batches import AsyncBatches
 from points_client._async.calling import AsyncCaller, as_
 from points_client._async.events import AsyncEvents
 from points_client._async.reversals import AsyncReversals
-from points_client._async.reversing import reverse
-from points_client._async.sending import send, send_all
+from points_client._async.sending import send_all
 from points_client._async.transactions import AsyncTransactions
+from points_client._async.waiting import posted
 from points_client._async.webhooks import AsyncWebhooks
 from points_client.attempts import RETRIED, Wait
+from points_client.outcomes import of_reverse, of_send
 from points_client.parts import PART_SIZE, Run
 from points_client.requests import (
     PATIENCE_S,
     WAIT_S,
     AnyItem,
     Call,
-    from_environment,
     key_of,
     reverse_body,
     send_body,
 )
 from points_client.results import Organization, Sent, Transaction, Verified, read_organization, read_verdict
 from points_client.reversal_results import Recoverable, Reversed
+from points_client.service_address import from_environment
 
 
 class AsyncPoints:
@@ -189,7 +190,7 @@ class AsyncPoints:
             send_at=send_at,
             hold_days=hold_days,
         )
-        return await send(self._caller, body, key_of(idempotency_key), wait_s)
+        return await posted(self._caller, of_send(body, key_of(idempotency_key), wait_s))
 
     def send_all(
         self,
@@ -270,4 +271,4 @@ class AsyncPoints:
             Refused: the organization is disabled, there is no such batch, or it is only scheduled: cancel it.
         """
         body = reverse_body(batch=batch, transactions=transactions, reason=reason, amount=amount, atomic=atomic)
-        return await reverse(self._caller, body, key_of(idempotency_key), wait_s)
+        return await posted(self._caller, of_reverse(body, key_of(idempotency_key), wait_s))

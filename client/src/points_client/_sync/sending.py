@@ -1,53 +1,17 @@
-"""Sending one batch, and a run of any length."""
+"""Sending a run of any length."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from points_client._sync.calling import Caller
 from points_client._sync.in_order import each, in_order
 from points_client._sync.waiting import posted
-from points_client.answers import Answer, Unlike
-from points_client.comparing import is_about
 from points_client.errors import NoAnswer
+from points_client.outcomes import of_send
 from points_client.parts import Part, Run
-from points_client.reading import read
-from points_client.requests import AnyItem, Call, path
+from points_client.requests import AnyItem
 from points_client.results import Sent, Transaction
-
-
-def send(caller: Caller, body: Mapping[str, Any], key: str, wait_s: float) -> Sent:
-    """Send a batch under its key.
-
-    Raises:
-        NoAnswer: there was no clear answer, or one about other recipients than those sent.
-        PointsError: it is refused.
-    """
-    call = Call(method="POST", path="/v1/points/send", body=body, key=key, wait_s=wait_s)
-
-    def look(sent: Sent) -> tuple[Call, Callable[[Answer], Sent]]:
-        return Call(method="GET", path=path("batches", sent.batch_id)), partial(_seen, body, key)
-
-    return posted(caller, call, partial(_sent, body, key), look)
-
-
-def _sent(body: Mapping[str, Any], key: str, answer: Answer) -> Sent:
-    nothing = {"transactions": (), "amount": None, "current_balance": None}
-    about = {"status": "issued", "replayed": answer.replayed, "idempotency_key": key}
-    sent = read(Sent, {**nothing, **about, **answer.additional, **answer.data})
-    if sent.status == "issued" and not is_about(sent.transactions, body):
-        raise Unlike("it is about other recipients than those sent")
-    return sent
-
-
-def _seen(body: Mapping[str, Any], key: str, answer: Answer) -> Sent:
-    """Return a batch as the outcome of its send. Neither queued nor issued, it is not looked at further here."""
-    batch = answer.data
-    if batch["status"] not in ("queued", "issued") or batch["idempotency_key"] != key:
-        raise Unlike("the batch is another, or not issued")
-    names = ("batch_id", "status", "transactions", "amount", "current_balance")
-    queued = {"transactions": ()} if batch["status"] == "queued" else {}
-    return _sent(body, key, Answer(status=200, data={**{name: batch[name] for name in names}, **queued}, additional={}))
 
 
 def send_all(
@@ -93,7 +57,7 @@ def _calls(
 
 def _send_part(caller: Caller, part: Part, shared: Mapping[str, Any], wait_s: float) -> Sent:
     body = {**shared, "items": part.items, "expect": part.expect}
-    sent = send(caller, body, part.key, wait_s)
+    sent = posted(caller, of_send(body, part.key, wait_s))
     if sent.status != "issued":
         message = f"Batch {sent.batch_id} is accepted, and is {sent.status}, not issued in time."
         raise NoAnswer(message, key=part.key, status=202)

@@ -5,10 +5,9 @@ from time import sleep
 from typing import Protocol, TypeVar
 
 from points_client._sync.calling import Caller
-from points_client.answers import Answer
 from points_client.attempts import Clock, Wait
 from points_client.errors import NoAnswer, PointsError
-from points_client.requests import Call
+from points_client.outcomes import Outcome, Q
 
 _LOOK_EVERY_S = 1.0
 
@@ -20,15 +19,7 @@ class MayBeFinal(Protocol):
     def final(self) -> bool: ...
 
 
-class MayBeQueued(Protocol):
-    """The outcome of a send or of a reverse."""
-
-    @property
-    def status(self) -> str: ...
-
-
 T = TypeVar("T", bound=MayBeFinal)
-Q = TypeVar("Q", bound=MayBeQueued)
 
 
 def until_final(look: Callable[[Clock | None], T], *, wait_s: float) -> T:
@@ -44,30 +35,26 @@ def until_final(look: Callable[[Clock | None], T], *, wait_s: float) -> T:
     return seen
 
 
-def posted(
-    caller: Caller,
-    call: Call,
-    read: Callable[[Answer], Q],
-    look: Callable[[Q], tuple[Call, Callable[[Answer], Q]]],
-) -> Q:
+def posted(caller: Caller, outcome: Outcome[Q]) -> Q:
     """Make a call with a key. If what it makes is queued (202), look at that until it is done or the time is over.
 
     Raises:
         NoAnswer: it is unknown whether it was accepted.
         PointsError: the call is refused.
     """
+    call = outcome.call
     clock = caller.clock(call.wait_s)
-    done = caller.tried(call, read, clock)
+    done = caller.tried(call, outcome.read, clock)
     while call.wait_s and done.value.status == "queued":
         seconds = _LOOK_EVERY_S if done.retry_after_s is None else max(0.1, done.retry_after_s)
         if not clock.has_time_for(seconds):
             break
         caller.waited(Wait(seconds=seconds, status=202), call)
         try:
-            done = caller.tried(*look(done.value), clock)
+            done = caller.tried(outcome.look(done.value), outcome.seen, clock)
         except NoAnswer:  # The time is over: it is accepted all the same.
             break
         except PointsError:
             # It was refused, cancelled or lost, or this key may not read: the service says which, by the key.
-            done = caller.tried(call, read, clock, may_be_accepted=True)
+            done = caller.tried(call, outcome.read, clock, may_be_accepted=True)
     return done.value

@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 
 from points_client.testing.books import Books, Refusal
-from points_client.testing.faults import NotInFake, faults_of, parsed
+from points_client.testing.faults import faults_of
+from points_client.testing.fields import NotInFake, parsed
 from points_client.testing.lists import Asked, asked_for
 
 __all__ = ["KEY", "URL", "FakePoints", "NotInFake"]

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Any
 
-from points_client.testing.faults import items_of, key_of
+from points_client.testing.faults import items_of
+from points_client.testing.fields import key_of
 
 SUSPENDED = "The organization is suspended and cannot issue points until it is resumed."
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from points_client.testing.faults import INT64_MAX, Faults, NotInFake, key_of, unknown
+from points_client.testing.fields import INT64_MAX, Faults, NotInFake, key_of, unknown
 
 _OF_BOTH = ("limit", "cursor", "email", "batch", "created_from", "created_to", "debited", "credited", "allocated")
 _KNOWN = {

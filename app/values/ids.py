@@ -1,4 +1,19 @@
-"""The ids of transactions: the id of the batch times `POSITIONS`, plus the position in the batch, counted from 0."""
+"""Ids of rows: one beyond 64 bits is not found, and a transaction's id is made of its batch and position."""
+
+from app.errors import NotFound
+
+_ID_MAX = 2**63 - 1
+
+
+def require_id(noun: str, number: int) -> None:
+    """Refuse a number that is no row's id, because it has more than 64 bits. PostgreSQL would search without an index.
+
+    Raises:
+        NotFound: it has, so there is no such row.
+    """
+    if abs(number) > _ID_MAX:
+        raise NotFound(noun, number)
+
 
 # The most recipients of a batch. The tables have the same number in their constraints and in `transaction_id`.
 POSITIONS = 131_072
