@@ -16,8 +16,8 @@ _PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/R
 _PAGES += sorted((ROOT / "docs").rglob("*.md"))
 _SOURCES = [path for folder in ("app", "worker", "migrations", "tests") for path in (ROOT / folder).rglob("*.py")]
 
-# Of the environment, and not of the settings: of the commands, and of `points send`.
-_OTHERS = {"POINTS_DATA_DIR", "POINTS_KEY"}
+# Of the environment, and not of the settings: of the commands, of `points send` and of programs that use the client.
+_OTHERS = {"POINTS_DATA_DIR", "POINTS_KEY", "POINTS_URL"}
 
 
 def _command(words: list[str]) -> click.Command | None:
