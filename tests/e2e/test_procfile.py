@@ -117,7 +117,9 @@ def test_every_part_comes_up_healthy_does_its_work_and_stops_when_asked(place: P
             for name in PARTS
         }
         for name, process in processes.items():
-            until(lambda name=name, process=process: is_up(name, process, place), f"{name} is up", within_s=STARTED_IN_S)
+            until(
+                lambda name=name, process=process: is_up(name, process, place), f"{name} is up", within_s=STARTED_IN_S
+            )
         web = httpx.get(f"http://{ports.HOST}:{place.web_port}/readyz", timeout=30)
         assert (web.status_code, web.json()["data"]) == (200, {"status": "ready", "postgresql": "ok", "redis": "ok"})
         until(lambda: last_runs.swept_s_ago(process_redis.redis()) is not None, within_s=STARTED_IN_S)
