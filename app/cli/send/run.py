@@ -68,7 +68,9 @@ class Run:
         self.size = _RECIPIENTS_MAX
         # The sums of all parts: `points` counts debited points, `replayed` batches that were issued before.
         self.totals = Counter[str]()
+        # Right after the part that was issued last, which is the one with the highest id: two are on their way at once.
         self.balance: int = self.organization.balance
+        self._last_batch_id = 0
         self.stopped: str | None = None
         self.undebited: Path | None = None  # The list of unpaid recipients.
         # How many recipients earlier runs have sent to, and the points for them.
@@ -136,7 +138,8 @@ class Run:
         """Add the outcome of a part to the sums."""
         debited = [transaction for transaction in issued.transactions if transaction.debited]
         assert issued.current_balance is not None, "an issued batch has one"
-        self.balance = issued.current_balance
+        if issued.batch_id > self._last_batch_id:
+            self.balance, self._last_batch_id = issued.current_balance, issued.batch_id
         self.totals.update(
             batches=1,
             replayed=issued.replayed,
