@@ -110,12 +110,6 @@ class OutOfReach(PointsError):
     says = "The service cannot reach its database. Try again soon."
 
 
-class TooManySignIns(OutOfReach):
-    """Too many sign-ins wait in this process."""
-
-    says = "Too many people are signing in. Try again in a few seconds."
-
-
 class BatchLost(PointsError):
     """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 
@@ -229,14 +223,6 @@ class NotFound(PointsError):
     @property
     def faults(self) -> Faults:
         return {self.noun: [self.sentence]}
-
-
-class FormTooOld(PointsError):
-    """A form does not come from a page that the console gave this browser, or the page is too old."""
-
-    status = 400
-    code = "form_too_old"
-    says = "This form is too old, or is not from the console. Nothing was changed. Go back and reload."
 
 
 class Refused(PointsError):

@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from wtforms import ValidationError
 
 from app.console.cookie import require_secret
-from app.errors import FormTooOld
+from app.errors import PointsError
 from app.members import sessions
 from app.members.members import VIEWER, Member
 from app.metrics.record import current_record
@@ -40,6 +40,14 @@ _HEADERS = {
 _STRANGERS_BYTES_MAX = 16_384
 
 _View = TypeVar("_View", bound=Callable[..., Any])
+
+
+class FormTooOld(PointsError):
+    """A form does not come from a page that the console gave this browser, or the page is too old."""
+
+    status = 400
+    code = "form_too_old"
+    says = "This form is too old, or is not from the console. Nothing was changed. Go back and reload."
 
 
 def needs(role: str) -> Callable[[_View], _View]:

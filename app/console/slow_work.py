@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
 
-from app.errors import OutOfReach, PointsError, TooManySignIns
+from app.errors import OutOfReach, PointsError
+
+
+class TooManySignIns(OutOfReach):
+    """Too many sign-ins wait in this process."""
+
+    says = "Too many people are signing in. Try again in a few seconds."
 
 
 class Turns:
