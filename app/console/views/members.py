@@ -22,7 +22,7 @@ def members() -> str:
 
 @pages.post("/members")
 @needs(ADMIN)
-def add() -> str | tuple[str, int]:
+def add_member() -> str | tuple[str, int]:
     form, who = MemberForm(), current_member()
     if not form.validate():
         return _page(form), 400
