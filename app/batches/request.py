@@ -72,13 +72,9 @@ class IssueRequest:
         digest.update(b"-" if label is None else b"+" + label.encode())
         for key in self.email_keys:
             digest.update(b"\0" + key.encode())  # Neither a label nor an address can hold a NUL.
-        own = (self.running_totals, labels, self.references, sorted((self.metadata or {}).items()))
-        if any(own):  # Without them, the digest must equal those stored by versions without items and metadata.
-            digest.update(b"\0\0" + orjson.dumps(own))
-        if self.send_at is not None:
-            digest.update(b"\0\0at" + orjson.dumps(self.send_at))
-        if self.hold_days is not None:
-            digest.update(b"\0\0hold%d" % self.hold_days)
+        metadata = sorted((self.metadata or {}).items())
+        options = (self.running_totals, labels, self.references, metadata, self.send_at, self.hold_days)
+        digest.update(b"\0\0" + orjson.dumps(options))
         return digest.digest()
 
 

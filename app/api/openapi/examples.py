@@ -1,4 +1,4 @@
-"""The examples of bodies and answers. A test gets each answer from a running service.
+"""The examples of bodies and answers; each answer fits its description.
 
 All of them share one story: Acme has 1,000 points, Ada has an account, Grace does not have one yet.
 """

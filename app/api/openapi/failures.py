@@ -1,4 +1,4 @@
-"""The examples of errors: the sentences of `refusals.toml` in the envelope. A test gets each from a running service."""
+"""The examples of errors: the sentences of `refusals.toml` in the envelope."""
 
 from typing import Any
 
