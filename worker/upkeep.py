@@ -24,8 +24,9 @@ from app.batches import schedule
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
 from app.ledger import claim, fold, returns
-from app.messaging import hints, last_runs
+from app.messaging import last_runs
 from app.messaging.jobs import submit
+from app.messaging.requests import Request, need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
@@ -91,8 +92,9 @@ def release() -> None:
     organizations = list(dict.fromkeys(released))
     if released:
         _log.info("released", organizations=len(organizations), batches=len(released))
-    for organization_id in organizations[:_DRAINS_ASKED_MAX]:
-        if hints.request_drain(organization_id) and not submit(organization_id):
+    asked = [Request(organization_id) for organization_id in organizations[:_DRAINS_ASKED_MAX]]
+    for request in need_message(asked) if asked else []:
+        if not submit(request.organization_id):
             return  # Each further one would wait for the broker as long.
 
 

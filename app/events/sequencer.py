@@ -18,11 +18,15 @@ NUMBERED_MAX = 5_000
 def number_events(connection: Connection, organization_id: int) -> int:
     """Number the organization's committed events, in both modes, in the order of their ids; return how many.
 
-    Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. An event caused by another is written
-    after the first has committed, so its id is higher, and a reader never sees the effect without the cause.
+    Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. It numbers none while another process
+    does: whoever asks again later, as the upkeep does twice a second, numbers what that one has not seen.
+
+    An event caused by another is written after the first has committed, so its id is higher, and a reader never sees
+    the effect without the cause.
     """
     # A statement of its own, so that the next one sees what the previous sequencer has committed.
-    locks.wait_for(connection, locks.Kind.SEQUENCE, organization_id)
+    if not locks.try_to_take(connection, locks.Kind.SEQUENCE, organization_id):
+        return 0
     rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
     return int(rows[0][0])
 

@@ -51,23 +51,24 @@ class SendPath:
         """
         deadline = time.monotonic() + wait_s
         recipients = len(send.request.emails)
-        accepted = self._accepting.accept(send, request_id)
-        del send  # It may hold thousands of addresses.
-        accepted_at = time.perf_counter()
-        if accepted.key_use_is_old and accepted.api_key_id is not None:
-            _note_use(accepted.api_key_id)
-        if accepted.status != QUEUED:
-            return Sent(accepted, accepted_at, None)
-        self._threads.start()
-        if wait_s <= 0:
-            return Sent(accepted, accepted_at, None)
-        with (
-            self._slots.slot(accepted.organization_id) as may_wait,
-            self._waiting.waiter(accepted.batch_id, recipients) as waiter,
-        ):
-            if may_wait:
-                waiter.is_final.wait(deadline - time.monotonic())
-            return Sent(accepted, accepted_at, waiter.rows, may_wait)
+        with self._accepting.present():
+            accepted = self._accepting.accept(send, request_id)
+            del send  # It may hold thousands of addresses.
+            accepted_at = time.perf_counter()
+            if accepted.key_use_is_old and accepted.api_key_id is not None:
+                _note_use(accepted.api_key_id)
+            if accepted.status != QUEUED:
+                return Sent(accepted, accepted_at, None)
+            self._threads.start()
+            if wait_s <= 0:
+                return Sent(accepted, accepted_at, None)
+            with (
+                self._slots.slot(accepted.organization_id) as may_wait,
+                self._waiting.waiter(accepted.batch_id, recipients) as waiter,
+            ):
+                if may_wait:
+                    waiter.is_final.wait(deadline - time.monotonic())
+                return Sent(accepted, accepted_at, waiter.rows, may_wait)
 
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
         """Ask for the drain of an accepted reversal, then wait as for a batch. The caller reads the row afterwards."""
