@@ -8,6 +8,9 @@
 -- `held_days` is how long points may be held if the send has no `hold_days`; null: without end. An event reports when
 -- the live balance falls below `low_balance`; null: never.
 --
+-- `held_points` and `held_count` (and the sandbox's) are the sums of the held transactions, as if nothing in
+-- `unfolded_claims` had been claimed yet. Points are numeric: over the years more may be held than fits in 64 bits.
+--
 -- Every drain updates this row; free space in its page keeps the updates out of the index.
 CREATE TABLE organizations (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_organizations PRIMARY KEY,
@@ -24,7 +27,13 @@ CREATE TABLE organizations (
     sandbox_start_balance bigint NOT NULL DEFAULT 0,
     held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
     low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    held_points numeric NOT NULL DEFAULT 0,
+    held_count bigint NOT NULL DEFAULT 0,
+    sandbox_held_points numeric NOT NULL DEFAULT 0,
+    sandbox_held_count bigint NOT NULL DEFAULT 0,
+    CONSTRAINT ck_organizations_held_not_negative CHECK (
+        least(held_points, held_count, sandbox_held_points, sandbox_held_count) >= 0)
 ) WITH (fillfactor = 50);
 
 -- An API key of one organization and mode, stored as its SHA-256.
@@ -352,6 +361,15 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1 * 131072 + $2';
 -- for seconds, so vacuum must start early, not at a share of a large table.
 CREATE TABLE unfolded_batches (batch_id bigint CONSTRAINT pk_unfolded_batches PRIMARY KEY)
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- What a claim has credited of an organization's held transactions, until a fold takes it off the organization's sums. A
+-- claim may not wait for the row of each organization that holds points for its user. Every row lives for seconds.
+CREATE TABLE unfolded_claims (
+    organization_id bigint NOT NULL,
+    points numeric NOT NULL,
+    count bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX ix_unfolded_claims_organization_id ON unfolded_claims (organization_id);
 
 -- Points added to a balance. Only a sandbox reset may take some away.
 CREATE TABLE refills (

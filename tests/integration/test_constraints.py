@@ -33,6 +33,7 @@ REFUSED = [
     ("ck_organizations_sandbox_balance_not_negative", "UPDATE organizations SET sandbox_balance = -1"),
     ("ck_organizations_name_length", "UPDATE organizations SET name = ''"),
     ("ck_organizations_name_length", "UPDATE organizations SET name = repeat('x', 256)"),
+    ("ck_organizations_held_not_negative", "UPDATE organizations SET sandbox_held_count = -1"),
     ("ck_organizations_low_balance_positive", "UPDATE organizations SET low_balance = 0"),
     ("ck_unnumbered_events_type_known", f"{_EVENT}) VALUES (1, false, 'batch.lost', 1)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}) VALUES (1, false, 'batch.issued', NULL)"),
