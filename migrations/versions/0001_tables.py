@@ -18,4 +18,4 @@ def downgrade() -> None:
         " upload_parts, users, reversals, reversal_entries, batches, transactions, unfolded_batches, unfolded_claims,"
         " refills, unnumbered_events, events, event_logs, webhooks, webhook_deliveries"
     )
-    op.execute("DROP FUNCTION transaction_id, refuse_change")
+    op.execute("DROP FUNCTION transaction_id, reversal_batches, refuse_change")
