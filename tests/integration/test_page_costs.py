@@ -170,7 +170,7 @@ def test_a_search_for_a_person_looks_no_further_than_it_may(
     for batch_id in (None, 20_000):  # From the large batches, and from among the small ones.
         start = None if batch_id is None else place_at("transactions", filters, batch_id)
         with full.connect() as connection:
-            explained = Explained(connection)
+            explained: Any = Explained(connection)
             page = transaction_pages.page(explained, filters, start=start, limit=LIMIT, is_far=True)
         assert (page.rows, page.next is None, explained.scanned) == ([], False, set())
         assert explained.buffers <= far.FAR_MAX, batch_id
@@ -184,7 +184,7 @@ def test_a_search_for_a_person_looks_no_further_than_it_may(
 def test_the_points_of_a_day_cost_the_same_however_many_batches_it_had(full: Engine) -> None:
     first, last = date(2026, 1, 1), date(2026, 2, 28)
     with full.connect() as connection:
-        explained = Explained(connection)
+        explained: Any = Explained(connection)
         issued_by_day(explained, 1, sandbox=False, first=first, last=last)
     assert not explained.scanned & {"batches", "transactions"}
     assert explained.buffers <= 2 * BUFFERS_A_ROW * ((last - first).days + 2)
