@@ -54,6 +54,7 @@ _RELEASE_STEPS_MAX = 40
 _DRAINS_ASKED_MAX = 200
 _CLAIM_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20
+_FOLD_CLAIMS_STEPS_MAX = 200
 _RETURN_STEP = 1_000
 _RETURN_STEPS_MAX = 20
 _DROP_STEP = 1_000
@@ -108,8 +109,9 @@ def claim_crossed(*, registered_within_s: float | None) -> None:
 
 
 def fold_credits() -> None:
-    """Fold what was issued since the last run; what is left after these steps waits for the next."""
+    """Fold what was issued and claimed since the last run; what is left after these steps waits for the next."""
     steps(fold.fold, steps_max=_FOLD_STEPS_MAX)
+    steps(fold.fold_claims, steps_max=_FOLD_CLAIMS_STEPS_MAX)
 
 
 def number_all() -> None:

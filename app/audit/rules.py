@@ -49,6 +49,23 @@ RULES = (
                    WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
         WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
         ORDER BY u.id""",
+        "what is kept as held is the sum of the held transactions": """
+        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
+               format('%s points of %s held, and %s points of %s kept', coalesce(h.points, 0), coalesce(h.count, 0),
+                      o.points, o.count) AS seen
+        FROM (SELECT id, false AS sandbox, held_points - coalesce(c.points, 0) AS points,
+                     held_count - coalesce(c.count, 0) AS count
+              FROM organizations
+              LEFT JOIN (SELECT organization_id, sum(points) AS points, sum(count) AS count
+                         FROM unfolded_claims GROUP BY 1) c ON c.organization_id = organizations.id
+              UNION ALL SELECT id, true, sandbox_held_points, sandbox_held_count FROM organizations) o
+        LEFT JOIN (SELECT t.organization_id, t.sandbox, sum(coalesce(t.points_left, t.amount, b.amount)) AS points,
+                          count(*) AS count
+                   FROM transactions t JOIN batches b ON b.id = t.batch_id
+                   WHERE t.debited AND NOT t.credited AND t.points_left IS DISTINCT FROM 0 GROUP BY 1, 2) h
+               ON (h.organization_id, h.sandbox) = (o.id, o.sandbox)
+        WHERE coalesce(h.points, 0) <> o.points OR coalesce(h.count, 0) <> o.count
+        ORDER BY o.id, o.sandbox""",
         "a batch's transactions are its recipients, in order": """
         SELECT format('batch %s', b.id) AS subject,
                format('%s recipients, %s transactions, %s', b.recipient_count, count(t.batch_id), coalesce(

@@ -18,9 +18,11 @@ from app.console.views import (
     cancel,
     keys,
     link,
+    lists,
     members,
     outcome,
     overview,
+    reversals,
     send,
     send_cost,
     sign_in,
@@ -35,7 +37,7 @@ from app.console.views import (
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
-    *(send, send_cost, outcome, batches, cancel, take_back, transactions),
+    *(send, send_cost, outcome, lists, batches, cancel, take_back, reversals, transactions),
 )
 
 Handler = Callable[[Any], Response]

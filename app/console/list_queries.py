@@ -1,15 +1,18 @@
-"""The query of a list's form, read by the rules of the API's lists."""
+"""The query of a list's form, read by the rules of the API's lists, and by some of a person's own."""
 
 from collections.abc import Mapping
 
 from flask import request
 
 from app.api_keys import Caller
-from app.errors import InvalidRequest
-from app.pages.queries import PageRequest, Query, parse_page_request
+from app.errors import InvalidAddress, InvalidRequest
+from app.pages.queries import OF_PEOPLE, PageRequest, Query, parse_page_request
+from app.values.addresses import parse
 
 _ROWS = "50"
 _DAY_BEGINS, _DAY_ENDS = "T00:00:00Z", "T23:59:59.999999Z"
+# A field of a form, and the parameters that it stands for.
+_FIELDS = {"email_part": "email", "label_part": "label"}
 
 
 def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> tuple[PageRequest, dict[str, str]]:
@@ -21,12 +24,33 @@ def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> 
     for name, moment in (("created_from", _DAY_BEGINS), ("created_to", _DAY_ENDS)):
         if len(given.get(name, "")) == len("2026-01-31"):
             given[name] += moment
+    if "points" in given:
+        given["points"] = "".join(given["points"].split()).replace(",", "")
+    if "label" in given:
+        given["label_part"] = given.pop("label")
+    if kind == "transactions" and "email" in given and not _is_address(given["email"]):
+        given["email_part"] = given.pop("email")
     always = {"limit": _ROWS, **(fixed or {})}
+    also = () if kind == "reversals" else OF_PEOPLE
     try:
-        return parse_page_request(kind, _query(given | always), who), {}
+        return parse_page_request(kind, _query(given | always), who, also=also), {}
     except InvalidRequest as error:
-        faults = {name: _of_a_field(name, sentences[0]) for name, sentences in error.faults.items()}
+        faults = {_FIELDS.get(name, name): _of_a_field(name, found[0]) for name, found in error.faults.items()}
         return parse_page_request(kind, _query(always), who), faults
+
+
+def is_searched(asked: Mapping[str, str]) -> bool:
+    """Tell whether the form of a list is filled in, beyond the position in it."""
+    return any(text.strip() for name, text in asked.items() if name != "cursor")
+
+
+def _is_address(text: str) -> bool:
+    """Tell whether a text is a whole address, which an index finds; anything else is a part of one."""
+    try:
+        parse(text)
+    except InvalidAddress:
+        return False
+    return True
 
 
 def _query(parameters: Mapping[str, str]) -> Query:

@@ -45,3 +45,5 @@ class Turns:
 password_work = Turns(8, TooManySignIns)
 # Checking a long list takes seconds.
 list_checks = Turns(4, OutOfReach)
+# A search that finds little reads millions of rows, for a second or two.
+searches = Turns(8, OutOfReach)

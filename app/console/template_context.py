@@ -24,9 +24,11 @@ NAVIGATION = (
     (
         Entry(endpoint="console.overview", words="Overview"),
         Entry(endpoint="console.send", words="Send", role=members.SENDER),
+        Entry(endpoint="console.lists", words="Lists"),
         Entry(endpoint="console.list_batches", words="Batches"),
         Entry(endpoint="console.list_transactions", words="Transactions"),
         Entry(endpoint="console.held", words="Held"),
+        Entry(endpoint="console.list_reversals", words="Reversals"),
     ),
     (
         Entry(endpoint="console.keys", words="Keys", role=members.ADMIN),
@@ -40,8 +42,10 @@ NAVIGATION = (
 
 # The line of the navigation that is marked on pages without their own line.
 _UNDER = {
-    **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue", "outcome"), "send"),
-    **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back", "show_reversal"), "list_batches"),
+    **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue"), "send"),
+    **dict.fromkeys(("outcome",), "lists"),
+    **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back"), "list_batches"),
+    **dict.fromkeys(("show_reversal",), "list_reversals"),
     **dict.fromkeys(("make_key",), "keys"),
     **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
     **dict.fromkeys(("add_member", "member", "make_link"), "members"),

@@ -123,6 +123,9 @@ _CLAIM = text("""
                    'more', CASE WHEN count(*) > :listed_max
                                 THEN '/v1/transactions?credited=true&user=' || user_id END)
         FROM claimed GROUP BY organization_id, user_id ORDER BY organization_id, user_id
+    ), no_longer_held AS (
+        INSERT INTO unfolded_claims (organization_id, points, count)
+        SELECT organization_id, sum(amount), count(*) FROM claimed GROUP BY organization_id
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points
         FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits

@@ -80,11 +80,6 @@ WITH RECURSIVE organization AS MATERIALIZED (
       AND b.id <= (SELECT max(batch_id) FROM decided)  -- Otherwise the whole queue is read for these few batches.
     RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
               b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount
-), debited AS (
-    UPDATE organizations
-    SET balance = balance - (SELECT coalesce(sum(debited_amount), 0)::bigint FROM issued WHERE NOT sandbox),
-        sandbox_balance = sandbox_balance - (SELECT coalesce(sum(debited_amount), 0)::bigint FROM issued WHERE sandbox)
-    WHERE id = %(organization_id)s::bigint AND EXISTS (SELECT FROM issued WHERE debited_count > 0)
 ), unfolded AS (
     INSERT INTO unfolded_batches (batch_id) SELECT id FROM issued WHERE debited_count > 0 AND NOT sandbox
 ), written AS (
@@ -102,15 +97,38 @@ WITH RECURSIVE organization AS MATERIALIZED (
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
     LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true
     ORDER BY b.id, r.ordinality
-    RETURNING batch_id, sandbox, credited
+    RETURNING batch_id, sandbox, credited, amount
+), credits AS (
+    SELECT batch_id, sandbox, count(*) FILTER (WHERE credited) AS credited, sum(amount) FILTER (WHERE credited) AS points
+    FROM written GROUP BY batch_id, sandbox
+), debited AS (
+    -- What is debited and not credited is held. The batch's amount is looked up, since a join might compare each batch
+    -- with every other.
+    UPDATE organizations o
+    SET balance = balance - d.live, sandbox_balance = sandbox_balance - d.sandbox,
+        held_points = held_points + d.live - c.live, held_count = held_count + d.live_count - c.live_count,
+        sandbox_held_points = sandbox_held_points + d.sandbox - c.sandbox,
+        sandbox_held_count = sandbox_held_count + d.sandbox_count - c.sandbox_count
+    FROM (SELECT coalesce(sum(debited_amount) FILTER (WHERE NOT sandbox), 0)::bigint AS live,
+                 coalesce(sum(debited_amount) FILTER (WHERE sandbox), 0)::bigint AS sandbox,
+                 coalesce(sum(debited_count) FILTER (WHERE NOT sandbox), 0) AS live_count,
+                 coalesce(sum(debited_count) FILTER (WHERE sandbox), 0) AS sandbox_count
+          FROM issued) d,
+         (SELECT coalesce(sum(coalesce(points, amount * credited)) FILTER (WHERE NOT sandbox), 0) AS live,
+                 coalesce(sum(coalesce(points, amount * credited)) FILTER (WHERE sandbox), 0) AS sandbox,
+                 coalesce(sum(credited) FILTER (WHERE NOT sandbox), 0) AS live_count,
+                 coalesce(sum(credited) FILTER (WHERE sandbox), 0) AS sandbox_count
+          FROM credits
+          CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = credits.batch_id LIMIT 1) b
+          WHERE credited > 0) c
+    WHERE o.id = %(organization_id)s::bigint AND d.live_count + d.sandbox_count > 0
 ), events AS (
     -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`.
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data)
     SELECT %(organization_id)s::bigint, sandbox, type, batch_id, credited, data
     FROM (
-        SELECT batch_id AS place, sandbox, 'batch.issued' AS type, batch_id,
-               (count(*) FILTER (WHERE credited))::int AS credited, NULL::json AS data
-        FROM written GROUP BY batch_id, sandbox
+        SELECT batch_id AS place, sandbox, 'batch.issued' AS type, batch_id, credited::int, NULL::json AS data
+        FROM credits
         UNION ALL
         SELECT id, sandbox, 'batch.refused', id, NULL, NULL FROM refused
         UNION ALL

@@ -1,6 +1,8 @@
 """Refills: points put into an organization's live or sandbox balance."""
 
 import re
+from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, text
 
@@ -88,6 +90,27 @@ def reset_sandbox(connection: Connection, organization_id: int) -> int:
     if start != balance:
         _write(connection, organization_id, balance=start, amount=start - balance, sandbox=True)
     return start
+
+
+class Refill(NamedTuple):
+    """A refill in the books, with the balance right after it. A reset of the sandbox may have taken points away."""
+
+    amount: int
+    balance: int
+    reference: str | None
+    created_at: datetime
+
+
+def latest(connection: Connection, organization_id: int, *, sandbox: bool, at_most: int) -> list[Refill]:
+    """Return up to `at_most` refills of an organization and mode, newest first."""
+    parameters = {"id": organization_id, "sandbox": sandbox, "at_most": at_most}
+    return [Refill._make(row) for row in connection.execute(_LATEST, parameters)]
+
+
+_LATEST = text("""
+    SELECT amount, balance, reference, created_at FROM refills WHERE organization_id = :id AND sandbox = :sandbox
+    ORDER BY created_at DESC, id DESC LIMIT :at_most
+""")
 
 
 def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, int]]:

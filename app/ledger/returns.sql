@@ -38,7 +38,11 @@ WITH batch AS MATERIALIZED (
 ), credited AS (
     UPDATE organizations
     SET balance = balance + CASE WHEN b.sandbox THEN 0 ELSE m.points END,
-        sandbox_balance = sandbox_balance + CASE WHEN b.sandbox THEN m.points ELSE 0 END
+        sandbox_balance = sandbox_balance + CASE WHEN b.sandbox THEN m.points ELSE 0 END,
+        held_points = held_points - CASE WHEN b.sandbox THEN 0 ELSE m.points END,
+        held_count = held_count - CASE WHEN b.sandbox THEN 0 ELSE m.transactions END,
+        sandbox_held_points = sandbox_held_points - CASE WHEN b.sandbox THEN m.points ELSE 0 END,
+        sandbox_held_count = sandbox_held_count - CASE WHEN b.sandbox THEN m.transactions ELSE 0 END
     FROM moved m, batch b
     WHERE organizations.id = b.organization_id AND m.points > 0
 ), written AS (

@@ -31,7 +31,7 @@ WITH reversal AS MATERIALIZED (
     UPDATE transactions t SET points_left = k.points_left - k.points
     FROM taken k
     WHERE t.ctid = k.ctid AND k.points > 0
-    RETURNING t.batch_id, t.user_id, t.claimed_at, k.points
+    RETURNING t.batch_id, t.user_id, t.claimed_at, k.points, t.points_left
 ), users_debited AS (
     -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
     UPDATE users SET folded_balance = folded_balance - d.points
@@ -41,11 +41,18 @@ WITH reversal AS MATERIALIZED (
           GROUP BY m.user_id) d
     WHERE users.id = d.user_id
 ), moved AS MATERIALIZED (
-    SELECT coalesce(sum(points), 0)::bigint AS points FROM marked
+    SELECT coalesce(sum(points), 0)::bigint AS points,
+           coalesce(sum(points) FILTER (WHERE user_id IS NULL), 0) AS held_points,
+           count(*) FILTER (WHERE user_id IS NULL AND points_left = 0) AS held_count
+    FROM marked
 ), credited AS (
     UPDATE organizations
     SET balance = balance + CASE WHEN r.sandbox THEN 0 ELSE m.points END,
-        sandbox_balance = sandbox_balance + CASE WHEN r.sandbox THEN m.points ELSE 0 END
+        sandbox_balance = sandbox_balance + CASE WHEN r.sandbox THEN m.points ELSE 0 END,
+        held_points = organizations.held_points - CASE WHEN r.sandbox THEN 0 ELSE m.held_points END,
+        held_count = organizations.held_count - CASE WHEN r.sandbox THEN 0 ELSE m.held_count END,
+        sandbox_held_points = sandbox_held_points - CASE WHEN r.sandbox THEN m.held_points ELSE 0 END,
+        sandbox_held_count = sandbox_held_count - CASE WHEN r.sandbox THEN m.held_count ELSE 0 END
     FROM moved m, reversal r
     WHERE organizations.id = r.organization_id AND m.points > 0
 ), written AS (

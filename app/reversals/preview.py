@@ -16,11 +16,13 @@ from app.values.ids import POSITIONS
 class Recoverable:
     """How many points a reversal would take, and how many of its `transactions` are in each state.
 
-    Some of `held` and `credited` may have fewer points left than the amount that was asked for.
+    `held_points` of the recoverable ones are held, the others are their users'. Some of `held` and `credited` may have
+    fewer points left than the amount that was asked for.
     """
 
     refusal: PointsError | None
     recoverable: int
+    held_points: int
     transactions: int
     held: int
     credited: int
@@ -39,7 +41,7 @@ def recoverable(
     }
     row = connection.execute(_RECOVERABLE, parameters).one()
     is_short = request.atomic and row.served < row.transactions
-    points = 0 if is_short else int(row.points)
+    points, held_points = (0, 0) if is_short else (int(row.points), int(row.held_points))
     refusal: PointsError | None = None
     if organization.is_disabled:
         refusal = OrganizationDisabled()
@@ -52,10 +54,11 @@ def recoverable(
     elif points == 0:
         refusal = Refused("Nothing is left that could be taken back.")
     elif organization.balance + points > INT64_MAX:
-        refusal, points = BalanceTooLarge(), 0
+        refusal, points, held_points = BalanceTooLarge(), 0, 0
     return Recoverable(
         refusal=refusal,
         recoverable=points,
+        held_points=held_points,
         transactions=row.transactions,
         held=row.held,
         credited=row.credited,
@@ -71,7 +74,9 @@ _RECOVERABLE = text(f"""
            count(*) FILTER (WHERE debited AND points_left > 0 AND credited) AS credited,
            count(*) FILTER (WHERE debited AND points_left = 0) AS already_reversed,
            count(*) FILTER (WHERE is_served) AS served,
-           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served), 0) AS points
+           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served), 0) AS points,
+           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served AND NOT credited), 0)
+               AS held_points
     FROM (
         SELECT *, debited AND points_left > 0 AND coalesce(CAST(:amount AS bigint) <= points_left, true) AS is_served
         FROM (

@@ -13,12 +13,17 @@ STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
 
 
 class ReversalRow(NamedTuple):
-    """A reversal without its entries; its fields are columns of `reversals`."""
+    """A reversal without its entries; its fields are columns of `reversals`.
+
+    `is_return`: the service made it, of points held for too long.
+    """
 
     id: int
     organization_id: int
     status: str
     api_key_id: int | None
+    member_id: int | None
+    is_return: bool
     batch_id: int | None
     reason: str
     idempotency_key: str | None
@@ -62,6 +67,22 @@ def get(connection: Connection, reversal_id: int, *, organization_id: int, sandb
 _FIND = text(
     f"SELECT {COLUMNS} FROM reversals WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox"
 )
+
+
+def of_batch(
+    connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool, at_most: int
+) -> list[ReversalRow]:
+    """Return up to `at_most` reversals that ask for a batch or for some of its transactions, newest first."""
+    parameters = {"batch_ids": [batch_id], "organization_id": organization_id, "sandbox": sandbox, "at_most": at_most}
+    return [ReversalRow._make(row) for row in connection.execute(_OF_BATCH, parameters)]
+
+
+_OF_BATCH = text(f"""
+    SELECT {COLUMNS} FROM reversals
+    WHERE reversal_batches(batch_id, transaction_ids) @> CAST(:batch_ids AS bigint[])
+      AND organization_id = :organization_id AND sandbox = :sandbox
+    ORDER BY id DESC LIMIT :at_most
+""")
 
 
 def entries_of(connection: Connection, reversal_id: int) -> list[EntryRow]:

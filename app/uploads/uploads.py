@@ -51,6 +51,7 @@ class UploadRow(NamedTuple):
     findings: dict[str, Any] | None
     created_at: datetime
     sent_at: datetime | None
+    batch_ids: Sequence[int] | None
 
 
 _COLUMNS = ", ".join(f'"{field}"' for field in UploadRow._fields)
@@ -162,11 +163,12 @@ _BAD_LINES = text("SELECT bad_lines FROM uploads WHERE id = :id")
 
 def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
     """Mark a list as sent, with the batches of its parts in order, and delete its content."""
-    connection.execute(_MARK_SENT, {"id": upload_id})
-    upload_parts.note_batches(connection, upload_id, batch_ids)
+    connection.execute(_MARK_SENT, {"id": upload_id, "batch_ids": list(batch_ids)})
 
 
-_MARK_SENT = text("UPDATE uploads SET sent_at = clock_timestamp(), content = NULL WHERE id = :id")
+_MARK_SENT = text("""
+    UPDATE uploads SET sent_at = clock_timestamp(), batch_ids = :batch_ids, content = NULL WHERE id = :id
+""")
 
 
 def forget(connection: Connection, *, at_most: int) -> int:

@@ -8,6 +8,9 @@
 -- `held_days` is how long points may be held if the send has no `hold_days`; null: without end. An event reports when
 -- the live balance falls below `low_balance`; null: never.
 --
+-- `held_points` and `held_count` (and the sandbox's) are the sums of the held transactions, as if nothing in
+-- `unfolded_claims` had been claimed yet. Points are numeric: over the years more may be held than fits in 64 bits.
+--
 -- Every drain updates this row; free space in its page keeps the updates out of the index.
 CREATE TABLE organizations (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_organizations PRIMARY KEY,
@@ -24,7 +27,13 @@ CREATE TABLE organizations (
     sandbox_start_balance bigint NOT NULL DEFAULT 0,
     held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
     low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    held_points numeric NOT NULL DEFAULT 0,
+    held_count bigint NOT NULL DEFAULT 0,
+    sandbox_held_points numeric NOT NULL DEFAULT 0,
+    sandbox_held_count bigint NOT NULL DEFAULT 0,
+    CONSTRAINT ck_organizations_held_not_negative CHECK (
+        least(held_points, held_count, sandbox_held_points, sandbox_held_count) >= 0)
 ) WITH (fillfactor = 50);
 
 -- An API key of one organization and mode, stored as its SHA-256.
@@ -110,7 +119,7 @@ CREATE TABLE service_secrets (
 -- begins the idempotency keys of its batches. `content` is what was uploaded, until the list is sent. `column` is the
 -- chosen column of addresses (from 0). `question` is what the member must still answer before the list can be checked.
 -- `amount` null: each line has its own. `findings` are shown with the check; `bad_lines` holds all of them. Both are
--- dropped with the parts after their time.
+-- dropped with the parts after their time. `batch_ids` are the batches of the parts, in order, once the list is sent.
 CREATE TABLE uploads (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_uploads_organization_id REFERENCES organizations (id),
@@ -130,6 +139,8 @@ CREATE TABLE uploads (
     bad_lines json,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     sent_at timestamptz,
+    batch_ids bigint[],
+    CONSTRAINT ck_uploads_sent_as_batches CHECK ((sent_at IS NULL) = (batch_ids IS NULL)),
     CONSTRAINT ck_uploads_checked_unless_a_question CHECK (
         (question IS NULL) = (recipients IS NOT NULL) AND (question IS NULL) = (points IS NOT NULL)
         AND (question IS NULL) = (digest IS NOT NULL)),
@@ -138,12 +149,14 @@ CREATE TABLE uploads (
 );
 -- Finds out whether a list was sent before.
 CREATE INDEX ix_uploads_sent ON uploads (organization_id, sandbox, digest, sent_at) WHERE sent_at IS NOT NULL;
+-- The lists of an organization, newest first, and the list that a batch was sent from.
+CREATE INDEX ix_uploads_listed ON uploads (organization_id, sandbox, id);
+CREATE INDEX ix_uploads_batches ON uploads USING gin (batch_ids);
 -- For the upkeep: the oldest that are not sent, and those whose content is not dropped yet.
 CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
 CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
 
--- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value; the
--- batch is null until the list is sent.
+-- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value.
 CREATE TABLE upload_parts (
     upload_id bigint NOT NULL
         CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
@@ -153,7 +166,6 @@ CREATE TABLE upload_parts (
     amounts bigint[],
     item_references text[] COLLATE "C",
     labels text[] COLLATE "C",
-    batch_id bigint,
     CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
     CONSTRAINT ck_upload_parts_recipients_counted CHECK (
         cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
@@ -353,6 +365,15 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1 * 131072 + $2';
 CREATE TABLE unfolded_batches (batch_id bigint CONSTRAINT pk_unfolded_batches PRIMARY KEY)
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
+-- What a claim has credited of an organization's held transactions, until a fold takes it off the organization's sums. A
+-- claim may not wait for the row of each organization that holds points for its user. Every row lives for seconds.
+CREATE TABLE unfolded_claims (
+    organization_id bigint NOT NULL,
+    points numeric NOT NULL,
+    count bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX ix_unfolded_claims_organization_id ON unfolded_claims (organization_id);
+
 -- Points added to a balance. Only a sandbox reset may take some away.
 CREATE TABLE refills (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_refills PRIMARY KEY,
@@ -366,7 +387,7 @@ CREATE TABLE refills (
     CONSTRAINT uq_refills_organization_id_reference UNIQUE (organization_id, reference),
     CONSTRAINT ck_refills_amount_positive_unless_sandbox CHECK (amount > 0 OR (sandbox AND amount <> 0))
 );
-CREATE INDEX ix_refills_organization_id_sandbox ON refills (organization_id, sandbox);
+CREATE INDEX ix_refills_created ON refills (organization_id, sandbox, created_at, id);
 
 -- An accepted request to take points back: of a whole batch, or of transactions in request order. Ids come from the
 -- sequence of the batches, so that one order by id holds across sends and reversals. `amount` is what to take from each
@@ -417,6 +438,14 @@ CREATE INDEX ix_reversals_idempotency_age ON reversals (created_at) WHERE idempo
 -- Queued reversals, in order. Each drain looks here, and the index is nearly always empty.
 CREATE INDEX ix_reversals_queued ON reversals (organization_id, id) WHERE status = 'queued';
 CREATE INDEX ix_reversals_created ON reversals (organization_id, sandbox, created_at, id);
+-- What was taken back of late, and the balance then (app/ledger/issued.py).
+CREATE INDEX ix_reversals_done ON reversals (organization_id, sandbox, done_at, id) INCLUDE (reversed_amount)
+    WHERE done_at IS NOT NULL;
+-- The reversals of a batch, whether it was asked for whole or by some of its transactions.
+CREATE FUNCTION reversal_batches(batch_id bigint, transaction_ids bigint[]) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS 'SELECT CASE WHEN $1 IS NOT NULL THEN ARRAY[$1] ELSE ARRAY(SELECT DISTINCT id / 131072 FROM unnest($2) id) END';
+CREATE INDEX ix_reversals_batches ON reversals USING gin (reversal_batches(batch_id, transaction_ids));
 
 -- What a reversal took from one transaction: `reversed` points, or 0 and a `code` for the reason. `position` counts
 -- from 0 in request order. `reversed` may be 0 without a `code`: an atomic reversal that cannot take everything takes

@@ -24,6 +24,10 @@ _PICTURE = ROOT / "docs" / "console.png"
 _PASSWORD = "correct horse battery"
 _PAGES = {
     "": "Overview",
+    "/lists": "Lists",
+    "/transactions?email=example": "Transactions",
+    "/batches?label=may": "Batches",
+    "/reversals": "Reversals",
     "/keys": "Keys",
     "/webhooks": "Webhooks",
     "/members": "Members",
@@ -150,7 +154,7 @@ def test_the_keyboard_alone_skips_to_the_content_and_switches_the_mode(look: Loo
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
-    page.get_by_role("link", name="Sandbox").focus()
+    page.get_by_role("link", name="Sandbox", exact=True).focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/console/sandbox/activity")
     expect(page.get_by_text("A sandbox: nothing here is real.")).to_be_visible()

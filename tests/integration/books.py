@@ -22,13 +22,33 @@ from app.ledger.drain import drain
 from app.ledger.refill import refill
 from app.messaging import process_redis, worker_counters
 from app.postgres.connections import engine
-from app.postgres.database import single_statement, snapshot, transaction
+from app.postgres.database import single_statement, snapshot, steps, transaction
 from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
 from app.reversals.request import ReverseRequest
 from app.values.keys import hash_key
 from tests.deadline import until
 from tests.tables import EMPTY
+
+# Keeps the sums of what is held as the transactions are now: for a test that has changed these past every function.
+KEEP_HELD = """
+    UPDATE organizations o
+    SET held_points = s.points, held_count = s.count, sandbox_held_points = s.sandbox_points,
+        sandbox_held_count = s.sandbox_count
+    FROM (SELECT o.id, coalesce(sum(left_) FILTER (WHERE NOT sandbox), 0) + (
+                     SELECT coalesce(sum(points), 0) FROM unfolded_claims WHERE organization_id = o.id) AS points,
+                 count(left_) FILTER (WHERE NOT sandbox) + (
+                     SELECT coalesce(sum(count), 0) FROM unfolded_claims WHERE organization_id = o.id) AS count,
+                 coalesce(sum(left_) FILTER (WHERE sandbox), 0) AS sandbox_points,
+                 count(left_) FILTER (WHERE sandbox) AS sandbox_count
+          FROM organizations o
+          LEFT JOIN (SELECT t.organization_id, t.sandbox, coalesce(t.points_left, t.amount, b.amount) AS left_
+                     FROM transactions t JOIN batches b ON b.id = t.batch_id
+                     WHERE t.debited AND NOT t.credited AND t.points_left IS DISTINCT FROM 0) t
+                 ON t.organization_id = o.id
+          GROUP BY o.id) s
+    WHERE s.id = o.id
+"""
 
 
 def empty() -> None:
@@ -214,6 +234,11 @@ def fold() -> int:
             if ledger_fold.fold(connection) == 0:
                 return step
     raise AssertionError("something is always unfolded")
+
+
+def fold_claims() -> None:
+    """Fold every claim, as the worker's task does."""
+    steps(ledger_fold.fold_claims, steps_max=_DRAINS_MAX)
 
 
 def claim_crossed(*, registered_within_s: float | None = 900.0) -> None:

@@ -14,6 +14,7 @@ EVE, FAY, GUS = (f"{name}@example.com" for name in ("eve", "fay", "gus"))
 SUMS = "refills less debits plus reversals are the balance"
 LAST_REFILL = "a last refill is the balance after the newest refill"
 USERS = "a user's balance is the credited live transactions, less what was taken back"
+KEPT = "what is kept as held is the sum of the held transactions"
 RECIPIENTS = "a batch's transactions are its recipients, in order"
 ITEMS = "a transaction has the amount, label and reference of its item"
 COVERED = "every recipient that the balance covers is debited"
@@ -94,6 +95,19 @@ def _a_user_of_an_hour_ago(email: str) -> str:
 
 # What is wrong; what an audit names, as rule and subject; and the statements that make it so.
 BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
+    (
+        "held points that are kept as more than there are",
+        {(KEPT, LIVE), (KEPT, "organization 3, sandbox")},
+        [
+            "UPDATE organizations SET held_points = held_points + 1 WHERE id = 1",
+            "UPDATE organizations SET sandbox_held_count = sandbox_held_count - 1 WHERE id = 3",
+        ],
+    ),
+    (
+        "claims that are taken off twice",
+        {(KEPT, LIVE), (KEPT, "organization 5, live")},
+        ["INSERT INTO unfolded_claims SELECT * FROM unfolded_claims"],
+    ),
     (
         "a point from nowhere",
         {(SUMS, LIVE), (CHAIN, LIVE)},

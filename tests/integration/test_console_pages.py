@@ -224,7 +224,9 @@ def test_a_batch_of_a_member_names_it_as_the_sender_in_every_answer(app: Flask) 
     member_id = make_member(organization_id, "ann@example.com", "sender")
     batch_id = books.queue_batch(organization_id, ["bo@example.com"], 10)
     books.execute(
-        *books.WITHOUT_GUARDS, f"UPDATE batches SET api_key_id = NULL, member_id = {member_id} WHERE id = {batch_id}"
+        *books.WITHOUT_GUARDS,
+        f"UPDATE batches SET api_key_id = NULL, member_id = {member_id} WHERE id = {batch_id}",
+        *books.WITH_GUARDS,
     )
     books.drain_all(organization_id)
     books.issue_now(organization_id, ["eve@example.com"], 10)

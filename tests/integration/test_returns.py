@@ -74,7 +74,8 @@ def test_what_cannot_be_claimed_hides_nothing_that_can(monkeypatch: pytest.Monke
     later = books.issue_now(books.make_organization(7), [BOB, ANN], 3)
     books.execute(
         f"ALTER TABLE transactions DISABLE TRIGGER USER; UPDATE transactions SET credited = false, user_id = NULL"
-        f" WHERE batch_id = {later}; ALTER TABLE transactions ENABLE TRIGGER USER"
+        f" WHERE batch_id = {later}; ALTER TABLE transactions ENABLE TRIGGER USER",
+        books.KEEP_HELD,
     )
     books.fold()
     books.claim_crossed()

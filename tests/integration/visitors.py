@@ -1,5 +1,6 @@
 """Members of an organization at the console, each with a browser of its own: a client that keeps its cookie."""
 
+import html
 import re
 from dataclasses import dataclass
 
@@ -67,6 +68,11 @@ def visitor(app: Flask, organization_id: int, role: str, email: str | None = Non
     with client.session_transaction(path="/console/live") as cookie:
         cookie["token"] = token
     return Visitor(member_id=member_id, organization_id=organization_id, email=email, client=client)
+
+
+def words_of(page: TestResponse) -> str:
+    """Return the text of a page, on one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.text)).replace("\u202f", " ").split())
 
 
 def _whole(path: str) -> str:

@@ -7,7 +7,7 @@ from app.batches import schedule
 from app.batches.read import CANCELLED
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member, record_action
-from app.console.views.batches import find_batch
+from app.console.views.batches import get_batch
 from app.errors import BatchConflict
 from app.members import actions
 from app.members.members import SENDER
@@ -18,7 +18,7 @@ from app.postgres.database import transaction
 @needs(SENDER)
 def ask_to_cancel(batch_id: int) -> AnyResponse | str:
     with transaction() as connection:
-        batch = find_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, calling_member(connection), batch_id)
     if batch.is_final:
         return redirect(url_for("console.show_batch", batch_id=batch_id))
     return render_template("console/cancel.html", batch=batch)
@@ -31,7 +31,7 @@ def cancel(batch_id: int) -> AnyResponse:
     try:
         with transaction() as connection:
             who = calling_member(connection)
-            batch = find_batch(connection, who, batch_id)
+            batch = get_batch(connection, who, batch_id)
             schedule.cancel(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
             if batch.status != CANCELLED:
                 record_action(connection, actions.CANCELLED, batch_id, sandbox=who.sandbox)

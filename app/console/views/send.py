@@ -58,7 +58,7 @@ def upload() -> Page:
 @needs(SENDER)
 def check(token: str) -> Page:
     with transaction() as connection:
-        found = find_list(connection, token)
+        found = get_list(connection, token)
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
         earlier = None if found.question else sent_before.sent_before(connection, found)
@@ -72,7 +72,7 @@ def check(token: str) -> Page:
 def check_again(token: str) -> Page:
     """Check a list again, with another column, amount or label."""
     with transaction() as connection:
-        found = find_list(connection, token)
+        found = get_list(connection, token)
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token), 303)
         content = uploads.content_of(connection, found.id)
@@ -95,7 +95,7 @@ def check_again(token: str) -> Page:
         say_beside(form.amount, "Enter the points for each recipient.")
         return _checked(found, form, None), 400
     with transaction() as connection:
-        if find_list(connection, token, lock=True).sent_at is None:
+        if get_list(connection, token, lock=True).sent_at is None:
             shown = {"choices": _choices(found)} | shown
             uploads.judge(connection, found.id, asked, judged, shown)
     return redirect(url_for("console.check", token=token), 303)
@@ -106,7 +106,7 @@ def check_again(token: str) -> Page:
 def bad_lines(token: str) -> Response:
     """Answer with a file of all bad lines, which can be corrected and sent as a separate list."""
     with transaction() as connection:
-        bad = uploads.bad_lines_of(connection, find_list(connection, token).id)
+        bad = uploads.bad_lines_of(connection, get_list(connection, token).id)
     written = StringIO()
     rows = csv.writer(written)
     rows.writerow(("line", "content", "reason"))
@@ -116,7 +116,7 @@ def bad_lines(token: str) -> Response:
     return response
 
 
-def find_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
+def get_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
     """Return a list of the member's organization, in the mode of the page.
 
     Raises:

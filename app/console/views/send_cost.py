@@ -9,7 +9,7 @@ from app.console import sending
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member
 from app.console.send_forms import IssueForm
-from app.console.views.send import find_list
+from app.console.views.send import get_list
 from app.errors import MayNotIssue, NotFound, PointsError
 from app.members.members import SENDER
 from app.messaging.drains import Job, drains
@@ -44,7 +44,7 @@ def issue(token: str) -> Page:
         return _with_cost("console/confirm.html", token, refusal=sending.ListChanged().sentence)
     try:
         with transaction() as connection:
-            upload = find_list(connection, token, lock=True)
+            upload = get_list(connection, token, lock=True)
             who = calling_member(connection)
             accepted = sending.issue(connection, who, upload, seen=form.seen.data, is_meant=bool(form.again.data))
     except NotFound:
@@ -64,7 +64,7 @@ def issue(token: str) -> Page:
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page:
     with transaction() as connection:
-        who, upload = calling_member(connection), find_list(connection, token)
+        who, upload = calling_member(connection), get_list(connection, token)
         if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token), 303)
         if upload.question is not None:

@@ -1,4 +1,4 @@
-"""Taking a batch back: the points that would come back, the reason, and the result."""
+"""Taking a batch back: the points that would come back, and the reason."""
 
 import secrets
 
@@ -9,7 +9,7 @@ from app.console.blueprints import needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.forms import say_beside
 from app.console.send_forms import TakeBackForm
-from app.console.views.batches import find_batch
+from app.console.views.batches import get_batch
 from app.errors import InvalidRequest, NotFound, PointsError
 from app.members import actions
 from app.members.members import SENDER
@@ -43,7 +43,9 @@ def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
             who = calling_member(connection)
             accepted = reversal_acceptance.accept(connection, who, request, f"console-{form.form_id.data}")
             if not accepted.existed:
-                record_action(connection, actions.REVERSED, batch_id, sandbox=who.sandbox, detail=request.reason)
+                record_action(
+                    connection, actions.REVERSED, accepted.reversal_id, sandbox=who.sandbox, detail=request.reason
+                )
     except NotFound:
         raise
     except InvalidRequest as error:
@@ -58,20 +60,6 @@ def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
     return redirect(url_for("console.show_reversal", reversal_id=accepted.reversal_id), 303)
 
 
-@pages.get("/reversals/<int:reversal_id>")
-def show_reversal(reversal_id: int) -> str:
-    with transaction() as connection:
-        who = calling_member(connection)
-        found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
-        entries = reversals.entries_of(connection, found.id) if found.status == reversals.DONE else []
-    return render_template(
-        "console/reversal.html",
-        reversal=found,
-        taken=sum(entry.code is None for entry in entries),
-        left_alone=sum(entry.code is not None for entry in entries),
-    )
-
-
 def _request(batch_id: int, reason: str) -> ReverseRequest:
     return ReverseReading({"batch": batch_id, "reason": reason}, settings()).request()
 
@@ -79,7 +67,7 @@ def _request(batch_id: int, reason: str) -> ReverseRequest:
 def _asking(batch_id: int, form: TakeBackForm) -> str:
     with transaction() as connection:
         who = calling_member(connection)
-        batch = find_batch(connection, who, batch_id)
+        batch = get_batch(connection, who, batch_id)
         request = ReverseRequest(batch_id=batch.id, transaction_ids=None, amount=None, atomic=False, reason="-")
         found = recoverable(connection, request, who.organization, batch_status=batch.status)
     return render_template("console/take_back.html", batch=batch, found=found, form=form)
