@@ -99,6 +99,15 @@ CREATE TABLE member_actions (
 );
 CREATE INDEX ix_member_actions_organization_id_id ON member_actions (organization_id, id);
 
+-- The forms of the console that have had their effect; each has it once.
+CREATE TABLE used_forms (
+    member_id bigint NOT NULL CONSTRAINT fk_used_forms_member_id REFERENCES members (id),
+    form_id text COLLATE "C" NOT NULL CONSTRAINT ck_used_forms_form_id_length CHECK (char_length(form_id) = 24),
+    used_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT pk_used_forms PRIMARY KEY (member_id, form_id)
+);
+CREATE INDEX ix_used_forms_used_at ON used_forms (used_at);
+
 -- A secret that all processes of the service share. The first process that needs it makes it.
 CREATE TABLE service_secrets (
     name text COLLATE "C" CONSTRAINT pk_service_secrets PRIMARY KEY,

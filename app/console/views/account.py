@@ -5,6 +5,7 @@ from werkzeug.wrappers import Response
 
 from app.console.blueprints import current_member, needs, pages
 from app.console.forms import ChangePasswordForm, say_beside
+from app.console.one_effect import change
 from app.console.slow_work import password_work
 from app.console.views.link import chosen_password
 from app.members import links, members, sessions
@@ -52,7 +53,7 @@ def _changed(current: str, password: str) -> str | None:
         if found is None or not passwords.is_right(current, found[1]):
             return None
         password_hash = passwords.hash_password(password)
-    with transaction() as connection:
+    with change() as connection:
         member = members.lock(connection, current_member().id)
         links.choose_password(connection, member, password_hash)
         return sessions.begin(connection, member.id, password_hash)

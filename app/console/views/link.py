@@ -1,9 +1,10 @@
 """A member's link: the member chooses a password and is signed in. Opening the link does not use it up."""
 
-from flask import redirect, render_template, session, url_for
+from flask import redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
 from app.console.blueprints import door
+from app.console.cookie import sign_in_with
 from app.console.forms import ChoosePasswordForm, say_beside
 from app.console.slow_work import password_work
 from app.errors import Refused
@@ -30,8 +31,8 @@ def link(token: str) -> Response | tuple[str, int] | str:
             return render_template("console/link_over.html"), 404
         links.choose_password(connection, member, password_hash)
         session_token = sessions.begin(connection, member.id, password_hash)
-    session.clear()
-    session["token"] = session_token
+    assert session_token is not None, "the password was chosen in the same transaction"
+    sign_in_with(session_token)
     return redirect(url_for("console.overview", mode="live"), 303)
 
 
