@@ -35,7 +35,7 @@ TYPED = {
     "url": "https://192.0.2.7/hook",
 }
 # What a person chooses instead of what the page offers.
-CHOSEN = {"role": "sender", "label": "Autumn"}
+CHOSEN = {"role": "sender", "label": "Autumn", "zone": "Europe/Berlin"}
 
 
 @dataclass(kw_only=True)

@@ -66,6 +66,14 @@ REFUSED = [
     ("ck_members_removed_has_no_way", "UPDATE members SET removed_at = now() WHERE id = 1"),
     ("fk_member_sessions_member_id", f"{_SESSION} VALUES (9, sha256('x'), now())"),
     ("ck_member_sessions_hash_is_sha256", f"{_SESSION} VALUES (1, 'the token itself', now())"),
+    (
+        "ck_member_sessions_browser_length",
+        f"{_SESSION[:-1]}, browser) VALUES (1, sha256('x'), now(), repeat('x', 101))",
+    ),
+    (
+        "ck_member_sessions_address_length",
+        f"{_SESSION[:-1]}, address) VALUES (1, sha256('x'), now(), repeat('x', 101))",
+    ),
     ("uq_member_sessions_hash", f"{_SESSION} VALUES (1, sha256('x'), now()), (2, sha256('x'), now())"),
     ("fk_member_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
     ("fk_member_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),

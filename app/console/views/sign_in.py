@@ -11,6 +11,7 @@ from app.console.cookie import sign_in_with
 from app.console.error_pages import refused_form
 from app.console.forms import SignInForm, say_beside
 from app.console.kept_forms import Kept
+from app.console.place import place
 from app.console.slow_work import Busy, password_work
 from app.errors import InvalidAddress
 from app.members import sessions
@@ -62,8 +63,9 @@ def _token_for(email: str, password: str) -> str | None:
     with transaction() as connection:
         found = sessions.count_try(connection, email_key)
     with password_work.turn():
-        right = is_right(password, None if found is None else found[1])
-    if found is None or not right:
-        return None
+        right = is_right(password, None if found is None else found.password_hash)
     with transaction() as connection:
-        return sessions.begin(connection, *found)
+        if found is None or not right:
+            sessions.note_wrong_password(connection, found, place())
+            return None
+        return sessions.begin(connection, found.member_id, found.password_hash, place())
