@@ -107,6 +107,18 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
     _require_good_page(page, f"Shop {width} {dark}")
     page.goto(f"{look.service.url}/console/live/nowhere")
     _require_good_page(page, "Not found")
+    page.goto(f"{look.service.url}/console/live/members")
+    page.get_by_label("First name").fill("Kept")
+    with look.service.connection() as connection:
+        connection.exec_driver_sql("UPDATE member_sessions SET revoked_at = now() WHERE revoked_at IS NULL")
+    page.get_by_role("button", name="Add the member").click()
+    expect(page.get_by_text("You were signed out.")).to_be_visible()
+    _require_good_page(page, "Sign in")
+    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Password").fill(_PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Kept", exact=True)).to_be_visible()
+    _require_good_page(page, "Go on where you were")
 
 
 @_WIDTHS
