@@ -17,8 +17,9 @@ from app.postgres.database import transaction
 from tests.integration import books
 from tests.integration.visitors import PASSWORD, Visitor, sign_in, visitor
 
-_LIST = "a-list-that-is-not-sent-"
-STARTS = ("/console/live", f"/console/live/send/{_LIST}", f"/console/live/send/{_LIST}/confirm")
+_LIST, _SENT = "a-list-that-is-not-sent-", "a-list-that-was-sent----"
+_PAGES_OF_LISTS = (_LIST, f"{_LIST}/confirm", f"{_SENT}/outcome")
+STARTS = ("/console/live", *(f"/console/live/send/{path}" for path in _PAGES_OF_LISTS))
 _PAGE = re.compile(r"/console/(?:live|sandbox)[^.]*")
 
 # What a person types, by the name of the field.
@@ -36,6 +37,7 @@ TYPED = {
 }
 # What a person chooses instead of what the page offers.
 CHOSEN = {"role": "sender", "label": "Autumn", "zone": "Europe/Berlin"}
+CHOSEN |= {"when": "later", "day": f"{datetime.now(UTC) + timedelta(days=5):%Y-%m-%d}", "clock": "09:30"}
 
 
 @dataclass(kw_only=True)
@@ -132,6 +134,7 @@ def scene(app: Flask) -> Visitor:
     visitor(app, organization_id, "viewer", "bob@example.com")
     books.make_users("ann@example.com")
     books.issue_now(organization_id, ["ann@example.com", "eve@example.com"], 20)
+    _send_to_more_than_the_balance_pays(admin)
     books.queue_batch(organization_id, ["bob@example.com"], 5)
     books.queue_batch(organization_id, ["bob@example.com"], 5, send_at=datetime.now(UTC) + timedelta(days=2))
     for name in ("Failing", "Disabled"):
@@ -147,5 +150,13 @@ def scene(app: Flask) -> Visitor:
     books.issue_now(organization_id, ["ann@example.com"], 5, sandbox=True)
     answer = admin.post("/send", of="/send", pasted="ann@example.com", amount="2")
     assert answer.status_code == 303, answer.text
-    books.execute(f"UPDATE uploads SET token = '{_LIST}'")
+    books.execute(f"UPDATE uploads SET token = '{_LIST}' WHERE sent_at IS NULL")
     return admin
+
+
+def _send_to_more_than_the_balance_pays(admin: Visitor) -> None:
+    path = admin.post("/send", of="/send", pasted="ann@example.com\neve@example.com", amount="600").location
+    [form] = [one for one in read("", admin.get(f"{path}/confirm"))[1] if one.action == f"{path}/confirm"]
+    assert admin.client.post(form.action, data=form.fields).status_code == 303
+    books.drain_all(admin.organization_id)
+    books.execute(f"UPDATE uploads SET token = '{_SENT}'")
