@@ -59,7 +59,7 @@ def as_page(handler: Handler) -> Handler:
 
     def answer(error: Exception) -> Response:
         response = handler(error)
-        return error_pages.page_of(error, response.status_code) if is_console(request.path) else response
+        return error_pages.page_of(error, response) if is_console(request.path) else response
 
     return answer
 

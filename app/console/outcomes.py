@@ -10,6 +10,7 @@ from flask import Response
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import ISSUED, BatchRow
+from app.console.downloads import save_as
 from app.postgres.database import transaction
 from app.recipient_files import for_spreadsheet
 from app.recipient_files.columns import safe_reference
@@ -121,6 +122,4 @@ def download(rows: Iterator[_Row], name: str, *, heading: Sequence[str] = _HEADI
                 written.truncate()
         yield written.getvalue()
 
-    response = Response(text(), content_type="text/csv; charset=utf-8")
-    response.headers.set("Content-Disposition", "attachment", filename=name)
-    return response
+    return save_as(Response(text(), content_type="text/csv; charset=utf-8"), name)

@@ -74,9 +74,8 @@ class IssueForm(FlaskForm):
 
 
 class TakeBackForm(FlaskForm):
-    """The reason of a reversal. `form_id` is its idempotency key: a double click makes one reversal."""
+    """The reason of a reversal. The form's id is the reversal's idempotency key."""
 
     reason = StringField(
         "Reason", filters=[stripped], validators=[DataRequired("Enter a reason: it is kept with the reversal.")]
     )
-    form_id = HiddenField(validators=[Regexp("^[A-Za-z0-9_-]{16,64}$")])

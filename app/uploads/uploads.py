@@ -1,6 +1,5 @@
 """Uploads: the lists that members check and send in the console, kept until some days after they are sent."""
 
-import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -58,19 +57,27 @@ _COLUMNS = ", ".join(f'"{field}"' for field in UploadRow._fields)
 
 
 def add(
-    connection: Connection, *, organization_id: int, member_id: int, sandbox: bool, name: str, content: bytes
-) -> int:
-    """Store an unchecked list, and return its id. Call `judge` in the same transaction."""
+    connection: Connection,
+    *,
+    organization_id: int,
+    member_id: int,
+    sandbox: bool,
+    token: str,
+    name: str,
+    content: bytes,
+) -> int | None:
+    """Store an unchecked list, and return its id; None: a list has this token. Call `judge` in the same transaction."""
     scope = {"organization_id": organization_id, "at_most": UNSENT_MAX - 1}
     connection.execute(_MAKE_ROOM, scope)
     parameters = scope | {
         "member_id": member_id,
         "sandbox": sandbox,
-        "token": secrets.token_urlsafe(24),
+        "token": token,
         "name": name,
         "content": content,
     }
-    return int(connection.execute(_ADD, parameters).scalar_one())
+    upload_id: int | None = connection.execute(_ADD, parameters).scalar_one_or_none()
+    return upload_id
 
 
 _MAKE_ROOM = text("""
@@ -80,7 +87,8 @@ _MAKE_ROOM = text("""
 """)
 _ADD = text("""
     INSERT INTO uploads (organization_id, member_id, sandbox, token, name, content, question)
-    VALUES (:organization_id, :member_id, :sandbox, :token, :name, :content, 'column') RETURNING id
+    VALUES (:organization_id, :member_id, :sandbox, :token, :name, :content, 'column')
+    ON CONFLICT (token) DO NOTHING RETURNING id
 """)
 
 

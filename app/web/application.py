@@ -78,7 +78,11 @@ def create_app() -> Flask:
 
 
 def _add_headers(response: Response) -> Response:
-    response.headers.update(envelope.HEADERS)
+    headers = response.headers
+    kept = headers.get("Cache-Control")  # Only the style and the script of the console set it.
+    headers.update(envelope.HEADERS)
+    if kept is not None:
+        headers["Cache-Control"] = kept
     return response
 
 

@@ -10,7 +10,13 @@ from socket import socket
 from typing import Any
 
 from gunicorn.glogging import Logger
-from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
+from gunicorn.http.errors import (
+    InvalidResponseHeader,
+    InvalidResponseHeaderName,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    ParseException,
+)
 from gunicorn.workers.gthread import ThreadWorker
 from structlog.contextvars import clear_contextvars
 
@@ -26,6 +32,8 @@ from app.web.recording import request_id_of, trace_id_of
 _DISCARDED_BODIES = 4
 # How long the caller has to read the last answer of a connection and to close its side.
 _LINGER_S = 2.0
+# gunicorn's errors of requests that are errors of our answer.
+_OURS = (InvalidResponseHeader, InvalidResponseHeaderName)
 # Header names as gunicorn writes them.
 _KEY_HEADER, _NEARLY_KEY_HEADER = "IDEMPOTENCY-KEY", {"IDEMPOTENCYKEY", "XIDEMPOTENCYKEY"}
 
@@ -124,7 +132,7 @@ class GatewayWorker(ThreadWorker):
         clear_contextvars()
         request_id = request_id_of(None if req is None else dict(req.headers).get("X-REQUEST-ID"))
         fields = {"request_id": trace_id_of(request_id), **logs.kind_of(exc)}
-        if isinstance(exc, ParseException):
+        if isinstance(exc, ParseException) and not isinstance(exc, _OURS):
             status, faults = HTTPStatus.BAD_REQUEST, self._faults(exc)
             _log.warning("not_a_request", status=status.value, **fields)
         else:

@@ -80,7 +80,8 @@ CREATE TABLE members (
 CREATE UNIQUE INDEX uq_members_email_key ON members (email_key) WHERE removed_at IS NULL;
 CREATE INDEX ix_members_organization_id ON members (organization_id);
 
--- A member's session in one browser, found by the SHA-256 of a random token.
+-- A member's session in one browser, found by the SHA-256 of a random token. `browser` and `address` are what the
+-- browser said when it began.
 CREATE TABLE member_sessions (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_sessions PRIMARY KEY,
     member_id bigint NOT NULL CONSTRAINT fk_member_sessions_member_id REFERENCES members (id),
@@ -89,7 +90,9 @@ CREATE TABLE member_sessions (
         CONSTRAINT ck_member_sessions_hash_is_sha256 CHECK (octet_length(hash) = 32),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
-    revoked_at timestamptz
+    revoked_at timestamptz,
+    browser text COLLATE "C" CONSTRAINT ck_member_sessions_browser_length CHECK (char_length(browser) <= 100),
+    address text COLLATE "C" CONSTRAINT ck_member_sessions_address_length CHECK (char_length(address) <= 100)
 );
 CREATE INDEX ix_member_sessions_member_id ON member_sessions (member_id);
 CREATE INDEX ix_member_sessions_expires_at ON member_sessions (expires_at);
@@ -107,6 +110,15 @@ CREATE TABLE member_actions (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX ix_member_actions_organization_id_id ON member_actions (organization_id, id);
+
+-- The forms of the console that have had their effect; each has it once.
+CREATE TABLE used_forms (
+    member_id bigint NOT NULL CONSTRAINT fk_used_forms_member_id REFERENCES members (id),
+    form_id text COLLATE "C" NOT NULL CONSTRAINT ck_used_forms_form_id_length CHECK (char_length(form_id) = 24),
+    used_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT pk_used_forms PRIMARY KEY (member_id, form_id)
+);
+CREATE INDEX ix_used_forms_used_at ON used_forms (used_at);
 
 -- A secret that all processes of the service share. The first process that needs it makes it.
 CREATE TABLE service_secrets (

@@ -78,12 +78,12 @@ def test_held_points_that_were_taken_back_are_held_no_longer(app: Flask) -> None
 
 
 def test_the_page_tells_the_mode_by_a_word_and_by_a_class(admin: Visitor) -> None:
-    live, sandbox = admin.get("/keys").text, admin.get("/console/sandbox/keys").text
+    live, sandbox = admin.get("/batches").text, admin.get("/console/sandbox/batches").text
     assert '<body class="live">' in live
     assert "Real points" in live
     assert '<body class="sandbox">' in sandbox
     assert "nothing here is real" in sandbox
-    assert 'href="/console/sandbox/keys"' in live
+    assert 'href="/console/sandbox/batches"' in live
 
 
 @pytest.mark.parametrize("mode", ["live", "sandbox"])

@@ -42,7 +42,8 @@ def upload(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: s
     """Upload a list as a file; return the answer. The body is written out: Werkzeug leaves a long one open."""
     raw = content.encode() if isinstance(content, str) else content
     parts = [f'name="{name}"\r\n\r\n{text}\r\n'.encode() for name, text in fields.items()]
-    parts += [b'name="csrf_token"\r\n\r\n%s\r\n' % forgery_token(of.get()).encode()]
+    hidden = _hidden(of.get(f"/console/{mode}/send"))
+    parts += [f'name="{name}"\r\n\r\n{hidden[name]}\r\n'.encode() for name in ("csrf_token", "form_id")]
     parts += [b'name="file"; filename="people.csv"\r\n\r\n%s\r\n' % raw]
     body = b"".join(b"--edge\r\nContent-Disposition: form-data; " + part for part in parts) + b"--edge--\r\n"
     return of.client.post(f"/console/{mode}/send", data=body, content_type="multipart/form-data; boundary=edge")
@@ -246,14 +247,14 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
     ],
 )
 def test_what_is_wrong_with_a_list_stands_beside_its_field(ann: Visitor, fields: dict[str, str], beside: str) -> None:
-    answer = ann.post("/send", **fields)
+    answer = ann.post("/send", of="/send", **fields)
     assert answer.status_code == 400
     assert re.search(rf'class="wrong"[^>]*>[^<]*{re.escape(beside)}', answer.text), words_of(answer)
     assert value("SELECT count(*) FROM uploads") == 0
 
 
 def test_pasted_addresses_are_a_list_too(ann: Visitor) -> None:
-    answer = ann.post("/send", pasted="a@example.com\r\n b@example.com \r\n\r\n", amount="7")
+    answer = ann.post("/send", of="/send", pasted="a@example.com\r\n b@example.com \r\n\r\n", amount="7")
     assert "Points in all 14" in words_of(ann.get(answer.location))
 
 
@@ -404,7 +405,7 @@ def test_a_viewer_sends_cancels_and_reverses_by_no_form(app: Flask, ann: Visitor
     own = {"csrf_token": forgery_token(eve.get())}
     forms = [
         *((f"{path}{step}", form | own) for step in ("", "/confirm")),
-        ("/console/live/send", own | {"pasted": "a@example.com", "amount": "1"}),
+        ("/console/live/send", own | {"pasted": "a@example.com", "amount": "1", "form_id": "f" * 24}),
         (f"/console/live/batches/{batch_id}/cancel", own),
         (f"/console/live/batches/{batch_id}/take-back", own | {"reason": "x", "form_id": "f" * 24}),
     ]

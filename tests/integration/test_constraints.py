@@ -16,6 +16,7 @@ _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
 _ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
+_FORM = "INSERT INTO used_forms (member_id, form_id)"
 _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
 _WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
@@ -66,10 +67,21 @@ REFUSED = [
     ("ck_members_removed_has_no_way", "UPDATE members SET removed_at = now() WHERE id = 1"),
     ("fk_member_sessions_member_id", f"{_SESSION} VALUES (9, sha256('x'), now())"),
     ("ck_member_sessions_hash_is_sha256", f"{_SESSION} VALUES (1, 'the token itself', now())"),
+    (
+        "ck_member_sessions_browser_length",
+        f"{_SESSION[:-1]}, browser) VALUES (1, sha256('x'), now(), repeat('x', 101))",
+    ),
+    (
+        "ck_member_sessions_address_length",
+        f"{_SESSION[:-1]}, address) VALUES (1, sha256('x'), now(), repeat('x', 101))",
+    ),
     ("uq_member_sessions_hash", f"{_SESSION} VALUES (1, sha256('x'), now()), (2, sha256('x'), now())"),
     ("fk_member_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
     ("fk_member_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),
     ("ck_member_actions_detail_length", f"{_ACTION[:-1]}, detail) VALUES (1, 1, 'x', repeat('x', 256))"),
+    ("fk_used_forms_member_id", f"{_FORM} VALUES (9, repeat('x', 24))"),
+    ("pk_used_forms", f"{_FORM} VALUES (1, repeat('x', 24)), (1, repeat('x', 24))"),
+    ("ck_used_forms_form_id_length", f"{_FORM} VALUES (1, 'x')"),
     ("ck_service_secrets_secret_of_256_bits", "INSERT INTO service_secrets (name, secret) VALUES ('x', 'short')"),
     ("ck_users_folded_balance_not_negative", "UPDATE users SET folded_balance = -1"),
     (

@@ -21,13 +21,20 @@ def activity() -> str:
         require_id("action", before)
     with transaction() as connection:
         rows = actions.find_page(connection, current_member().organization_id, before=before, limit=_ROWS + 1)
-    shown = [(action, sentence_of(action), _path_of(action)) for action in rows[:_ROWS]]
+    shown = [(action, _who(action), sentence_of(action), _path_of(action)) for action in rows[:_ROWS]]
     older = rows[_ROWS - 1].id if len(rows) > _ROWS else None
     return render_template("console/activity.html", actions=shown, is_first=before is None, older=older)
 
 
+def _who(action: Action) -> str:
+    if action.member_name is not None:
+        return action.member_name
+    return "Somebody" if action.action == actions.WRONG_PASSWORD else "An operator of the service"
+
+
 _SENTENCES = {
-    actions.SIGNED_IN: "Signed in",
+    actions.SIGNED_IN: "Signed in{more}",
+    actions.WRONG_PASSWORD: "Gave a wrong password for {subject}{more}",
     actions.MEMBER_ADDED: "Added {subject} as {detail}",
     actions.MEMBER_REMOVED: "Removed {subject}",
     actions.ROLE_CHANGED: "Changed the role of {subject} from {detail}",

@@ -10,9 +10,12 @@ from werkzeug.wrappers import Response as AnyResponse
 from app import organizations
 from app.console import sending
 from app.console.blueprints import current_member, is_sandbox, needs, pages
+from app.console.downloads import save_as
+from app.console.error_pages import refused_form
 from app.console.forms import say_beside
+from app.console.one_effect import form_id
 from app.console.send_forms import CheckAgainForm, ListForm
-from app.console.slow_work import list_checks
+from app.console.slow_work import Busy, list_checks
 from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
@@ -40,17 +43,19 @@ def upload() -> Page:
     if not is_valid or given is None:
         return _new_list(form), 400
     content, name = given
-    asked = form.asked()
+    asked, token = form.asked(), form_id()
     try:
         with list_checks.turn():
             found, shown = sending.look_at(content, name, asked)
-    except Refused as error:
+    except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
-        return _new_list(form), 400
+        return refused_form(_new_list(form), error)
     of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
     with transaction() as connection:
-        upload_id = uploads.add(connection, **of, sandbox=is_sandbox(), name=name, content=content)
-        token = uploads.judge(connection, upload_id, asked, found, shown)
+        # The form's id is the list's token, so a form that is sent again leads to the same list.
+        upload_id = uploads.add(connection, **of, sandbox=is_sandbox(), token=token, name=name, content=content)
+        if upload_id is not None:
+            uploads.judge(connection, upload_id, asked, found, shown)
     return redirect(url_for("console.check", token=token), 303)
 
 
@@ -88,9 +93,9 @@ def check_again(token: str) -> Page:
     try:
         with list_checks.turn():
             judged, shown = sending.look_at(content, found.name, asked)
-    except Refused as error:
+    except (Busy, Refused) as error:
         say_beside(form.column if found.question == uploads.COLUMN else form.amount, as_sentence(error.sentence))
-        return _checked(found, form, None), 400
+        return refused_form(_checked(found, form, None), error)
     if judged == uploads.AMOUNT and found.question == uploads.AMOUNT:
         say_beside(form.amount, "Enter the points for each recipient.")
         return _checked(found, form, None), 400
@@ -111,9 +116,7 @@ def bad_lines(token: str) -> Response:
     rows = csv.writer(written)
     rows.writerow(("line", "content", "reason"))
     rows.writerows((line["line"], for_spreadsheet(line["email"]), line["reason"]) for line in bad)
-    response = Response(written.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers.set("Content-Disposition", "attachment", filename="bad-lines.csv")
-    return response
+    return save_as(Response(written.getvalue(), content_type="text/csv; charset=utf-8"), "bad-lines.csv")
 
 
 def get_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:

@@ -1,13 +1,12 @@
 """Taking a batch back: the points that would come back, and the reason."""
 
-import secrets
-
 from flask import redirect, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.forms import say_beside
+from app.console.one_effect import form_id
 from app.console.send_forms import TakeBackForm
 from app.console.views.batches import get_batch
 from app.errors import InvalidRequest, NotFound, PointsError
@@ -26,8 +25,7 @@ from app.settings import settings
 @pages.get("/batches/<int:batch_id>/take-back")
 @needs(SENDER)
 def ask_to_take_back(batch_id: int) -> str:
-    form = TakeBackForm(formdata=None, form_id=secrets.token_urlsafe(18))
-    return _asking(batch_id, form)
+    return _asking(batch_id, TakeBackForm(formdata=None))
 
 
 @pages.post("/batches/<int:batch_id>/take-back")
@@ -41,7 +39,7 @@ def take_back(batch_id: int) -> AnyResponse | tuple[str, int]:
         request = _request(batch_id, form.reason.data)
         with transaction() as connection:
             who = calling_member(connection)
-            accepted = reversal_acceptance.accept(connection, who, request, f"console-{form.form_id.data}")
+            accepted = reversal_acceptance.accept(connection, who, request, f"console-{form_id()}")
             if not accepted.existed:
                 record_action(
                     connection, actions.REVERSED, accepted.reversal_id, sandbox=who.sandbox, detail=request.reason
