@@ -56,7 +56,8 @@ class Field(ABC, Generic[T]):
     """A row of a table of fields; each kind of field is a class.
 
     `about` is for callers. `example` and `default` are JSON, and `...` where there is none to show. A field that is not
-    required may be null if `is_nullable`. `""` and `[]` count as missing, unless it `takes_empty`.
+    required may be null if `is_nullable`. `""` and `[]` count as missing, unless it `takes_empty`: then `check` judges
+    them.
     """
 
     SCHEMA: ClassVar[Schema] = {}
