@@ -43,7 +43,7 @@ _REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=
 _KEY = """\
 Makes a repeated send safe: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
 organization and mode. Make a new key for each batch, and send it again with each retry."""
-_PREFER = "`respond-async`: do not wait for the issue, answer 202 at once."
+_PREFER = "`respond-async`: do not wait for the issue, answer 202 at once. `wait=5`: wait 5 s at most."
 
 HEADERS = {
     "X-Request-Id": _parameter("header", "X-Request-Id", _REQUEST_ID, _TEXT),
