@@ -66,7 +66,7 @@ URL = Url(
 )
 TYPES = EventTypes(
     "types",
-    "The types of events to send, `*` for any part of one; all by default.",
+    "The types of events to send, `*` for any part of one.",
     ["*"],
     default=["*"],
     takes_empty=True,

@@ -40,7 +40,8 @@ def test_an_optional_field_that_is_null_or_empty_counts_as_missing(acme: Organiz
 
 @pytest.mark.parametrize("name", ["send_at", "hold_days", "expect", "metadata"])
 def test_an_empty_field_that_would_change_what_is_paid_and_when_is_a_fault(acme: Organization, name: str) -> None:
-    for empty in ("", [], {}):
+    empties: tuple[Any, ...] = ("", [], {})
+    for empty in empties:
         refusal(acme.live.send({"recipient": address(), "amount": 1, name: empty}), 400, name)
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.contract.calls import Organization, address, nothing_changes, organization, refusal, success
-from tests.e2e.raw_http import exchange
-from tests.e2e.raw_http import first_bytes
+from tests.e2e.raw_http import exchange, first_bytes
 from tests.service.up import Service
 
 _READ = ("/v1/organization", "/v1/batches", "/v1/transactions", "/v1/batches/1")

@@ -98,7 +98,7 @@ def test_an_answer_of_more_than_a_kilobyte_is_compressed_when_asked(service: Ser
     items = [{"email": f"{number}@example.com", "amount": 1} for number in range(3)]
     body = json.dumps({"items": items}).encode()
     faults = json.dumps({"recipients": ["x"] * 100, "amount": 1}).encode()
-    for request, status in (
+    for written, status in (
         (call("POST", SEND, b"<AE>", body=body), 201),
         (call("POST", SEND, b"<AE>", body=faults), 400),
         (get(b"/v1/transactions", b"<AE>"), 200),
@@ -106,7 +106,7 @@ def test_an_answer_of_more_than_a_kilobyte_is_compressed_when_asked(service: Ser
         (get(b"/docs/call.js", b"<AE>"), 200),
         (call("HEAD", b"/openapi.json", b"<AE>", framed=False, content_type=None), 200),
     ):
-        request = request.replace(KEY, caller.live.encode())
+        request = written.replace(KEY, caller.live.encode())
         for accepts, is_gzip in {"gzip": True, "br, *;q=0.1": True, "gzip;q=0": False, "br": False, "": False}.items():
             answer = exchange(service.port, request.replace(b"<AE>", b"Accept-Encoding: " + accepts.encode()))
             assert (answer.status, answer.headers["Content-Encoding"]) == (status, "gzip" if is_gzip else None)

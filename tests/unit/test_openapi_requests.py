@@ -56,8 +56,8 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (REPLAY, FROM_SEQUENCE.read_alone, {}),
 ]
 _CHOICES = ({"recipient", "recipients", "items"}, {"batch", "transactions"})
-_IN_WORDS = ("must be an e-mail address", "is the same", " are expected, but ", "neither the item nor the body has one")
-_IN_WORDS += ("There is no type of this name", "is the same type")
+_IN_WORDS: tuple[str, ...] = ("must be an e-mail address", "is the same", " are expected, but ")
+_IN_WORDS += ("neither the item nor the body has one", "There is no type of this name")
 
 
 @cache  # For each of hundreds of bodies the whole description would be made anew.

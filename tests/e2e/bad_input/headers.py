@@ -134,6 +134,7 @@ _IDEMPOTENCY_KEYS = [
     raw("idempotency key: 64 KB", _idempotency(b"a" * 65_536), 400, "request"),
 ]
 
+
 def _host(*lines: bytes, version: bytes = b"1.1") -> bytes:
     request = verify().replace(b"HTTP/1.1", b"HTTP/" + version)
     return request.replace(b"Host: 127.0.0.1\r\n", b"".join(b"Host: %b\r\n" % line for line in lines))

@@ -39,10 +39,10 @@ def _mend_body(body: dict[str, Any]) -> None:
     for name, days_ahead in _DAYS_AHEAD.items():  # Any moment of the right form, however far it lies.
         if body.get(name):
             body[name] = (datetime.now(UTC) + timedelta(days=days_ahead)).isoformat()
-    if "url" in body:  # Any URL, but the service calls none that the operator does not allow; nobody listens there.
-        body["url"] = "http://127.0.0.1:1024/"
-    if "from_sequence" in body:
-        body["from_sequence"] = 1  # An event that has been passed.
+    # Any URL, but the service calls none that the operator does not allow; texts of the right form that name no type; an
+    # event that has not been passed.
+    possible = {"url": "http://127.0.0.1:1024/", "types": ["*"], "from_sequence": 1}
+    body |= {name: value for name, value in possible.items() if name in body}
     body.pop("expect", None)  # What agrees with the rest of the body.
     for place, item in enumerate(body.get("items") or ()):
         item["email"] = f"{place}@example.com"  # Each another.
