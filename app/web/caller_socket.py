@@ -44,7 +44,8 @@ class CallerSocket(socket.socket):
         its private `_expected_100_continue`.
         """
         self._request = request
-        self._awaits_continue, request._expected_100_continue = request._expected_100_continue, False
+        self._awaits_continue = request._expected_100_continue  # noqa: SLF001
+        request._expected_100_continue = False  # noqa: SLF001
         if self._awaits_continue:
             request.must_close = True  # Unless the body is asked for: what comes next is unknown.
 

@@ -39,8 +39,8 @@ def _mend_body(body: dict[str, Any]) -> None:
     for name, days_ahead in _DAYS_AHEAD.items():  # Any moment of the right form, however far it lies.
         if body.get(name):
             body[name] = (datetime.now(UTC) + timedelta(days=days_ahead)).isoformat()
-    # Any URL, but the service calls none that the operator does not allow; texts of the right form that name no type; an
-    # event that has not been passed.
+    # Any URL, but the service calls none that the operator does not allow, and nobody listens there. Texts of the right
+    # form that name no type. An event that has not been passed.
     possible = {"url": "http://127.0.0.1:1024/", "types": ["*"], "from_sequence": 1}
     body |= {name: value for name, value in possible.items() if name in body}
     body.pop("expect", None)  # What agrees with the rest of the body.
