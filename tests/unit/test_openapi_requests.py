@@ -57,7 +57,7 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
 ]
 _CHOICES = ({"recipient", "recipients", "items"}, {"batch", "transactions"})
 _IN_WORDS: tuple[str, ...] = ("must be an e-mail address", "is the same", " are expected, but ")
-_IN_WORDS += ("neither the item nor the body has one", "There is no type of this name")
+_IN_WORDS += ("neither the item nor the body has one", "There is no type of this name", "whole quarters of an hour")
 
 
 @cache  # For each of hundreds of bodies the whole description would be made anew.

@@ -24,8 +24,8 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
     if isinstance(case.body, dict):
         _mend_body(case.body)
     # A cursor is the answer of an earlier call, and not any text of its form; so is the end of a log. A text in the
-    # form of `types` may name none. And to wait takes long.
-    for name in ("cursor", "after", "types", "wait"):
+    # form of `types` may name none, and an offset may be one that no zone has. And to wait takes long.
+    for name in ("cursor", "after", "types", "created_from", "created_to", "wait"):
         if case.query:
             case.query.pop(name, None)
 
