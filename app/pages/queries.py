@@ -18,7 +18,7 @@ from app.pages.filters import BY_API, CursorPosition, Filters, Page
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
 from app.values import addresses
-from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, is_utf8, shown
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 from app.values.validation_errors import FaultsFound
 
@@ -46,7 +46,7 @@ FORMS = {
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _NO_CURSOR = "must be the next_cursor of an earlier answer"
 
-# The parameters of a query, each with all its values.
+# The parameters of a query, each with all its values. A byte that is not UTF-8 is a lone surrogate.
 Query = Mapping[str, Sequence[str]]
 
 _Value = TypeVar("_Value")
@@ -123,6 +123,8 @@ def read_parameter(query: Query, name: str, parse: Callable[[str], _Value], faul
     values = query.get(name, [])
     if len(values) > 1:
         faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
+    elif values and not is_utf8(values[0]):
+        faults.add(name, f"The {name} parameter must be in UTF-8, but is not.")
     elif values:
         try:
             return parse(values[0])

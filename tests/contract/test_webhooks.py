@@ -59,9 +59,13 @@ def _read(key: Key, webhook: dict[str, Any]) -> dict[str, Any]:
 
 def test_an_issued_batch_arrives_as_the_log_shows_it_signed(two: list[Organization], receiver: Receiver) -> None:
     key = two[0].live
-    webhook = _make(key, receiver.url, types=["batch.*"], description="The shop")
+    webhook = _make(key, receiver.url, types=["batch.*", "*.issued"], description="The shop")
     assert set(webhook) == _WEBHOOK | {"secret"}
-    assert (webhook["status"], webhook["types"], webhook["description"]) == ("enabled", ["batch.*"], "The shop")
+    assert (webhook["status"], webhook["types"], webhook["description"]) == (
+        "enabled",
+        ["batch.*", "*.issued"],
+        "The shop",
+    )
     assert TIMESTAMP.match(webhook["created_at"])
     email = address()
     batch_id = key.send({"recipient": email, "amount": 1}).json()["additional_data"]["batch_id"]

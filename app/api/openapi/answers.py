@@ -4,9 +4,13 @@
 A model's docstring is for callers: it becomes the description of a schema.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, WithJsonSchema
+
+from app.batches.read import QUEUED, SCHEDULED, STATES, STATUSES
+from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
 
 
 def says(description: str, *example: Any, **more: Any) -> Any:
@@ -14,11 +18,19 @@ def says(description: str, *example: Any, **more: Any) -> Any:
     return Field(description=description, examples=list(example) or None, **more)
 
 
+def says_one_of(words: Sequence[str], description: str, *example: Any) -> Any:
+    """Return a field that is one of these words. It is described as any text: a client must not fail at a new word."""
+    known = f"{description} Known: {', '.join(f'`{word}`' for word in words)}; others may come."
+    return says(known, *example, json_schema_extra={"x-extensible-enum": list(words)})
+
+
 Id = Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]
 Points = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
 Time = Annotated[str, Field(pattern=_TIME, json_schema_extra={"format": "date-time"})]
 
+
+_MAY_NOT_ISSUE = (OrganizationDisabled.code, OrganizationSuspended.code)
 
 # Always null. Described as an object or null, because some client generators know no type that is only null.
 Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
@@ -63,9 +75,7 @@ class Transaction(BaseModel):
         "Until when its points are held, ISO 8601 in UTC, six decimals; null unless it is held and has an end.",
         None,
     )
-    state: Literal["credited", "held", "unpaid", "reversed", "returned"] = says(
-        "Its state. Returned: it was held too long. More states may be added.", "credited"
-    )
+    state: str = says_one_of(STATES, "Its state. Returned: it was held too long.", "credited")
     sandbox: bool = says("Issued in the sandbox, with a development key.", False)
     created_at: Time = says("When it was issued. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
 
@@ -89,8 +99,8 @@ class AcceptedBatch(BaseModel):
     """A batch that is accepted and will be issued exactly once; read it at `Location`."""
 
     batch_id: Id = says("The id of the batch.", 1)
-    status: Literal["queued", "scheduled"] = says(
-        "Queued: it waits for a worker. Scheduled: it waits for its `send_at`.", "queued"
+    status: str = says_one_of(
+        (QUEUED, SCHEDULED), "Queued: it waits for a worker. Scheduled: it waits for its `send_at`.", "queued"
     )
 
 
@@ -107,12 +117,12 @@ class Counts(BaseModel):
 
 class _BatchHead(BaseModel):
     batch_id: Id = says("The id of the batch.", 1)
-    status: Literal["scheduled", "queued", "issued", "refused", "cancelled"] = says(
-        "Scheduled: it waits for its `send_at`. Refused: the organization may not issue.", "issued"
+    status: str = says_one_of(
+        STATUSES, "Scheduled: it waits for its `send_at`. Refused: the organization may not issue.", "issued"
     )
     final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
-    refusal: Literal["organization_disabled", "organization_suspended"] | None = says(
-        "Why it was refused, as a stable word; null unless it was refused.", None
+    refusal: str | None = says_one_of(
+        _MAY_NOT_ISSUE, "Why it was refused, as a stable word; null unless it was refused.", None
     )
     label: str | None = says("The label that it was sent with; null if none.", None)
     metadata: dict[str, str] | None = says("The metadata that it was sent with; null if none.", None)
@@ -195,8 +205,8 @@ class Additions(BaseModel):
 class VerifyAdditions(Additions):
     """The verdict, for programs."""
 
-    code: Literal["insufficient_balance", "organization_disabled", "organization_suspended"] | None = says(
-        "Why not, as a stable word; null when it is possible.", None
+    code: str | None = says_one_of(
+        (InsufficientBalance.code, *_MAY_NOT_ISSUE), "Why not, as a stable word; null when it is possible.", None
     )
     required: Points = says("Points for all recipients together.", 100)
     available: Points = says("The balance of the organization.", 1_000)

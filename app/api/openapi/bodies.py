@@ -37,7 +37,7 @@ _FORMS: dict[Table, dict[str, _Form]] = {
     },
 }
 # The values that count as missing.
-_MISSING: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}, "default": None}
+_MISSING: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}}
 
 
 def schemas(limits: Settings) -> dict[str, Schema]:

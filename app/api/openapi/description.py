@@ -11,7 +11,7 @@ from app.settings import Settings
 # The usual refusals: of every call, of those with a key, and of those with a body.
 _OF_ALL = ("NoRequest", "WrongMethod", "Fault")
 _WITH_KEY = ("Unauthorized", "TooManyCalls", "Away")
-_WITH_BODY = ("BadRequest", "TooLarge", "WrongType")
+_WITH_BODY = ("BadRequest", "TooLarge", "WrongType", "TooSlow")
 
 _SENT = {
     "operationId": "receiveEvent",

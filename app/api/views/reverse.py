@@ -11,7 +11,7 @@ from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
-from app.api.requests.send_headers import idempotency_key, wants_no_wait
+from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
 from app.errors import BalanceTooLarge, OrganizationDisabled, ReversalLost
@@ -24,7 +24,7 @@ from app.reversals.accept import AcceptedReversal
 from app.reversals.preview import recoverable
 from app.reversals.read import EntryRow, ReversalRow
 from app.reversals.request import ReverseReading, ReverseRequest
-from app.settings import Settings, settings
+from app.settings import Settings
 
 blueprint = Blueprint("reverse", __name__)
 
@@ -47,7 +47,11 @@ def verify() -> Response:
 @blueprint.post("/v1/points/reverse")
 def reverse() -> Response:
     """Answer 201 with the points taken from each transaction; 202 if the caller asks, or if the wait runs out."""
-    wait_s = 0.0 if wants_no_wait() else settings().wait_s
+    wished = wish()
+    return wished.named_in(_reverse(wished.wait_s))
+
+
+def _reverse(wait_s: float) -> Response:
     who = caller()
     request, key = _read(who), idempotency_key()
     with transaction() as connection:

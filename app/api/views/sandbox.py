@@ -5,7 +5,7 @@ from flask import Blueprint, Response
 from app import organizations
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.body import refuse_too_large
+from app.api.requests.body import refuse_fields
 from app.api.requests.query import refuse_parameters
 from app.errors import DevelopmentKeyRequired
 from app.ledger.refill import reset_sandbox
@@ -21,9 +21,9 @@ def reset() -> Response:
     Raises:
         DevelopmentKeyRequired: the key is a live key.
     """
-    refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
+    refuse_fields()
     if not who.sandbox:
         raise DevelopmentKeyRequired
     with transaction() as connection:

@@ -11,7 +11,7 @@ from app.api.answers import envelope
 from app.api.auth import caller, hash_of_key
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
-from app.api.requests.send_headers import idempotency_key, wants_no_wait
+from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
 from app.batches import payloads
@@ -22,7 +22,6 @@ from app.batches.request import read_issue_request
 from app.errors import BatchCancelled, BatchLost, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.record import current_record
 from app.postgres.database import is_away, transaction
-from app.settings import settings
 
 blueprint = Blueprint("send", __name__)
 
@@ -37,7 +36,11 @@ _log = logs.logger()
 @blueprint.post("/v1/points/send")
 def send() -> Response:
     """Answer 201 with every transaction; 202 if the caller asks, if the batch is scheduled, or if the wait runs out."""
-    wait_s = 0.0 if wants_no_wait() else settings().wait_s
+    wished = wish()
+    return wished.named_in(_send(wished.wait_s))
+
+
+def _send(wait_s: float) -> Response:
     record = current_record()
     try:
         sent = send_path.process(_read_send(), wait_s=wait_s, request_id=record.trace_id)
@@ -70,7 +73,9 @@ def _read_send() -> Send:
         InvalidRequest: with every fault.
     """
     key_hash = hash_of_key()
-    if request.content_length is None or request.content_length > _READ_FOR_STRANGERS_BYTES:
+    length = request.content_length
+    # A caller that waits to be told to send its body is not told before its key is checked.
+    if length is None or length > _READ_FOR_STRANGERS_BYTES or "HTTP_EXPECT" in request.environ:
         caller()
     try:
         refuse_parameters()
