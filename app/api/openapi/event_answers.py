@@ -40,7 +40,7 @@ class _ReversalHead(BaseModel):
     reversal_id: Id = says("The id of the reversal.", 2)
     status: Literal["queued", "done", "refused"] = says("Refused: nothing was taken, and `refusal` says why.", "done")
     final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
-    refusal: Literal["organization_disabled", "balance_too_large"] | None = says(
+    refusal: Literal["organization_disabled", "batch_not_issued", "balance_too_large"] | None = says(
         "Why it was refused, as a stable word; null unless it was refused.", None
     )
     reason: str = says("The reason that it was sent with.", "The wrong list")
