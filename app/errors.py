@@ -110,6 +110,17 @@ class OutOfReach(PointsError):
     says = "The service cannot reach its database. Try again soon."
 
 
+class NotKnown(PointsError):
+    """Somebody held what the call needs for too long, so nothing was decided."""
+
+    status = 503
+    code = "not_known"
+    field = "batch"
+    says = (
+        "It is not known yet what becomes of the batch: its organization is busy, and nothing was changed. Ask again."
+    )
+
+
 class BatchLost(PointsError):
     """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 
@@ -193,6 +204,11 @@ class BatchConflict(PointsError):
 class BatchCancelled(BatchConflict):
     code = "batch_cancelled"
     says = "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
+
+
+class BatchNotIssued(BatchConflict):
+    code = "batch_not_issued"
+    says = "The batch was cancelled or refused: nobody was debited, so there is nothing to take back."
 
 
 class BatchNotScheduled(BatchConflict):

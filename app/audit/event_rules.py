@@ -16,14 +16,14 @@ EVENT_RULES = {
            OR e.first <> coalesce(l.dropped_to, 0) + 1 OR e.last <> coalesce(l.last_sequence, 0)
         ORDER BY coalesce(l.organization_id, e.organization_id), coalesce(l.sandbox, e.sandbox)""",
     # A batch issued before the youngest dropped event may have lost its own event too.
-    "an issued batch and a done reversal have one event each": """
+    "an issued batch and a reversal that took something have one event each": """
         SELECT format('%s %s', coalesce(a.noun, e.noun), coalesce(a.id, e.id)) AS subject,
                format('%s events of it%s', coalesce(e.count, 0),
                       CASE WHEN a.id IS NULL THEN ', where none may be in this log' ELSE '' END) AS seen
         FROM (SELECT 'batch' AS noun, id, organization_id, sandbox, issued_at AS ended_at
               FROM batches WHERE status = 'issued'
               UNION ALL
-              SELECT 'reversal', id, organization_id, sandbox, done_at FROM reversals WHERE status = 'done') a
+              SELECT 'reversal', id, organization_id, sandbox, done_at FROM reversals WHERE reversed_amount > 0) a
         FULL JOIN (SELECT noun, id, organization_id, sandbox, count(*) AS count
                    FROM (SELECT CASE WHEN batch_id IS NULL THEN 'reversal' ELSE 'batch' END AS noun,
                                 coalesce(batch_id, reversal_id) AS id, organization_id, sandbox

@@ -10,6 +10,8 @@ from app.postgres.database import fetch_all, row_with_id
 from app.values.payloads import sender_of
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
+# Final without a transaction.
+NEVER_ISSUED = (REFUSED, CANCELLED)
 # The states of a transaction.
 STATES = CREDITED, HELD, UNPAID, REVERSED, RETURNED = "credited", "held", "unpaid", "reversed", "returned"
 

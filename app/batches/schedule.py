@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from app.batches.read import CANCELLED, QUEUED, REFUSED, SCHEDULED
-from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest
-from app.postgres.database import row_to, row_with_id
+from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotKnown
+from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
 from app.postgres.locks import lock_organization
 from app.values.timestamps import bounds_fault
 
@@ -21,6 +22,7 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
     Raises:
         NotFound: the organization has no such batch in this mode.
         BatchConflict: it is issued or refused.
+        NotKnown: somebody holds its organization; ask again.
     """
     status, _ = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
     if status in (SCHEDULED, QUEUED):
@@ -53,6 +55,7 @@ def reschedule(
         NotFound: the organization has no such batch in this mode.
         BatchCancelled, BatchNotScheduled: it is no longer scheduled.
         InvalidRequest: the time is out of bounds, by PostgreSQL's clock.
+        NotKnown: somebody holds its organization; ask again.
     """
     status, now = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
     if status == CANCELLED:
@@ -87,10 +90,16 @@ def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbo
 
     Raises:
         NotFound: the organization has no such batch in this mode.
+        NotKnown: a worker that is slow or frozen holds a row for too long.
     """
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
-    lock_organization(connection, organization_id)
-    row = row_with_id(connection, _LOCK_BATCH, parameters, "batch")
+    try:
+        lock_organization(connection, organization_id)
+        row = row_with_id(connection, _LOCK_BATCH, parameters, "batch")
+    except DBAPIError as error:
+        if not is_locked_out(error):
+            raise
+        raise NotKnown from error
     return row.status, row.now
 
 
@@ -135,11 +144,9 @@ def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool)
     return row_to(Scheduled, connection.execute(_SCHEDULED_OF, parameters).one())
 
 
-# The sum is cut at 64 bits: no balance is larger, so that readers of JSON need no larger numbers.
-_SCHEDULED_OF = text("""
+_SCHEDULED_OF = text(f"""
     SELECT count(*) AS batches, min(send_at) AS next_at,
-           CAST(least(coalesce(sum(coalesce(amount::numeric * recipient_count, running_totals[recipient_count])), 0),
-                      9223372036854775807) AS bigint) AS amount
+           {shown_sum("coalesce(amount::numeric * recipient_count, running_totals[recipient_count])")} AS amount
     FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
 """)
 

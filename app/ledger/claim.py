@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres import locks
+from app.postgres.database import shown_sum
 from app.users import NewUser, insert_new
 
 # Limits of one statement: the users whose held transactions it searches, and the transactions it credits.
@@ -95,7 +96,7 @@ _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR 
 # analysed the table, it would read the whole index of held transactions and compare each of its rows with each ctid.
 #
 # The clock is read once, so points are claimed at the same time at which they are found held: before `held_until`.
-_CLAIM = text("""
+_CLAIM = text(f"""
     WITH moment AS MATERIALIZED (
         SELECT clock_timestamp() AS now
     ), claimed AS (
@@ -119,7 +120,7 @@ _CLAIM = text("""
         SELECT organization_id, false, 'transaction.claimed', json_build_object(
                    'user', json_build_object('id', user_id, 'first_name', min(first_name), 'last_name', min(last_name)),
                    'transactions', to_json((array_agg(id ORDER BY id))[1 : :listed_max]),
-                   'count', count(*), 'amount', sum(amount),
+                   'count', count(*), 'amount', {shown_sum("amount")},
                    'more', CASE WHEN count(*) > :listed_max
                                 THEN '/v1/transactions?credited=true&user=' || user_id END)
         FROM claimed GROUP BY organization_id, user_id ORDER BY organization_id, user_id

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.batches.queue import oldest_due_reversal, postpone_reversal
-from app.errors import BalanceTooLarge, OrganizationDisabled
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.ledger.claim import exclude_claims
 from app.ledger.issue import own_and_lock
 from app.settings import INT64_MAX
@@ -42,6 +42,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
         "id": due.id,
         "unfolded": unfolded,
         "disabled": OrganizationDisabled.code,
+        "not_issued": BatchNotIssued.code,
         "too_large": BalanceTooLarge.code,
     }
     statement = _REVERSE_TRANSACTIONS if due.batch_id is None else _REVERSE_BATCH

@@ -20,7 +20,11 @@ WITH reversal AS MATERIALIZED (
            coalesce(bool_or(r.atomic AND d.is_short), false) AS takes_nothing
     FROM (SELECT *, bool_or(code IS NOT NULL) OVER () AS is_short FROM decided) d CROSS JOIN reversal r
 ), refusal AS MATERIALIZED (
+    -- A batch that was queued when the reversal was accepted may have been cancelled or refused since.
     SELECT CASE WHEN o.is_disabled THEN CAST(:disabled AS text)
+                WHEN EXISTS (SELECT FROM reversal r
+                             CROSS JOIN LATERAL (SELECT status FROM batches WHERE batches.id = r.batch_id LIMIT 1) b
+                             WHERE b.status <> 'issued') THEN CAST(:not_issued AS text)
                 WHEN o.balance + t.points > {int64_max} THEN CAST(:too_large AS text) END AS code
     FROM organization o CROSS JOIN total t
 ), taken AS MATERIALIZED (
@@ -72,6 +76,6 @@ WITH reversal AS MATERIALIZED (
     RETURNING reversals.*
 ), events AS (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
-    SELECT organization_id, sandbox, 'reversal.issued', id FROM ended WHERE status = 'done'
+    SELECT organization_id, sandbox, 'reversal.issued', id FROM ended WHERE reversed_amount > 0
 )
 SELECT id, sandbox, (SELECT count(*) FROM taken), reversed_amount FROM ended

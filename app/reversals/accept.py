@@ -6,8 +6,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
-from app.batches.read import SCHEDULED
-from app.errors import BatchScheduled, IdempotencyKeyReused, OrganizationDisabled
+from app.batches.read import NEVER_ISSUED, SCHEDULED
+from app.errors import BatchNotIssued, BatchScheduled, IdempotencyKeyReused, OrganizationDisabled
 from app.postgres.database import row_with_id
 from app.reversals import read as reversals
 from app.reversals.request import ReverseRequest
@@ -54,6 +54,7 @@ def accept(
         IdempotencyKeyReused: the key was used with another body.
         NotFound: there is no such batch.
         BatchScheduled: it is not queued yet, so there is nothing to wait for.
+        BatchNotIssued: it was cancelled or refused, so there is nothing to take back.
         OrganizationDisabled: a suspended organization may take points back, a disabled one may not.
     """
     scope = {"organization_id": who.organization.id, "sandbox": who.sandbox, "idempotency_key": idempotency_key}
@@ -75,8 +76,11 @@ def accept(
             return AcceptedReversal(known.id, known.status, known.created_at, existed=True)
         if who.organization.is_disabled:
             raise OrganizationDisabled
-        if require_batch(connection, who, request) == SCHEDULED:
+        batch_status = require_batch(connection, who, request)
+        if batch_status == SCHEDULED:
             raise BatchScheduled
+        if batch_status in NEVER_ISSUED:
+            raise BatchNotIssued
         accepted = connection.execute(_ACCEPT, new).one_or_none()
         if accepted is not None:
             return AcceptedReversal(accepted.id, reversals.QUEUED, accepted.created_at, existed=False)

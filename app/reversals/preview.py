@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.batches.read import CANCELLED, ISSUED, REFUSED
-from app.errors import BalanceTooLarge, OrganizationDisabled, PointsError, Refused
+from app.batches.read import ISSUED, NEVER_ISSUED
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError, Refused
 from app.organizations import OrganizationInMode
 from app.reversals.request import ReverseRequest
 from app.settings import INT64_MAX
@@ -14,7 +14,7 @@ from app.values.ids import POSITIONS
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recoverable:
-    """How many points a reversal would take, and how many of its `transactions` are in each state.
+    """How many points a reversal would take (0 when refused), and how many of its `transactions` are in each state.
 
     `held_points` of the recoverable ones are held, the others are their users'. Some of `held` and `credited` may have
     fewer points left than the amount that was asked for.
@@ -41,12 +41,12 @@ def recoverable(
     }
     row = connection.execute(_RECOVERABLE, parameters).one()
     is_short = request.atomic and row.served < row.transactions
-    points, held_points = (0, 0) if is_short else (int(row.points), int(row.held_points))
+    points = int(row.points)
     refusal: PointsError | None = None
     if organization.is_disabled:
         refusal = OrganizationDisabled()
-    elif batch_status in (CANCELLED, REFUSED):
-        refusal = Refused(f"The batch was {batch_status}, so there is nothing to take back.")
+    elif batch_status in NEVER_ISSUED:
+        refusal = BatchNotIssued()
     elif batch_status not in (None, ISSUED):
         refusal = Refused("The batch is not issued, so nothing can be taken back yet.")
     elif is_short:
@@ -54,11 +54,11 @@ def recoverable(
     elif points == 0:
         refusal = Refused("Nothing is left that could be taken back.")
     elif organization.balance + points > INT64_MAX:
-        refusal, points, held_points = BalanceTooLarge(), 0, 0
+        refusal = BalanceTooLarge()
     return Recoverable(
         refusal=refusal,
-        recoverable=points,
-        held_points=held_points,
+        recoverable=0 if refusal else points,
+        held_points=0 if refusal else int(row.held_points),
         transactions=row.transactions,
         held=row.held,
         credited=row.credited,

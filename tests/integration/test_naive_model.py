@@ -177,6 +177,8 @@ class Both:
         batch_id, send = self.sent[-1 - step.of]
         if batch_id in dict(self.scheduled):  # That is refused: it can be cancelled.
             return
+        if batch_id in self.cancelled or self.final.get(batch_id, (send, []))[1] is None:  # There is nothing to take.
+            return
         if step.places is not None:
             there = [place for place in step.places if place < len(send.emails)]
             if not there or self.final.get(batch_id, (send, None))[1] is None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from app.api.openapi.answers import BATCH_IN_EVENT, Cursor, Id, Null, Points, Time, says, says_one_of
-from app.errors import BalanceTooLarge, OrganizationDisabled
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.events.log import TYPES
 from app.reversals.read import QUEUED, STATUSES
 from app.webhooks.webhooks import STATUSES as STATUSES_OF_WEBHOOKS
@@ -46,7 +46,7 @@ class _ReversalHead(BaseModel):
     status: str = says_one_of(STATUSES, "Refused: nothing was taken, and `refusal` says why.", "done")
     final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
     refusal: str | None = says_one_of(
-        (OrganizationDisabled.code, BalanceTooLarge.code),
+        (OrganizationDisabled.code, BatchNotIssued.code, BalanceTooLarge.code),
         "Why it was refused, as a stable word; null unless it was refused.",
         None,
     )

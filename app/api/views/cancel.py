@@ -21,6 +21,7 @@ def cancel(batch_id: int) -> Response:
     Raises:
         NotFound: the caller has no such batch.
         BatchConflict: it is issued or refused.
+        NotKnown: somebody holds its organization; ask again.
     """
     who = caller()
     refuse_parameters()

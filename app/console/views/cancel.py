@@ -8,7 +8,7 @@ from app.batches.read import CANCELLED
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.views.batches import get_batch
-from app.errors import BatchConflict
+from app.errors import BatchConflict, NotKnown
 from app.members import actions
 from app.members.members import SENDER
 from app.postgres.database import transaction
@@ -27,7 +27,7 @@ def ask_to_cancel(batch_id: int) -> AnyResponse | str:
 @pages.post("/batches/<int:batch_id>/cancel")
 @needs(SENDER)
 def cancel(batch_id: int) -> AnyResponse:
-    """Cancel the batch, or say that it was issued meanwhile. Cancelling it again changes nothing."""
+    """Cancel the batch, or say that it was issued meanwhile, or that it is not known. Again, it changes nothing."""
     try:
         with transaction() as connection:
             who = calling_member(connection)
@@ -38,4 +38,7 @@ def cancel(batch_id: int) -> AnyResponse:
         flash(f"Batch {batch_id} is cancelled: nobody was debited.")
     except BatchConflict:
         flash(f"Batch {batch_id} was issued or refused meanwhile, so it stays. Issued points can be taken back.")
+    except NotKnown as error:
+        flash(error.sentence)
+        return redirect(url_for("console.ask_to_cancel", batch_id=batch_id), 303)
     return redirect(url_for("console.show_batch", batch_id=batch_id), 303)
