@@ -1,5 +1,6 @@
 """The audit rules, each as the statement that finds its breaches (contract, part 4)."""
 
+from app.audit.answer_rules import ANSWER_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
@@ -204,4 +205,5 @@ RULES = (
     | REVERSAL_RULES
     | EVENT_RULES
     | RETURN_RULES
+    | ANSWER_RULES
 )

@@ -68,12 +68,13 @@ WITH asked AS MATERIALIZED (
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
-                         idempotency_key, idempotency_hash, created_at, send_at, status)
+                         idempotency_key, idempotency_hash, created_at, send_at, status, digest)
     OVERRIDING SYSTEM VALUE
     SELECT id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
            cardinality(emails), emails, email_keys, labels, item_references, metadata::json, hold_days,
            idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
-           CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END
+           CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END,
+           {digest}
     FROM fresh
     ORDER BY organization_id, sandbox, idempotency_key, index
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING

@@ -9,9 +9,10 @@ from datetime import datetime
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from app.batches.read import CANCELLED, QUEUED, REFUSED, SCHEDULED
+from app.batches.read import CANCELLED, DIGESTED, QUEUED, REFUSED, SCHEDULED
 from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotKnown
 from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
+from app.postgres.digests import digest
 from app.postgres.locks import lock_organization
 from app.values.timestamps import bounds_fault
 
@@ -36,10 +37,14 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
         )
 
 
-_CANCEL = text("""
-    WITH cancelled AS (
-        UPDATE batches SET status = 'cancelled', cancelled_at = clock_timestamp() WHERE id = :id
-        RETURNING organization_id, sandbox, id
+_CANCEL = text(f"""
+    WITH moment AS MATERIALIZED (
+        SELECT clock_timestamp() AS now
+    ), cancelled AS (
+        UPDATE batches b
+        SET status = 'cancelled', cancelled_at = moment.now, digest = {digest(DIGESTED, "b", cancelled_at="moment.now")}
+        FROM moment WHERE b.id = :id
+        RETURNING b.organization_id, b.sandbox, b.id
     )
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id)
     SELECT organization_id, sandbox, 'batch.cancelled', id FROM cancelled

@@ -59,7 +59,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
 ), refused AS (
     -- A refused request does not use up its idempotency key.
     UPDATE batches b
-    SET status = 'refused', refusal = o.refusal, idempotency_key = NULL, idempotency_hash = NULL
+    SET status = 'refused', refusal = o.refusal, idempotency_key = NULL, idempotency_hash = NULL,
+        digest = {digest_refused}
     FROM decided d, organization o
     WHERE (SELECT refusal IS NOT NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
@@ -73,7 +74,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
                          THEN o.now + make_interval(hours => 24 * coalesce(b.hold_days, o.held_days)) END,
         debited_count = d.debited_count, debited_amount = d.debited_amount,
         current_balance = d.opening - d.debited_amount, organization_name = o.name,
-        last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END
+        last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END,
+        digest = {digest_issued}
     FROM decided d, organization o
     WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'

@@ -11,6 +11,8 @@ from sqlalchemy import Connection, text
 
 from app.ledger.claim import exclude_claims
 from app.postgres import locks
+from app.postgres.digests import digest
+from app.reversals.read import DIGESTED
 from app.settings import INT64_MAX
 
 # Limits of one transaction, because it holds the organization's row.
@@ -90,4 +92,6 @@ def return_held(connection: Connection, step: list[Due]) -> list[Returned] | Non
 
 
 _LIMIT_WAIT = text("SELECT set_config('lock_timeout', :timeout_ms, true)")
-_RETURN = text(files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX))
+_NOBODY_ASKED = ("api_key_id", "member_id", "amount", "idempotency_key", "idempotency_hash", "refusal", "codes")
+_DIGEST = digest(DIGESTED, "r", done_at="r.created_at", **dict.fromkeys(_NOBODY_ASKED, "NULL"))
+_RETURN = text(files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX, digest=_DIGEST))

@@ -21,12 +21,15 @@ WITH batch AS MATERIALIZED (
            min(held_until) FILTER (WHERE NOT is_due) AS next_at
     FROM held
 ), reversal AS (
-    INSERT INTO reversals (organization_id, sandbox, status, batch_id, atomic, reason, is_return, created_at, done_at,
-                           reversed_amount, current_balance)
-    SELECT b.organization_id, b.sandbox, 'done', b.id, false, 'unclaimed', true, b.now, b.now,
-           t.points, o.balance + t.points
-    FROM batch b, organization o, total t
-    WHERE t.points > 0 AND o.balance + t.points <= {int64_max}
+    INSERT INTO reversals (id, organization_id, sandbox, status, batch_id, atomic, reason, is_return, created_at,
+                           done_at, reversed_amount, current_balance, digest)
+    SELECT id, organization_id, sandbox, 'done', batch_id, atomic, reason, is_return, created_at,
+           created_at, reversed_amount, current_balance, {digest}
+    FROM (SELECT nextval('batches_id_seq') AS id, b.organization_id, b.sandbox, b.id AS batch_id, false AS atomic,
+                 'unclaimed' AS reason, true AS is_return, b.now AS created_at, t.points AS reversed_amount,
+                 o.balance + t.points AS current_balance
+          FROM batch b, organization o, total t
+          WHERE t.points > 0 AND o.balance + t.points <= {int64_max}) r
     RETURNING id, done_at
 ), marked AS (
     UPDATE transactions t SET points_left = 0, returned_at = r.done_at

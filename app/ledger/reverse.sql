@@ -62,18 +62,23 @@ WITH reversal AS MATERIALIZED (
 ), written AS (
     INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed, code)
     SELECT CAST(:id AS bigint), place, batch_id, position, points, code FROM taken ORDER BY place
+), codes AS MATERIALIZED (
+    SELECT string_agg(place || code, ',' ORDER BY place) AS codes FROM taken WHERE code IS NOT NULL
+), moment AS MATERIALIZED (
+    SELECT clock_timestamp() AS now
 ), ended AS (
-    UPDATE reversals
+    UPDATE reversals r
     SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,
         -- A refused request does not use up its idempotency key.
-        idempotency_key = CASE WHEN f.code IS NULL THEN reversals.idempotency_key END,
-        idempotency_hash = CASE WHEN f.code IS NULL THEN reversals.idempotency_hash END,
-        done_at = CASE WHEN f.code IS NULL THEN clock_timestamp() END,
+        idempotency_key = CASE WHEN f.code IS NULL THEN r.idempotency_key END,
+        idempotency_hash = CASE WHEN f.code IS NULL THEN r.idempotency_hash END,
+        done_at = CASE WHEN f.code IS NULL THEN n.now END,
         reversed_amount = CASE WHEN f.code IS NULL THEN m.points END,
-        current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END
-    FROM refusal f, moved m, organization o
-    WHERE reversals.id = CAST(:id AS bigint) AND reversals.status = 'queued'
-    RETURNING reversals.*
+        current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END,
+        digest = {digest}
+    FROM refusal f, moved m, organization o, codes c, moment n
+    WHERE r.id = CAST(:id AS bigint) AND r.status = 'queued'
+    RETURNING r.*
 ), events AS (
     INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
     SELECT organization_id, sandbox, 'reversal.issued', id FROM ended WHERE reversed_amount > 0

@@ -7,9 +7,21 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all, row_with_id
+from app.postgres.digests import digest
 from app.values.ids import POSITIONS
 
 STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
+
+
+# What a reversal and its replay answer, as far as neither the points nor the request tell it: `digest` binds these.
+# `codes` stands for those of its entries.
+DIGESTED = (
+    *("id", "organization_id", "sandbox", "api_key_id", "member_id", "batch_id", "amount", "atomic", "reason"),
+    *("is_return", "idempotency_key", "idempotency_hash", "created_at", "refusal", "done_at", "codes"),
+)
+# The codes of the entries of a reversal `r`.
+CODES = """(SELECT string_agg(position || code, ',' ORDER BY position) FROM reversal_entries
+            WHERE reversal_id = r.id AND code IS NOT NULL)"""
 
 
 class ReversalRow(NamedTuple):
@@ -111,8 +123,10 @@ def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_
 
 
 # As for batches, a subquery reads the clock once.
-_FORGET_IDEMPOTENCY_KEYS = text("""
-    UPDATE reversals SET idempotency_key = NULL, idempotency_hash = NULL
+_FORGET_IDEMPOTENCY_KEYS = text(f"""
+    UPDATE reversals r
+    SET idempotency_key = NULL, idempotency_hash = NULL,
+        digest = {digest(DIGESTED, "r", idempotency_key="NULL", idempotency_hash="NULL", codes=CODES)}
     WHERE id = ANY(ARRAY(SELECT id FROM reversals
                          WHERE idempotency_key IS NOT NULL AND status <> 'queued'
                            AND created_at < (SELECT clock_timestamp() - make_interval(days => :older_than_days))

@@ -217,6 +217,8 @@ CREATE INDEX ix_users_created_at ON users (created_at);
 -- either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
 -- held until a moment.
 --
+-- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
+--
 -- There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the front.
 -- The accepting statement joins that row instead, and organizations are never deleted.
 CREATE TABLE batches (
@@ -256,6 +258,7 @@ CREATE TABLE batches (
     last_refill bigint,
     held_until timestamptz,
     return_at timestamptz,
+    digest bytea,
     CONSTRAINT ck_batches_sent_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
     CONSTRAINT ck_batches_recipients_counted CHECK (
         recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count
@@ -431,6 +434,7 @@ CREATE TABLE reversals (
     done_at timestamptz,
     reversed_amount bigint CONSTRAINT ck_reversals_reversed_amount_not_negative CHECK (reversed_amount >= 0),
     current_balance bigint CONSTRAINT ck_reversals_current_balance_not_negative CHECK (current_balance >= 0),
+    digest bytea,
     CONSTRAINT ck_reversals_asked_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
     CONSTRAINT ck_reversals_of_a_batch_or_of_transactions CHECK (
         (batch_id IS NULL) = (transaction_ids IS NOT NULL) AND cardinality(transaction_ids) BETWEEN 1 AND 131072),
@@ -501,7 +505,7 @@ CREATE TABLE unnumbered_events (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- An event with its sequence: 1, 2, 3 … for each organization and mode, without a gap. `idempotency_key` is a copy from
--- the batch or the reversal, which forgets it before the event is dropped.
+-- the batch or the reversal, which forgets it before the event is dropped. `digest` is that of an event with `data`.
 CREATE TABLE events (
     organization_id bigint NOT NULL,
     sequence bigint NOT NULL CONSTRAINT ck_events_sequence_positive CHECK (sequence > 0),
@@ -515,6 +519,7 @@ CREATE TABLE events (
     type text COLLATE "C" NOT NULL,
     idempotency_key text COLLATE "C",
     data json,
+    digest bytea,
     CONSTRAINT pk_events PRIMARY KEY (organization_id, sandbox, sequence)
 );
 

@@ -196,7 +196,7 @@ class Both:
         self.queued[send.organization_id].append((reversal_id, (batch_id, step)))
 
     def _release(self) -> None:
-        books.execute("UPDATE batches SET send_at = now() WHERE status = 'scheduled'")
+        books.move_scheduled("now()")
         with transaction() as connection:
             schedule.release_due(connection, at_most=1_000)
         for batch_id, send in self.scheduled:
