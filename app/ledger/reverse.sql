@@ -6,7 +6,8 @@
 WITH reversal AS MATERIALIZED (
     SELECT * FROM reversals WHERE id = CAST(:id AS bigint) AND status = 'queued'
 ), organization AS MATERIALIZED (
-    SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
+    SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance,
+           CASE WHEN r.sandbox THEN o.sandbox_ahead ELSE interval '0' END AS ahead
     FROM reversal r CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = r.organization_id LIMIT 1) o
 ), asked AS MATERIALIZED (
     {asked}
@@ -57,14 +58,14 @@ WITH reversal AS MATERIALIZED (
         -- A refused request does not use up its idempotency key.
         idempotency_key = CASE WHEN f.code IS NULL THEN reversals.idempotency_key END,
         idempotency_hash = CASE WHEN f.code IS NULL THEN reversals.idempotency_hash END,
-        done_at = CASE WHEN f.code IS NULL THEN clock_timestamp() END,
+        done_at = CASE WHEN f.code IS NULL THEN clock_timestamp() + o.ahead END,
         reversed_amount = CASE WHEN f.code IS NULL THEN m.points END,
         current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END
     FROM refusal f, moved m, organization o
     WHERE reversals.id = CAST(:id AS bigint) AND reversals.status = 'queued'
     RETURNING reversals.*
 ), events AS (
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
-    SELECT organization_id, sandbox, 'reversal.issued', id FROM ended WHERE status = 'done'
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id, created_at)
+    SELECT organization_id, sandbox, 'reversal.issued', id, done_at FROM ended WHERE status = 'done'
 )
 SELECT id, sandbox, (SELECT count(*) FROM taken), reversed_amount FROM ended

@@ -89,9 +89,10 @@ _KNOWN = text("""
 """)
 _ACCEPT = text("""
     INSERT INTO reversals (organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids, amount, atomic,
-                           reason, idempotency_key, idempotency_hash)
+                           reason, idempotency_key, idempotency_hash, created_at)
     VALUES (:organization_id, :sandbox, :api_key_id, :member_id, :batch_id, CAST(:transaction_ids AS bigint[]), :amount,
-            :atomic, :reason, :idempotency_key, :idempotency_hash)
+            :atomic, :reason, :idempotency_key, :idempotency_hash,
+            time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean)))
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id, created_at
 """)

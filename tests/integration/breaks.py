@@ -317,10 +317,10 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         ],
     ),
     (
-        "claimed, but held or of the sandbox",
-        {(FLAGS, "transaction 131073"), (FLAGS, "transaction 524288")},
+        "claimed, but held, or in the sandbox by a live user",
+        {(FLAGS, "transaction 131073"), (ADDRESS, "transaction 524288")},
         [
-            _without("transactions", "claimed_only_if_live_and_credited"),
+            _without("transactions", "claimed_only_if_credited"),
             "UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) IN ((1, 1), (4, 0))",
         ],
     ),
