@@ -98,9 +98,16 @@ WITH RECURSIVE organization AS MATERIALIZED (
 ), written AS (
     INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
                               email, email_key, amount, label, reference)
-    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox, u.id,
+    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox,
+           -- A user of the sandbox comes first there; a live batch asks for none.
+           CASE WHEN b.sandbox THEN coalesce((SELECT id FROM users WHERE users.sandbox_of = b.organization_id
+                                                                    AND users.email_key = r.email_key), u.id)
+                ELSE u.id END,
            r.ordinality <= b.debited_count,
-           r.ordinality <= b.debited_count AND u.id IS NOT NULL,
+           r.ordinality <= b.debited_count
+           AND (u.id IS NOT NULL
+                OR b.sandbox AND (SELECT id FROM users WHERE users.sandbox_of = b.organization_id
+                                                         AND users.email_key = r.email_key) IS NOT NULL),
            b.opening - least(coalesce(r.total, b.amount * r.ordinality), b.debited_amount),
            r.email, nullif(r.email_key, r.email), r.total - r.total_before, r.label, r.reference
     FROM issued b
@@ -108,13 +115,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
                               (0::bigint || b.running_totals)[1 : b.recipient_count], b.labels, b.item_references)
                            WITH ORDINALITY
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
-    LEFT JOIN LATERAL (
-        SELECT coalesce(CASE WHEN b.sandbox
-                             THEN (SELECT id FROM users WHERE users.sandbox_of = b.organization_id
-                                                          AND users.email_key = r.email_key LIMIT 1) END,
-                        (SELECT id FROM users WHERE users.email_key = r.email_key AND sandbox_of IS NULL LIMIT 1)) AS id
-        OFFSET 0
-    ) u ON true
+    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key AND sandbox_of IS NULL LIMIT 1) u ON true
     ORDER BY b.id, r.ordinality
     RETURNING batch_id, sandbox, credited
 ), events AS (
