@@ -77,8 +77,10 @@ REFUSED = [
     ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),
     (
         "uq_users_sandbox_of_email_key",
-        "INSERT INTO users (email, email_key, first_name, last_name, sandbox_of)"
-        " VALUES ('A@x.org', 'a@x.org', 'A', 'B', 1), ('a@x.org', 'a@x.org', 'A', 'B', 1)",
+        (
+            "INSERT INTO users (email, email_key, first_name, last_name, sandbox_of)"
+            " VALUES ('A@x.org', 'a@x.org', 'A', 'B', 1), ('a@x.org', 'a@x.org', 'A', 'B', 1)"
+        ),
     ),
     (
         "uq_users_email_key",
