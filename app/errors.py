@@ -59,12 +59,12 @@ class InvalidKey(PointsError):
 
 
 class DevelopmentKeyRequired(PointsError):
-    """A live key was used for a call of the sandbox."""
+    """A live key was used for a call that only the sandbox has."""
 
     status = 403
     code = "development_key_required"
     field = "authorization"
-    says = "Only a development key may reset the sandbox, but this is a live key."
+    says = "Only a development key may change the sandbox, but this is a live key."
 
 
 class MayNotIssue(PointsError):
@@ -161,6 +161,12 @@ class ScheduledLimit(LimitReached):
     says = "There are already {limit} scheduled batches, which is the limit. Cancel one, or wait."
 
 
+class SandboxUserLimit(LimitReached):
+    code = "sandbox_user_limit"
+    field = "email"
+    says = "There are already {limit} users of the sandbox, which is the limit. Use one of them."
+
+
 class WebhookLimit(LimitReached):
     code = "webhook_limit"
     field = "url"
@@ -226,6 +232,13 @@ class CannotExtend(PointsError):
     status = 409
     code = "cannot_extend"
     field = "transaction"
+
+
+class UserConflict(PointsError):
+    status = 409
+    code = "user_conflict"
+    field = "email"
+    says = "The email is that of a user with other names."
 
 
 class NotFound(PointsError):

@@ -39,15 +39,15 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
 
 _CANCEL = text(f"""
     WITH moment AS MATERIALIZED (
-        SELECT clock_timestamp() AS now
+        SELECT time_of(organization_id, sandbox) AS now FROM batches WHERE id = :id
     ), cancelled AS (
         UPDATE batches b
         SET status = 'cancelled', cancelled_at = moment.now, digest = {digest(DIGESTED, "b", cancelled_at="moment.now")}
         FROM moment WHERE b.id = :id
-        RETURNING b.organization_id, b.sandbox, b.id
+        RETURNING b.organization_id, b.sandbox, b.id, b.cancelled_at
     )
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id)
-    SELECT organization_id, sandbox, 'batch.cancelled', id FROM cancelled
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, created_at)
+    SELECT organization_id, sandbox, 'batch.cancelled', id, cancelled_at FROM cancelled
 """)
 
 
@@ -77,8 +77,8 @@ _RESCHEDULE = text("""
     WITH moved AS (
         UPDATE batches SET send_at = :send_at WHERE id = :id RETURNING organization_id, sandbox, id, send_at
     )
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
-    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM moved
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
+    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, time_of(organization_id, sandbox) FROM moved
 """)
 _REVERSE = "it is issued. Its points can be taken back: reverse it (POST /v1/points/reverse)."
 _WHAT_TO_DO = {
@@ -88,7 +88,7 @@ _WHAT_TO_DO = {
 
 
 def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> tuple[str, datetime]:
-    """Lock a batch and its organization; return the batch's status, and the time by PostgreSQL's clock.
+    """Lock a batch and its organization; return the batch's status, and the time in its mode.
 
     A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both. A release
     locks only the batch.
@@ -109,7 +109,7 @@ def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbo
 
 
 _LOCK_BATCH = text("""
-    SELECT status, clock_timestamp() AS now FROM batches
+    SELECT status, time_of(organization_id, sandbox) AS now FROM batches
     WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
 """)
 
@@ -124,11 +124,22 @@ def release_due(connection: Connection, *, at_most: int) -> list[int]:
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
 # status is checked twice: a batch may be cancelled after it is read and before it is locked.
+#
+# The second array is what is due only by the clock of a sandbox that is ahead.
 _RELEASE_DUE = text("""
     UPDATE batches SET status = 'queued'
     WHERE id = ANY(ARRAY(SELECT id FROM batches
                          WHERE status = 'scheduled' AND send_at <= (SELECT clock_timestamp())
-                         ORDER BY send_at, id LIMIT :at_most FOR NO KEY UPDATE SKIP LOCKED))
+                         ORDER BY send_at, id LIMIT :at_most FOR NO KEY UPDATE SKIP LOCKED)
+                   || ARRAY(SELECT b.id FROM organizations o CROSS JOIN LATERAL (
+                                SELECT id FROM batches
+                                WHERE (organization_id, sandbox, send_at) > (o.id, true, (SELECT clock_timestamp()))
+                                  AND (organization_id, sandbox, send_at)
+                                      <= (o.id, true, (SELECT clock_timestamp()) + o.sandbox_ahead)
+                                  AND status = 'scheduled'
+                                ORDER BY organization_id, sandbox, send_at LIMIT :at_most
+                                FOR NO KEY UPDATE SKIP LOCKED) b
+                            WHERE o.sandbox_ahead > '0' LIMIT :at_most))
       AND status = 'scheduled'
     RETURNING organization_id
 """)

@@ -70,8 +70,9 @@ def write(
 
 
 _WRITE = text("""
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, data)
-    VALUES (:organization_id, :sandbox, :type, CAST(:data AS json))
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, data, created_at)
+    VALUES (:organization_id, :sandbox, :type, CAST(:data AS json),
+            time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean)))
 """)
 
 

@@ -14,7 +14,7 @@
 -- found in the index of queued batches, the only one with the requested order, and users by address.
 WITH RECURSIVE organization AS MATERIALIZED (
     SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, low_balance, created_at,
-           clock_timestamp() AS now,
+           clock_timestamp() AS now, sandbox_ahead,
            CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
     FROM organizations
     WHERE id = %(organization_id)s::bigint
@@ -25,17 +25,18 @@ WITH RECURSIVE organization AS MATERIALIZED (
       AND (organization_id, id) <= (%(organization_id)s::bigint, {int64_max}) AND {is_due}
     ORDER BY organization_id, id LIMIT 1
 ), decided AS (
-    SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, 0::bigint AS recipients, balance, sandbox_balance,
-           0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
+    SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, false AS sandbox, 0::bigint AS recipients, balance,
+           sandbox_balance, 0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
     FROM organization
     UNION ALL
-    SELECT d.batches + 1, b.id, d.recipients + b.recipient_count,
+    SELECT d.batches + 1, b.id, b.sandbox, d.recipients + b.recipient_count,
            d.balance - CASE WHEN b.sandbox THEN 0 ELSE a.debited_amount END,
            d.sandbox_balance - CASE WHEN b.sandbox THEN a.debited_amount ELSE 0 END,
            o.opening, c.debited_count, a.debited_amount
     FROM decided d
     CROSS JOIN LATERAL (
-        SELECT id, sandbox, amount, running_totals, atomic, recipient_count FROM batches
+        SELECT id, sandbox, api_key_id, amount, running_totals, atomic, recipient_count, emails, email_keys
+        FROM batches
         WHERE (organization_id, id) > (%(organization_id)s::bigint, d.batch_id)
           AND (organization_id, id) <= (%(organization_id)s::bigint,
                                         least(%(last)s::bigint, (SELECT id FROM due_reversal))) AND {is_due}
@@ -44,8 +45,12 @@ WITH RECURSIVE organization AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
     -- How many of the running totals the balance covers: they rise, so a binary search finds the first one too large.
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
-                    ELSE width_bucket(o.opening, b.running_totals) END AS paid
+        SELECT least(CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
+                          ELSE width_bucket(o.opening, b.running_totals) END,
+                     -- With a development key, a reserved recipient rehearses a balance that ends before it.
+                     CASE WHEN b.sandbox AND b.api_key_id IS NOT NULL
+                          THEN array_position(coalesce(b.email_keys, b.emails), %(insufficient)s::text) - 1
+                          END) AS paid
     ) p
     CROSS JOIN LATERAL (
         SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
@@ -76,7 +81,10 @@ WITH RECURSIVE organization AS MATERIALIZED (
         current_balance = d.opening - d.debited_amount, organization_name = o.name,
         last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END,
         digest = {digest_issued}
-    FROM decided d, organization o
+    FROM decided d
+    CROSS JOIN LATERAL (SELECT name, last_refill, sandbox_last_refill, held_days,
+                               now + CASE WHEN d.sandbox THEN sandbox_ahead ELSE interval '0' END AS now
+                        FROM organization) o
     WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
       AND b.id <= (SELECT max(batch_id) FROM decided)  -- Otherwise the whole queue is read for these few batches.
@@ -87,9 +95,16 @@ WITH RECURSIVE organization AS MATERIALIZED (
 ), written AS (
     INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
                               email, email_key, amount, label, reference)
-    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox, u.id,
+    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox,
+           -- A user of the sandbox comes first there; a live batch asks for none.
+           CASE WHEN b.sandbox THEN coalesce((SELECT id FROM users WHERE users.sandbox_of = b.organization_id
+                                                                    AND users.email_key = r.email_key), u.id)
+                ELSE u.id END,
            r.ordinality <= b.debited_count,
-           r.ordinality <= b.debited_count AND u.id IS NOT NULL,
+           r.ordinality <= b.debited_count
+           AND (u.id IS NOT NULL
+                OR b.sandbox AND (SELECT id FROM users WHERE users.sandbox_of = b.organization_id
+                                                         AND users.email_key = r.email_key) IS NOT NULL),
            b.opening - least(coalesce(r.total, b.amount * r.ordinality), b.debited_amount),
            r.email, nullif(r.email_key, r.email), r.total - r.total_before, r.label, r.reference
     FROM issued b
@@ -97,7 +112,7 @@ WITH RECURSIVE organization AS MATERIALIZED (
                               (0::bigint || b.running_totals)[1 : b.recipient_count], b.labels, b.item_references)
                            WITH ORDINALITY
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
-    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true
+    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key AND sandbox_of IS NULL LIMIT 1) u ON true
     ORDER BY b.id, r.ordinality
     RETURNING batch_id, sandbox, credited, amount
 ), credits AS (
@@ -126,8 +141,9 @@ WITH RECURSIVE organization AS MATERIALIZED (
     WHERE o.id = %(organization_id)s::bigint AND d.live_count + d.sandbox_count > 0
 ), events AS (
     -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`.
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data)
-    SELECT %(organization_id)s::bigint, sandbox, type, batch_id, credited, data
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data, created_at)
+    SELECT %(organization_id)s::bigint, sandbox, type, batch_id, credited, data,
+           clock_timestamp() + CASE WHEN sandbox THEN (SELECT sandbox_ahead FROM organization) ELSE interval '0' END
     FROM (
         SELECT batch_id AS place, sandbox, 'batch.issued' AS type, batch_id, credited::int, NULL::json AS data
         FROM credits

@@ -48,10 +48,20 @@ def due_returns(connection: Connection, *, at_most: int, without: Iterable[int] 
 
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index.
+# The second half is what is due only by the clock of a sandbox that is ahead.
 _DUE = text("""
-    SELECT organization_id, id, sandbox, recipient_count FROM batches
-    WHERE return_at <= (SELECT clock_timestamp()) AND organization_id <> ALL (CAST(:without AS bigint[]))
-    ORDER BY return_at, id LIMIT :at_most
+    (SELECT organization_id, id, sandbox, recipient_count FROM batches
+     WHERE return_at <= (SELECT clock_timestamp()) AND organization_id <> ALL (CAST(:without AS bigint[]))
+     ORDER BY return_at, id LIMIT :at_most)
+    UNION ALL
+    (SELECT b.* FROM organizations o
+     CROSS JOIN LATERAL (
+         SELECT organization_id, id, sandbox, recipient_count FROM batches
+         WHERE (organization_id, return_at) > (o.id, (SELECT clock_timestamp()))
+           AND (organization_id, return_at) <= (o.id, (SELECT clock_timestamp()) + o.sandbox_ahead)
+           AND sandbox AND return_at IS NOT NULL
+         ORDER BY organization_id, return_at LIMIT :at_most) b
+     WHERE o.sandbox_ahead > '0' AND o.id <> ALL (CAST(:without AS bigint[])) LIMIT :at_most)
 """)
 
 

@@ -4,8 +4,8 @@
 -- The clock is read once to decide which points are past their `held_until`. Rows are updated by ctid: under those
 -- locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a whole table.
 WITH batch AS MATERIALIZED (
-    SELECT id, organization_id, sandbox, amount, held_until, clock_timestamp() AS now FROM batches
-    WHERE id = CAST(:batch_id AS bigint) AND return_at <= clock_timestamp()
+    SELECT id, organization_id, sandbox, amount, held_until, time_of(organization_id, sandbox) AS now FROM batches
+    WHERE id = CAST(:batch_id AS bigint) AND return_at <= time_of(organization_id, sandbox)
 ), organization AS MATERIALIZED (
     SELECT CASE WHEN b.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
     FROM batch b CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = b.organization_id LIMIT 1) o
@@ -53,8 +53,8 @@ WITH batch AS MATERIALIZED (
     SELECT m.reversal_id, row_number() OVER (ORDER BY m.position) - 1, b.id, m.position, m.points
     FROM marked m, batch b ORDER BY m.position
 ), events AS (
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
-    SELECT b.organization_id, b.sandbox, 'transaction.returned', r.id FROM reversal r, batch b
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id, created_at)
+    SELECT b.organization_id, b.sandbox, 'transaction.returned', r.id, r.done_at FROM reversal r, batch b
 )
 -- The batch is due again when the next points end, or in an hour if the balance could not take these.
 UPDATE batches SET return_at = CASE WHEN m.points = t.points THEN t.next_at ELSE b.now + interval '1 hour' END

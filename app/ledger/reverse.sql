@@ -6,7 +6,8 @@
 WITH reversal AS MATERIALIZED (
     SELECT * FROM reversals WHERE id = CAST(:id AS bigint) AND status = 'queued'
 ), organization AS MATERIALIZED (
-    SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
+    SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance,
+           CASE WHEN r.sandbox THEN o.sandbox_ahead ELSE interval '0' END AS ahead
     FROM reversal r CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = r.organization_id LIMIT 1) o
 ), asked AS MATERIALIZED (
     {asked}
@@ -65,7 +66,7 @@ WITH reversal AS MATERIALIZED (
 ), codes AS MATERIALIZED (
     SELECT string_agg(place || code, ',' ORDER BY place) AS codes FROM taken WHERE code IS NOT NULL
 ), moment AS MATERIALIZED (
-    SELECT clock_timestamp() AS now
+    SELECT clock_timestamp() + ahead AS now FROM organization
 ), ended AS (
     UPDATE reversals r
     SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,
@@ -80,7 +81,7 @@ WITH reversal AS MATERIALIZED (
     WHERE r.id = CAST(:id AS bigint) AND r.status = 'queued'
     RETURNING r.*
 ), events AS (
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
-    SELECT organization_id, sandbox, 'reversal.issued', id FROM ended WHERE reversed_amount > 0
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id, created_at)
+    SELECT organization_id, sandbox, 'reversal.issued', id, done_at FROM ended WHERE reversed_amount > 0
 )
 SELECT id, sandbox, (SELECT count(*) FROM taken), reversed_amount FROM ended

@@ -98,7 +98,8 @@ _ACCEPT = text(f"""
     INSERT INTO reversals (id, created_at, {_COLUMNS}, digest)
     SELECT id, created_at, {_COLUMNS},
            {digest(reversals.DIGESTED, "r", is_return="false", refusal="NULL", done_at="NULL", codes="NULL")}
-    FROM (SELECT nextval('batches_id_seq') AS id, clock_timestamp() AS created_at,
+    FROM (SELECT nextval('batches_id_seq') AS id,
+                 time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean)) AS created_at,
                  CAST(:organization_id AS bigint) AS organization_id, CAST(:sandbox AS boolean) AS sandbox,
                  CAST(:api_key_id AS bigint) AS api_key_id, CAST(:member_id AS bigint) AS member_id,
                  CAST(:batch_id AS bigint) AS batch_id, CAST(:transaction_ids AS bigint[]) AS transaction_ids,

@@ -6,7 +6,8 @@
 
 -- An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
 -- `held_days` is how long points may be held if the send has no `hold_days`; null: without end. An event reports when
--- the live balance falls below `low_balance`; null: never.
+-- the live balance falls below `low_balance`; null: never. `sandbox_ahead` is how far the clock of its sandbox was set
+-- ahead; it has no days, whose length depends on the zone.
 --
 -- `held_points` and `held_count` (and the sandbox's) are the sums of the held transactions, as if nothing in
 -- `unfolded_claims` had been claimed yet. Points are numeric: over the years more may be held than fits in 64 bits.
@@ -25,6 +26,8 @@ CREATE TABLE organizations (
         CONSTRAINT ck_organizations_sandbox_balance_not_negative CHECK (sandbox_balance >= 0),
     sandbox_last_refill bigint NOT NULL DEFAULT 0,
     sandbox_start_balance bigint NOT NULL DEFAULT 0,
+    sandbox_ahead interval NOT NULL DEFAULT '0'
+        CONSTRAINT ck_organizations_sandbox_ahead_in_range CHECK (sandbox_ahead BETWEEN '0' AND '731 days'),
     held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
     low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -35,6 +38,14 @@ CREATE TABLE organizations (
     CONSTRAINT ck_organizations_held_not_negative CHECK (
         least(held_points, held_count, sandbox_held_points, sandbox_held_count) >= 0)
 ) WITH (fillfactor = 50);
+-- The few sandboxes whose clock was set ahead, for the release and the return of what is due by it.
+CREATE INDEX ix_organizations_sandbox_ahead ON organizations (id) WHERE sandbox_ahead > '0';
+
+-- The time of an organization in one mode.
+CREATE FUNCTION time_of(organization_id bigint, sandbox boolean) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+    SELECT clock_timestamp() + CASE WHEN $2 THEN (SELECT sandbox_ahead FROM organizations WHERE id = $1)
+                                    ELSE interval '0' END
+$$;
 
 -- An API key of one organization and mode, stored as its SHA-256.
 CREATE TABLE api_keys (
@@ -186,7 +197,8 @@ CREATE TABLE upload_parts (
         AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))
 );
 
--- An account, found by the normalised form of its address. `folded_balance` holds the credits of all batches except
+-- An account, found by the normalised form of its address. A user of a sandbox (`sandbox_of`: the organization's) is
+-- known there only, and has no balance. `folded_balance` holds the credits of all batches except
 -- those in `unfolded_batches`; app/users.py adds the rest. It is numeric, because many organizations together may
 -- credit more than fits in 64 bits.
 --
@@ -194,13 +206,17 @@ CREATE TABLE upload_parts (
 CREATE TABLE users (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
     email text COLLATE "C" NOT NULL,
-    email_key text COLLATE "C" NOT NULL CONSTRAINT uq_users_email_key UNIQUE,
+    email_key text COLLATE "C" NOT NULL,
     first_name text COLLATE "C" NOT NULL,
     last_name text COLLATE "C" NOT NULL,
+    sandbox_of bigint CONSTRAINT fk_users_sandbox_of REFERENCES organizations (id),
     folded_balance numeric NOT NULL DEFAULT 0
         CONSTRAINT ck_users_folded_balance_not_negative CHECK (folded_balance >= 0),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT ck_users_no_balance_in_the_sandbox CHECK (sandbox_of IS NULL OR folded_balance = 0)
 ) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX uq_users_email_key ON users (email_key) WHERE sandbox_of IS NULL;
+CREATE UNIQUE INDEX uq_users_sandbox_of_email_key ON users (sandbox_of, email_key) WHERE sandbox_of IS NOT NULL;
 -- Finds the users who registered lately, for the search for crossed registrations.
 CREATE INDEX ix_users_created_at ON users (created_at);
 
@@ -305,6 +321,8 @@ CREATE INDEX ix_batches_due ON batches (send_at, id) WHERE status = 'scheduled';
 CREATE INDEX ix_batches_scheduled ON batches (organization_id, sandbox, send_at) WHERE status = 'scheduled';
 -- Batches that a return must look at, by when.
 CREATE INDEX ix_batches_return ON batches (return_at, id) WHERE return_at IS NOT NULL;
+-- The same of one sandbox, whose clock may be ahead.
+CREATE INDEX ix_batches_sandbox_return ON batches (organization_id, return_at) WHERE sandbox AND return_at IS NOT NULL;
 -- The lists (app/pages), newest first by the time that each shows. The unpaid indexes hold only the few batches that
 -- the balance did not pay in full.
 CREATE INDEX ix_batches_created ON batches (organization_id, sandbox, created_at, id);
@@ -348,8 +366,7 @@ CREATE TABLE transactions (
     CONSTRAINT pk_transactions PRIMARY KEY (batch_id, position),
     CONSTRAINT ck_transactions_debited_is_credited_or_held CHECK (
         CASE WHEN debited THEN credited = (user_id IS NOT NULL) ELSE NOT credited END),
-    CONSTRAINT ck_transactions_claimed_only_if_live_and_credited CHECK (
-        claimed_at IS NULL OR (credited AND NOT sandbox)),
+    CONSTRAINT ck_transactions_claimed_only_if_credited CHECK (claimed_at IS NULL OR credited),
     CONSTRAINT ck_transactions_points_left_of_the_debited CHECK (
         points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount))),
     CONSTRAINT ck_transactions_held_until_of_the_debited CHECK (held_until IS NULL OR debited),
@@ -359,6 +376,9 @@ CREATE TABLE transactions (
 -- Only held transactions, by address, for claims. If all points were taken back, nothing is held.
 CREATE INDEX ix_transactions_held ON transactions (coalesce(email_key, email))
     WHERE debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0;
+-- The same of one sandbox.
+CREATE INDEX ix_transactions_sandbox_held ON transactions (organization_id, coalesce(email_key, email))
+    WHERE sandbox AND debited AND NOT credited AND points_left IS DISTINCT FROM 0;
 -- The lists of one address (app/pages/addresses.py): 16 bytes per row for any length of the address. The range of ids
 -- comes first: otherwise 10,000 hashes would touch as many pages of an index that grows without end.
 CREATE INDEX ix_transactions_address ON transactions (
@@ -636,7 +656,8 @@ CREATE TRIGGER reversals_answer_to_one_key BEFORE UPDATE OF idempotency_key, ide
 CREATE TRIGGER reversal_entries_written_once BEFORE DELETE OR UPDATE ON reversal_entries
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, claimed_at ON transactions
-    FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.sandbox OR OLD.returned_at IS NOT NULL)
+    FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.returned_at IS NOT NULL
+                       OR OLD.sandbox AND NEW.claimed_at IS NULL)
     EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
     FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
@@ -652,7 +673,7 @@ CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
     FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER member_actions_written_once BEFORE DELETE OR UPDATE ON member_actions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key ON users
+CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key, sandbox_of ON users
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events

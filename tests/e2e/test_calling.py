@@ -127,6 +127,14 @@ def test_the_answer_that_is_printed_below_a_call_is_the_one_it_gets(service: Ser
         assert _unchanging(json.loads(_run(service, caller, language, code))) == _unchanging(json.loads(answer))
 
 
+def test_the_rehearsals_print_what_the_page_says(service: Service, caller: Organization) -> None:
+    found = _BLOCK.findall(_section("docs/rehearsing.md", None))
+    assert [language for language, _ in found] == ["sh", "text", "python", "text"]
+    for (language, code), (_, printed) in zip(found[::2], found[1::2], strict=True):
+        assert _run(service, caller, language, code) == printed
+    assert service.balance(caller.development) == 1_000
+
+
 def _unchanging(value: Any) -> Any:
     if isinstance(value, list):
         return [_unchanging(each) for each in value]

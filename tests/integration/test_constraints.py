@@ -83,7 +83,18 @@ REFUSED = [
     ("pk_used_forms", f"{_FORM} VALUES (1, repeat('x', 24)), (1, repeat('x', 24))"),
     ("ck_used_forms_form_id_length", f"{_FORM} VALUES (1, 'x')"),
     ("ck_service_secrets_secret_of_256_bits", "INSERT INTO service_secrets (name, secret) VALUES ('x', 'short')"),
+    ("ck_organizations_sandbox_ahead_in_range", "UPDATE organizations SET sandbox_ahead = '732 days'"),
+    ("ck_organizations_sandbox_ahead_in_range", "UPDATE organizations SET sandbox_ahead = '-1 s'"),
     ("ck_users_folded_balance_not_negative", "UPDATE users SET folded_balance = -1"),
+    ("ck_users_no_balance_in_the_sandbox", "UPDATE users SET sandbox_of = 1, folded_balance = 1"),
+    ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),
+    (
+        "uq_users_sandbox_of_email_key",
+        (
+            "INSERT INTO users (email, email_key, first_name, last_name, sandbox_of)"
+            " VALUES ('A@x.org', 'a@x.org', 'A', 'B', 1), ('a@x.org', 'a@x.org', 'A', 'B', 1)"
+        ),
+    ),
     (
         "uq_users_email_key",
         "INSERT INTO users (email, email_key, first_name, last_name) VALUES ('A@x.org', 'a@x.org', 'A', 'B')",
@@ -181,12 +192,8 @@ REFUSED = [
         "UPDATE transactions SET user_id = 1 WHERE (batch_id, position) = (1, 1)",
     ),
     (
-        "ck_transactions_claimed_only_if_live_and_credited",
+        "ck_transactions_claimed_only_if_credited",
         "UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (1, 1)",
-    ),
-    (
-        "ck_transactions_claimed_only_if_live_and_credited",
-        "UPDATE transactions SET claimed_at = now(), sandbox = true WHERE (batch_id, position) = (1, 0)",
     ),
     (
         "ck_transactions_points_left_of_the_debited",

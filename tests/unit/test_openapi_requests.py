@@ -16,12 +16,13 @@ from jsonschema import Draft202012Validator
 
 from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
-from app.api.openapi.examples import BODIES, REVERSE_BODIES, WEBHOOK_BODIES
+from app.api.openapi.examples import BODIES, REVERSE_BODIES, SANDBOX_BODIES, WEBHOOK_BODIES
 from app.batches.fields import ITEM, RESCHEDULE, SEND, VERIFY
 from app.batches.request import read_issue_request, read_reschedule
 from app.errors import Faults, InvalidRequest
 from app.fields.field import Table
 from app.ledger.extend import EXTEND, HELD_UNTIL
+from app.ledger.sandbox import CLOCK, NEW_USER, NOW, read_user
 from app.reversals.request import REVERSE, ReverseReading
 from app.settings import Settings, settings
 from app.webhooks.request import CHANGED_WEBHOOK, FROM_SEQUENCE, REPLAY, read_webhook
@@ -54,6 +55,8 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (REVERSE, lambda fields, limits: ReverseReading(fields, limits).request(), {"batch": 1, "reason": "x"}),
     (CHANGED_WEBHOOK, partial(read_webhook, is_new=False), {"description": "x"}),
     (REPLAY, FROM_SEQUENCE.read_alone, {}),
+    (CLOCK, NOW.read_alone, {}),
+    (NEW_USER, read_user, {"email": "c@example.com", "first_name": "x"}),
 ]
 _CHOICES = ({"recipient", "recipients", "items"}, {"batch", "transactions"})
 _IN_WORDS: tuple[str, ...] = ("must be an e-mail address", "is the same", " are expected, but ")
@@ -116,7 +119,7 @@ _EXAMPLES = sorted(
 
 @pytest.mark.parametrize(("model", "name"), _EXAMPLES)
 def test_each_example_of_a_body_is_one(model: str, name: str) -> None:
-    example = (BODIES | REVERSE_BODIES | WEBHOOK_BODIES)[name]
+    example = (BODIES | REVERSE_BODIES | WEBHOOK_BODIES | SANDBOX_BODIES)[name]
     assert _validator(model, settings()).is_valid(example)
     for table, read, _ in _BODIES:
         assert table.schema_name != model or _faults(read, example) == {}

@@ -33,7 +33,8 @@ _SENT = {
 
 def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits of these settings."""
-    named = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.ANSWERS | failures.EXAMPLES
+    bodies_of_calls = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.SANDBOX_BODIES
+    named = bodies_of_calls | examples.ANSWERS | failures.EXAMPLES
     return {
         "openapi": "3.1.0",
         "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": calls.ABOUT},
