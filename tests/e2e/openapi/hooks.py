@@ -16,9 +16,10 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
 
     And one that is meant to be bad: an empty text counts as missing, which the description says in words.
     """
-    for name in ("send_at", "held_until"):
-        if isinstance(case.body, dict) and case.body.get(name) == "":
-            case.body[name] = "-"
+    items = case.body.get("items") if isinstance(case.body, dict) else None
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict) and item.get("reference") == "":
+            item["reference"] = " "
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     if isinstance(case.body, dict):
