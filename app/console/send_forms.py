@@ -35,8 +35,8 @@ class _AskedForm(FlaskForm):
     amount = StringField("Points for each recipient", filters=[stripped], validators=[Optional(), _check_amount])
     label = StringField("Label", filters=[stripped], validators=[Optional(), _check_label])
 
-    def asked(self, column: int | None = None) -> Asked:
-        return Asked(column, amount_of(self.amount.data), self.label.data or None)
+    def asked(self, *, sheet: str | None = None, column: int | None = None) -> Asked:
+        return Asked(sheet, column, amount_of(self.amount.data), self.label.data or None)
 
 
 class ListForm(_AskedForm):
@@ -61,8 +61,9 @@ class ListForm(_AskedForm):
 
 
 class CheckAgainForm(_AskedForm):
-    """The settings of an uploaded list that can be changed; the page sets the choices of `column`."""
+    """The settings of an uploaded list that can be changed; the page sets the choices of `sheet` and `column`."""
 
+    sheet = RadioField("Which sheet is to be sent?", validators=[Optional()])
     column = RadioField("Which column holds the addresses to pay?", coerce=int, validators=[Optional()])
 
 

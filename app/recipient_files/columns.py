@@ -116,10 +116,11 @@ def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
 
 
 def unused_columns(file: ListFile, columns: Columns) -> list[str]:
-    """Name the unused columns that a person may expect to be used."""
+    """Name the unused columns, and sheets of a workbook, that a person may expect to be used."""
     used = (*columns.own.values(), columns.address)
     titles = [file.title(place) for place in file.places(OWN) if place not in used]
-    return titles + [f"the addresses in {file.title(place)}" for place in file.others(columns.address)]
+    titles += [f"the addresses in {file.title(place)}" for place in file.others(columns.address)]
+    return titles + [f"the addresses in the sheet {sheet.title}" for sheet in file.other_sheets]
 
 
 def safe_reference(reference: str) -> str:

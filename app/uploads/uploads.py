@@ -13,7 +13,7 @@ from app.recipient_files.checking import Checked
 from app.uploads import parts as upload_parts
 
 # The open questions that a member must answer before a list can be checked.
-COLUMN, AMOUNT = "column", "amount"
+SHEET, COLUMN, AMOUNT = "sheet", "column", "amount"
 
 # An unsent list is deleted after this time. Of a sent list one row stays, so that it is recognized if sent again.
 UNSENT_KEPT_DAYS = 7
@@ -25,8 +25,9 @@ BAD_LINES_SHOWN = 100
 
 
 class Asked(NamedTuple):
-    """What a member says about a list; `column` is counted from 0."""
+    """What a member says about a list: the name of a workbook's sheet, the column (from 0), the points, the label."""
 
+    sheet: str | None
     column: int | None
     amount: int | None
     label: str | None
@@ -41,6 +42,7 @@ class UploadRow(NamedTuple):
     sandbox: bool
     token: str
     name: str
+    sheet: str | None
     column: int | None
     amount: int | None
     label: str | None
@@ -87,7 +89,7 @@ def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked |
     """Store the result of a check: the recipients, or the open question. Return the upload's token.
 
     Args:
-        found: the checked list, or the open question, `COLUMN` or `AMOUNT`.
+        found: the checked list, or the open question, `SHEET`, `COLUMN` or `AMOUNT`.
         shown: what the page of the check shows besides the bad lines.
     """
     upload_parts.drop(connection, [upload_id])
@@ -114,7 +116,7 @@ def _json(value: object) -> str:
 
 
 _JUDGE = text("""
-    UPDATE uploads SET "column" = :column, amount = :amount, label = :label, question = :question,
+    UPDATE uploads SET sheet = :sheet, "column" = :column, amount = :amount, label = :label, question = :question,
                        recipients = :recipients, points = :points, digest = :digest,
                        findings = CAST(:findings AS json), bad_lines = CAST(:bad_lines AS json)
     WHERE id = :id RETURNING token

@@ -6,9 +6,10 @@ from io import StringIO
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
+from wtforms import Field
 
 from app import organizations
-from app.console import sending
+from app.console import downloads, sending
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.forms import say_beside
 from app.console.send_forms import CheckAgainForm, ListForm
@@ -20,6 +21,13 @@ from app.recipient_files import for_spreadsheet
 from app.settings import settings
 from app.uploads import sent_before, uploads
 from app.uploads.uploads import UploadRow
+
+_EXAMPLE_HEADING = ("email", "amount", "reference", "label")
+_EXAMPLE_ROWS = (
+    ("ada@example.com", 100, "order-1001", "Spring campaign"),
+    ("grace@example.com", 250, "order-1002", "Spring campaign"),
+    ("alan@example.com", 50, "order-1003", ""),
+)
 
 Page = AnyResponse | tuple[str, int] | str
 
@@ -54,6 +62,13 @@ def upload() -> Page:
     return redirect(url_for("console.check", token=token), 303)
 
 
+@pages.get("/send/example.xlsx")
+@needs(SENDER)
+def example() -> Response:
+    """Answer with a workbook of the columns that a list may have."""
+    return downloads.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
+
+
 @pages.get("/send/<token>")
 @needs(SENDER)
 def check(token: str) -> Page:
@@ -62,7 +77,7 @@ def check(token: str) -> Page:
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
         earlier = None if found.question else sent_before.sent_before(connection, found)
-    told = {"column": found.column, "amount": str(found.amount or ""), "label": found.label}
+    told = {"sheet": found.sheet, "column": found.column, "amount": str(found.amount or ""), "label": found.label}
     form = CheckAgainForm(formdata=None, data=told)
     return _checked(found, form, earlier)
 
@@ -77,27 +92,27 @@ def check_again(token: str) -> Page:
             return redirect(url_for("console.outcome", token=token), 303)
         content = uploads.content_of(connection, found.id)
     form = CheckAgainForm()
-    form.column.choices = _choices(found)
-    if not form.validate():
+    _offer(form, found)
+    if not form.validate() or not _is_answered(form, found):
         return _checked(found, form, None), 400
-    column = form.column.data
-    if column is None and found.question == uploads.COLUMN:
-        say_beside(form.column, "Choose the column.")
-        return _checked(found, form, None), 400
-    asked = form.asked(column)
+    # The columns of another sheet are others.
+    column = form.column.data if form.sheet.data == found.sheet else None
+    asked = form.asked(sheet=form.sheet.data, column=column)
     try:
         with list_checks.turn():
             judged, shown = sending.look_at(content, found.name, asked)
     except Refused as error:
-        say_beside(form.column if found.question == uploads.COLUMN else form.amount, as_sentence(error.sentence))
+        say_beside(_field_of(form, found), as_sentence(error.sentence))
         return _checked(found, form, None), 400
     if judged == uploads.AMOUNT and found.question == uploads.AMOUNT:
         say_beside(form.amount, "Enter the points for each recipient.")
         return _checked(found, form, None), 400
+    kept = {"sheets": (found.findings or {}).get("sheets", [])}
+    if form.sheet.data == found.sheet:
+        kept["choices"] = (found.findings or {}).get("choices", [])
     with transaction() as connection:
         if find_list(connection, token, lock=True).sent_at is None:
-            shown = {"choices": _choices(found)} | shown
-            uploads.judge(connection, found.id, asked, judged, shown)
+            uploads.judge(connection, found.id, asked, judged, kept | shown)
     return redirect(url_for("console.check", token=token), 303)
 
 
@@ -130,8 +145,25 @@ def as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _choices(upload: UploadRow) -> list[tuple[int, str]]:
-    return [(place, title) for place, title in (upload.findings or {}).get("choices", [])]
+def _offer(form: CheckAgainForm, upload: UploadRow) -> None:
+    """Give the form the sheets and the columns that may be meant."""
+    findings = upload.findings or {}
+    form.sheet.choices = [(name, title) for name, title in findings.get("sheets", [])]
+    form.column.choices = [(place, title) for place, title, _ in findings.get("choices", [])]
+
+
+def _field_of(form: CheckAgainForm, upload: UploadRow) -> Field:
+    """Return the field that answers the open question."""
+    return {uploads.SHEET: form.sheet, uploads.COLUMN: form.column}.get(upload.question or "", form.amount)
+
+
+def _is_answered(form: CheckAgainForm, upload: UploadRow) -> bool:
+    is_same_sheet = form.sheet.data == upload.sheet
+    asks = upload.question == uploads.SHEET or (upload.question == uploads.COLUMN and is_same_sheet)
+    if asks and _field_of(form, upload).data is None:
+        say_beside(_field_of(form, upload), f"Choose the {upload.question}.")
+        return False
+    return True
 
 
 def _new_list(form: ListForm) -> str:
@@ -143,12 +175,13 @@ def _new_list(form: ListForm) -> str:
 
 
 def _checked(upload: UploadRow, form: CheckAgainForm, earlier: sent_before.EarlierSend | None) -> str:
-    form.column.choices = _choices(upload)
+    _offer(form, upload)
     return render_template(
         "console/check.html",
         upload=upload,
         findings=upload.findings or {},
         form=form,
+        examples={place: cells for place, _, cells in (upload.findings or {}).get("choices", [])},
         earlier=earlier,
         kept_days=uploads.UNSENT_KEPT_DAYS,
     )
