@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Field
 
 from app import organizations
-from app.console import downloads, sending
+from app.console import files, sending
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.forms import say_beside
 from app.console.send_forms import CheckAgainForm, ListForm
@@ -66,7 +66,7 @@ def upload() -> Page:
 @needs(SENDER)
 def example() -> Response:
     """Answer with a workbook of the columns that a list may have."""
-    return downloads.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
+    return files.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
 
 
 @pages.get("/send/<token>")
