@@ -170,7 +170,7 @@ def test_every_page_says_what_may_run_in_it(app: Flask) -> None:
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Referrer-Policy"] == "no-referrer"
         assert answer.headers["Cache-Control"] == "no-store, private"
-        if answer.mimetype.startswith("text/"):
+        if (answer.mimetype or "").startswith("text/"):
             assert not re.search(r"<script(?![^>]* src=)|<style| style=| on[a-z]+=", answer.text)
 
 
