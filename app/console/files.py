@@ -1,16 +1,55 @@
-"""Workbooks to download."""
+"""Files to download, as CSV that Excel opens as UTF-8, or as a workbook."""
 
+import csv
 from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from urllib.parse import quote
 
 from flask import Response
 
 from app.console.slow_work import list_checks
+from app.errors import Refused
+from app.recipient_files import marked_as_text
 from app.recipient_files.workbook_writer import workbook_of
+from app.values.numbers import points
 
 Row = Sequence[str | int | None]
 
 _WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _BLOCK_BYTES = 1 << 16
+
+
+# Writing each 10,000 takes a second of the process's time.
+_WORKBOOK_LINES_MAX = 100_000
+CSV, XLSX = "csv", "xlsx"
+
+
+def file(kind: str, name: str, heading: Sequence[str], rows: Iterable[Row], *, lines: int) -> Response:
+    """Answer with a file of this kind, of about so many lines; `name` is without its ending.
+
+    Raises:
+        Refused: a workbook of so many lines would keep the service from other work for too long.
+    """
+    if kind == XLSX and lines > _WORKBOOK_LINES_MAX:
+        raise Refused(f"A workbook of {points(lines)} lines is too long. Download the file as CSV.")
+    return workbook(f"{name}.xlsx", heading, rows) if kind == XLSX else _text(f"{name}.csv", heading, rows)
+
+
+def _text(name: str, heading: Sequence[str], rows: Iterable[Row]) -> Response:
+    def content() -> Iterator[bytes]:
+        part = StringIO()
+        part.write("\ufeff")  # Without this mark, Excel does not take the text for UTF-8.
+        writer = csv.writer(part)
+        writer.writerow(map(marked_as_text, heading))
+        for number, row in enumerate(rows, 1):
+            writer.writerow([marked_as_text(cell) if isinstance(cell, str) else cell for cell in row])
+            if number % 1_000 == 0:
+                yield part.getvalue().encode()
+                part.seek(0)
+                part.truncate()
+        yield part.getvalue().encode()
+
+    return _attached(name, content(), "text/csv; charset=utf-8")
 
 
 def workbook(name: str, heading: Sequence[str], rows: Iterable[Row]) -> Response:
@@ -22,6 +61,13 @@ def workbook(name: str, heading: Sequence[str], rows: Iterable[Row]) -> Response
         with file:
             yield from iter(lambda: file.read(_BLOCK_BYTES), b"")
 
-    response = Response(content(), content_type=_WORKBOOK)
-    response.headers.set("Content-Disposition", "attachment", filename=name)
+    return _attached(name, content(), _WORKBOOK)
+
+
+def _attached(name: str, content: Iterator[bytes], content_type: str) -> Response:
+    response = Response(content, content_type=content_type)
+    plain = name.encode("ascii", "replace").decode().replace("?", "_")
+    # A header holds Latin-1 only; browsers prefer the second name.
+    names = {"filename": plain} if plain == name else {"filename": plain, "filename*": f"UTF-8''{quote(name, safe='')}"}
+    response.headers.set("Content-Disposition", "attachment", **names)
     return response

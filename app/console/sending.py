@@ -61,6 +61,7 @@ def look_at(content: bytes, name: str, asked: Asked) -> tuple[Checked | str, dic
         raise Refused(f"{name} has {counted(found.recipients, 'recipient')}; one list may have at most {most}.")
     return found, {
         "sheet": found.sheet,
+        "heading": found.heading,
         "columns": found.columns,
         "unused": found.unused,
         "first": found.first,

@@ -4,9 +4,18 @@
 `rows` reads the rows. `delimiter_and_heading` finds the delimiter and the heading.
 `list_file` finds the column of the addresses and the rows that do not fit. `cells` recognizes addresses and headings.
 `columns` makes an item from each row, and `recipients` makes the parts and bad lines of a whole list.
+`workbook_writer` writes rows as a workbook.
 """
 
-from app.recipient_files.cells import EMAIL, address_in, for_spreadsheet, from_spreadsheet, trimmed
+from app.recipient_files.cells import (
+    EMAIL,
+    address_in,
+    for_spreadsheet,
+    from_spreadsheet,
+    marked_as_text,
+    trimmed,
+    unmarked,
+)
 from app.recipient_files.list_file import ColumnUnclear, ListFile
 from app.recipient_files.rows import Row, Unreadable
 from app.recipient_files.text import ListText, opened
@@ -23,6 +32,8 @@ __all__ = [
     "address_in",
     "for_spreadsheet",
     "from_spreadsheet",
+    "marked_as_text",
     "opened",
     "trimmed",
+    "unmarked",
 ]

@@ -9,6 +9,7 @@ from app.errors import Refused
 from app.recipient_files.columns import OWN, columns_of, unused_columns
 from app.recipient_files.list_file import ListFile
 from app.recipient_files.recipients import BadLine, Part, Recipients
+from app.recipient_files.rows import Row
 from app.recipient_files.text import opened
 from app.settings import INT64_MAX
 
@@ -24,7 +25,8 @@ class AmountsMissing(Refused):
 class Checked:
     """What a list holds. `columns` maps each use (address, amount, reference, label) to the title of its column.
 
-    `sheet` is the title of a workbook's sheet. `points` is the sum for all recipients. `digest` is equal for lists
+    `sheet` is the title of a workbook's sheet. `heading` has the list's own columns, and `bad_rows` are
+    the rows of the `bad` lines. `points` is the sum for all recipients. `digest` is equal for lists
     that name the same recipients in the same order, with the same references and labels. `campaign` is the id that
     `points send` would give to this list.
     """
@@ -36,6 +38,8 @@ class Checked:
     recipients: int
     points: int
     bad: Sequence[BadLine]
+    bad_rows: Sequence[Row]
+    heading: Sequence[str]
     first: Sequence[str]
     last: Sequence[str]
     digest: str
@@ -68,7 +72,7 @@ def check(
         AmountsMissing: the list has no column of amounts, and there is no amount for all.
         Refused: the list cannot be read, or has nobody to pay.
     """
-    with opened(raw, name, sheet=sheet) as text, closing(Recipients()) as recipients:
+    with opened(raw, name, sheet=sheet) as text, closing(Recipients(keeps_bad_rows=True)) as recipients:
         file = ListFile(text, column=None if column is None else str(column + 1), others=OWN)
         columns = columns_of(file, with_amount=amount is not None)
         if column is not None and columns.address != column:
@@ -89,6 +93,8 @@ def check(
             recipients=recipients.count,
             points=points,
             bad=recipients.bad,
+            bad_rows=recipients.bad_rows,
+            heading=file.heading(columns.address),
             first=recipients.first,
             last=list(recipients.last),
             digest=recipients.campaign(amount=None, label=None, again=None),

@@ -10,6 +10,8 @@ from app.recipient_files.delimiter_and_heading import beginning
 from app.recipient_files.rows import Row, rows
 from app.recipient_files.text import ListText
 
+# The last columns of a file of lines that were left out.
+LEFT_OUT = ("line", "reason")
 # Cells of a column that are shown to who is asked for it.
 _EXAMPLES = 3
 
@@ -62,6 +64,18 @@ class ListFile:
     def bytes_read(self) -> int:
         """How many of the `size_bytes` are read: about so many, for they are read in blocks."""
         return self._raw.tell()
+
+    @property
+    def is_of_left_out_lines(self) -> bool:
+        """Whether it was downloaded from the console, to be mended: then it ends with the columns of `LEFT_OUT`."""
+        return self._heading is not None and tuple(self._cells[self._named - 2 : self._named]) == LEFT_OUT
+
+    def heading(self, address: int) -> list[str]:
+        """Return the list's own columns; where they have no heading, with names that say which column is paid."""
+        if self._heading is None:
+            return ["email" if place == address else f"column {place + 1}" for place in range(self._named)]
+        own = self._cells[: self._named]
+        return own[:-2] if self.is_of_left_out_lines else own
 
     def places(self, names: Collection[str]) -> list[int]:
         """Return the columns (from 0) whose heading is one of these names, compared as `heading_name` does."""

@@ -95,6 +95,8 @@ def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked |
     upload_parts.drop(connection, [upload_id])
     is_checked = isinstance(found, Checked)
     bad = [line._asdict() for line in found.bad] if isinstance(found, Checked) else []
+    rows = found.bad_rows if isinstance(found, Checked) else []
+    whole = [line | {"cells": row.cells, "fits": row.fault is None} for line, row in zip(bad, rows, strict=True)]
     parameters = {
         "id": upload_id,
         **asked._asdict(),
@@ -103,7 +105,7 @@ def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked |
         "points": found.points if isinstance(found, Checked) else None,
         "digest": found.digest if isinstance(found, Checked) else None,
         "findings": _json(shown | {"bad": len(bad), "bad_lines": bad[:BAD_LINES_SHOWN]}),
-        "bad_lines": _json(bad),
+        "bad_lines": _json(whole),
     }
     token: str = connection.execute(_JUDGE, parameters).scalar_one()
     if isinstance(found, Checked):
@@ -155,7 +157,7 @@ _CONTENT = text("SELECT content FROM uploads WHERE id = :id AND content IS NOT N
 
 
 def bad_lines_of(connection: Connection, upload_id: int) -> list[dict[str, Any]]:
-    """Return all bad lines of a list, each with `line`, `email` and `reason`."""
+    """Return all bad lines of a list, each with `line`, `email` and `reason`, its `cells`, and whether it `fits`."""
     return connection.execute(_BAD_LINES, {"id": upload_id}).scalar() or []
 
 

@@ -7,7 +7,7 @@ from app.api_keys import Caller
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import ISSUED, STATUSES, BatchRow, StateCounts
-from app.console import outcomes
+from app.console import files, outcomes
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of
@@ -59,13 +59,14 @@ def show_batch(batch_id: int) -> str:
     )
 
 
-@pages.get("/batches/<int:batch_id>/outcome.csv")
-def batch_file(batch_id: int) -> Response:
+@pages.get("/batches/<int:batch_id>/outcome.csv", defaults={"kind": files.CSV})
+@pages.get("/batches/<int:batch_id>/outcome.xlsx", defaults={"kind": files.XLSX})
+def batch_file(batch_id: int, kind: str) -> Response:
     with transaction() as connection:
         batch = find_batch(connection, calling_member(connection), batch_id)
     if batch.status != ISSUED:
         raise NotFound("outcome yet of batch", batch_id)
-    return outcomes.of_batch(batch)
+    return outcomes.of_batch(batch, kind)
 
 
 def find_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:

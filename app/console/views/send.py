@@ -1,7 +1,6 @@
 """*Send*, the first two steps: upload a list, and see the result of its check."""
 
-import csv
-from io import StringIO
+from typing import Any
 
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
@@ -17,7 +16,7 @@ from app.console.slow_work import list_checks
 from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
-from app.recipient_files import for_spreadsheet
+from app.recipient_files.list_file import LEFT_OUT
 from app.settings import settings
 from app.uploads import sent_before, uploads
 from app.uploads.uploads import UploadRow
@@ -116,19 +115,26 @@ def check_again(token: str) -> Page:
     return redirect(url_for("console.check", token=token), 303)
 
 
-@pages.get("/send/<token>/bad-lines.csv")
+@pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
+@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX})
 @needs(SENDER)
-def bad_lines(token: str) -> Response:
-    """Answer with a file of all bad lines, which can be corrected and sent as a separate list."""
+def bad_lines(token: str, kind: str) -> Response:
+    """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
     with transaction() as connection:
-        bad = uploads.bad_lines_of(connection, find_list(connection, token).id)
-    written = StringIO()
-    rows = csv.writer(written)
-    rows.writerow(("line", "content", "reason"))
-    rows.writerows((line["line"], for_spreadsheet(line["email"]), line["reason"]) for line in bad)
-    response = Response(written.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers.set("Content-Disposition", "attachment", filename="bad-lines.csv")
-    return response
+        found = find_list(connection, token)
+        bad = uploads.bad_lines_of(connection, found.id)
+    own = (found.findings or {}).get("heading", [])
+    name = f"{found.name.rpartition('.')[0] or found.name}.left-out"
+    rows = (_whole(line, len(own)) for line in bad)
+    return files.file(kind, name, [*own, *LEFT_OUT], rows, lines=len(bad))
+
+
+def _whole(line: dict[str, Any], width: int) -> list[str | int]:
+    """Return a bad line as it was. Cells that do not fit the columns stand behind them: nobody is paid by accident."""
+    cells: list[str] = line["cells"]
+    own = (cells if line["fits"] else [])[:width]
+    spare = cells[len(own) :] if not line["fits"] else []
+    return [*own, *[""] * (width - len(own)), line["line"], line["reason"], *spare]
 
 
 def find_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
