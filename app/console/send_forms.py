@@ -7,6 +7,7 @@ from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.batches.fields import AMOUNT, LABEL
 from app.console.forms import say_beside, stripped
+from app.recipient_files.pasted import one_a_line
 from app.settings import settings
 from app.uploads.uploads import Asked
 
@@ -54,7 +55,7 @@ class ListForm(_AskedForm):
             name = "".join(one for one in file.filename.rpartition("/")[2].rpartition("\\")[2] if one.isprintable())
             return file.read(), name[-_NAME_LENGTH_MAX:] or "the file"
         elif pasted.strip():
-            return pasted.encode(), _PASTED
+            return one_a_line(pasted).encode(), _PASTED
         else:
             say_beside(self.file, "Choose a file, or paste addresses below.")
         return None

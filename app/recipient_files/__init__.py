@@ -4,7 +4,7 @@
 `rows` reads the rows. `delimiter_and_heading` finds the delimiter and the heading.
 `list_file` finds the column of the addresses and the rows that do not fit. `cells` recognizes addresses and headings.
 `columns` makes an item from each row, and `recipients` makes the parts and bad lines of a whole list.
-`workbook_writer` writes rows as a workbook.
+`workbook_writer` writes rows as a workbook; `pasted` reads what mail programs write between addresses.
 """
 
 from app.recipient_files.cells import (

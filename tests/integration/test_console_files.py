@@ -138,3 +138,26 @@ def test_the_example_file_is_a_list_as_it_is(ann: Visitor) -> None:
     assert re.search("An example file", ann.get("/send").text)
     found = words_of(ann.get(checked(ann, BytesIO(example.data).getvalue())))
     assert "Recipients 3 Points in all 400 Lines left out 0" in found
+
+
+@pytest.mark.parametrize(
+    ("pasted", "told"),
+    [
+        ("ann@example.com, bob@example.com; cy@example.com", "Recipients 3"),
+        ('Ann <ann@example.com>; "Lee, Bob" <bob@example.com>,\n Lee, Cy <cy@example.com>', "Recipients 3"),
+        ("ann@example.com,\nbob@example.com,\ncy@example.com,\n", "Recipients 3"),
+        ("email\nann@example.com\nbob@example.com", "Recipients 2"),
+        ("ann@example.com, x@y, bob@example.com", "Recipients 2 Points in all 10 Lines left out 1"),
+        # Perhaps a table of people and their managers.
+        ("ann@example.com,boss@example.com\nbob@example.com,boss@example.com", "may hold the addresses that are meant"),
+    ],
+)
+def test_pasted_addresses_are_read_as_mail_programs_write_them(ann: Visitor, pasted: str, told: str) -> None:
+    answer = ann.post("/send", of="/send", pasted=pasted, amount="5")
+    assert answer.status_code == 303, words_of(answer)
+    assert told in words_of(ann.get(answer.location))
+
+
+def test_other_text_that_is_pasted_pays_nobody(ann: Visitor) -> None:
+    answer = ann.post("/send", of="/send", pasted="ask ann@example.com or bob@example.com", amount="5")
+    assert answer.status_code == 400, words_of(answer)
