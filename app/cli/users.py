@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from app import users as rows
 from app.cli.answer import Answer
+from app.cli.lists import sheet_option
 from app.cli.operator_command import document, operator_command
 from app.errors import Refused
 from app.ledger.claim import register
@@ -53,9 +54,10 @@ def show(email: str) -> Answer:
 
 @users.command(name="import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@sheet_option
 @operator_command
-def import_file(file: Path) -> Answer:
-    """Register the users of a list: a CSV file in UTF-8, UTF-16 or Windows-1252.
+def import_file(file: Path, sheet: str | None = None) -> Answer:
+    """Register the users of a list: a workbook (.xlsx, .xls, .ods), or a CSV file in UTF-8, UTF-16 or Windows-1252.
 
     A heading names the columns email, first_name and last_name, in any order. The last name may be
     blank, for people with one name. Rows are committed in groups of 20,000, or of fewer if much is held
@@ -66,7 +68,7 @@ def import_file(file: Path) -> Answer:
     """
     from app.cli.users_import import import_users  # noqa: PLC0415  # Slow, and not needed to show a user.
 
-    counts = import_users(file)
+    counts = import_users(file, sheet=sheet)
     # Show all of them if there is no file of them.
     shown = len(counts.bad_rows) if counts.errors_file is None else _BAD_ROWS_SHOWN_MAX
     faults = [f"line {bad.line}: {bad.reason}" for bad in counts.bad_rows[:shown]]

@@ -1,4 +1,4 @@
-"""The import of users from a CSV file: streamed, committed in chunks, each bad row kept with its reason."""
+"""The import of users from a list: streamed, committed in chunks, each bad row kept with its reason."""
 
 import csv
 import sys
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, Self
 
 from app import users
+from app.cli.lists import opened_list
 from app.cli.tables import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
 from app.ledger.claim import register_some
@@ -35,18 +36,18 @@ class Imported:
     errors_file: str | None = None
 
 
-def import_users(path: Path) -> Imported:
-    """Register the users of a file.
+def import_users(path: Path, *, sheet: str | None = None) -> Imported:
+    """Register the users of a file; `sheet` is the name or number of a workbook's sheet.
 
     Raises:
-        Refused: it is not a CSV file with the three columns, or Ctrl-C came; what is committed stays.
+        Refused: it is not a list with the three columns, or Ctrl-C came; what is committed stays.
     """
     counts = Imported()
-    with path.open("rb") as raw, _Errors(path) as errors:
-        file = ListFile(raw, path.name)
+    with path.open("rb") as raw, opened_list(raw, path.name, sheet) as text, _Errors(path) as errors:
+        file = ListFile(text)
         places = _places(file)
         try:
-            with progress_bar(f"Importing {file.name}", total=path.stat().st_size) as advance_to:
+            with progress_bar(f"Importing {file.name}", total=file.size_bytes) as advance_to:
                 for chunk in _chunks(file, places, counts, errors):
                     _register(chunk, counts)
                     advance_to(file.bytes_read)

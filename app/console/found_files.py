@@ -6,14 +6,12 @@ from typing import Any
 from flask import Response
 
 from app.batches import payloads
-from app.console.outcomes import download
+from app.console import files
 from app.console.slow_work import searches
 from app.pages import batch_pages, transaction_pages
 from app.pages.filters import CursorPosition, Filters, Page, Row
 from app.pages.queries import LIMIT_MAX
 from app.postgres.database import transaction
-from app.recipient_files import for_spreadsheet
-from app.recipient_files.columns import safe_reference
 from app.values.timestamps import timestamp
 
 # A file has no more rows than a spreadsheet shows, and its reader waits for them.
@@ -34,12 +32,12 @@ def of_transactions(filters: Filters) -> Response:
             shown = payloads.transaction_payloads(found)
             for (batch, _), body in zip(found, shown, strict=True):
                 yield (
-                    *(for_spreadsheet(body["email"]), safe_reference(body["reference"] or "")),
-                    *(for_spreadsheet(body["label"] or ""), body["amount"], body["state"], body["reversed"]),
+                    *(body["email"], body["reference"] or ""),
+                    *(body["label"] or "", body["amount"], body["state"], body["reversed"]),
                     *(body["id"], batch.id, body["created_at"], _name(batch.sender)),
                 )
 
-    return download(rows(), "transactions.csv", heading=_OF_TRANSACTIONS)
+    return files.file(files.CSV, "transactions", _OF_TRANSACTIONS, rows(), lines=ROWS_MAX)
 
 
 def of_batches(filters: Filters) -> Response:
@@ -50,11 +48,11 @@ def of_batches(filters: Filters) -> Response:
             for batch in found:
                 yield (
                     *(batch.id, timestamp(batch.created_at), batch.issued_at and timestamp(batch.issued_at)),
-                    *(batch.status, for_spreadsheet(batch.label or ""), _name(batch.sender)),
+                    *(batch.status, batch.label or "", _name(batch.sender)),
                     *(batch.recipient_count, batch.debited_count, batch.debited_amount),
                 )
 
-    return download(rows(), "batches.csv", heading=_OF_BATCHES)
+    return files.file(files.CSV, "batches", _OF_BATCHES, rows(), lines=ROWS_MAX)
 
 
 def _pages(page: Callable[..., Page[Row]], filters: Filters) -> Iterator[list[Row]]:
@@ -71,4 +69,4 @@ def _pages(page: Callable[..., Page[Row]], filters: Filters) -> Iterator[list[Ro
 
 
 def _name(sender: Any) -> str:
-    return "" if sender is None else for_spreadsheet(f"{sender['first_name']} {sender['last_name']}".strip())
+    return "" if sender is None else f"{sender['first_name']} {sender['last_name']}".strip()

@@ -1,8 +1,6 @@
-"""The outcome of a list or a batch as CSV: a line for each recipient, and for each bad line of a list."""
+"""The outcome of a list or a batch as a file: a line for each recipient, and for each bad line of a list."""
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
 from typing import Any
 
 from flask import Response
@@ -10,10 +8,8 @@ from flask import Response
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import ISSUED, BatchRow
-from app.console.downloads import save_as
+from app.console import files
 from app.postgres.database import transaction
-from app.recipient_files import for_spreadsheet
-from app.recipient_files.columns import safe_reference
 from app.uploads import parts as upload_parts
 from app.uploads import uploads
 from app.uploads.uploads import UploadRow
@@ -41,7 +37,7 @@ _REASONS = {
 }
 
 
-def of_batch(batch: BatchRow) -> Response:
+def of_batch(batch: BatchRow, kind: str) -> Response:
     """Answer with the outcome of one batch; `line` is the recipient's place in it, from 1."""
 
     def rows() -> Iterator[_Row]:
@@ -49,10 +45,10 @@ def of_batch(batch: BatchRow) -> Response:
             transactions = batches.transactions_of(connection, batch.id)
         yield from _issued(batch, range(1, len(transactions) + 1), transactions)
 
-    return download(rows(), f"batch-{batch.id}.csv")
+    return files.file(kind, f"batch-{batch.id}", _HEADING, rows(), lines=batch.recipient_count)
 
 
-def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
+def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow], kind: str) -> Response:
     """Answer with the outcome of each line of a list, in the order of the list.
 
     Once the lines are no longer kept, it has what their batches have: each transaction, without its line.
@@ -71,7 +67,8 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
             yield _bad(next_bad)
             next_bad = next(bad, None)
 
-    return download(rows(), f"{upload.name.removesuffix('.csv')}.result.csv")
+    lines = sum(batch.recipient_count for batch in batch_rows) + (upload.findings or {}).get("bad", 0)
+    return files.file(kind, f"{upload.name.removesuffix('.csv')}.result", _HEADING, rows(), lines=lines)
 
 
 def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:
@@ -85,8 +82,8 @@ def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Ro
         for line, item in zip(part.lines, part.items, strict=True) if part else ():
             amount, label = item.amount or upload.amount, item.label or upload.label
             yield (
-                *(line, for_spreadsheet(item.email), safe_reference(item.reference or "")),
-                *(for_spreadsheet(label or ""), amount, batch.status, 0, "", batch.id, _REASONS[batch.status]),
+                *(line, item.email, item.reference or ""),
+                *(label or "", amount, batch.status, 0, "", batch.id, _REASONS[batch.status]),
             )
 
 
@@ -96,30 +93,11 @@ def _issued(
     shown = payloads.transaction_payloads((batch, row) for row in transactions)
     for line, body in zip(lines, shown, strict=True):
         yield (
-            *(line, for_spreadsheet(body["email"]), safe_reference(body["reference"] or "")),
-            *(for_spreadsheet(body["label"] or ""), body["amount"], body["state"], body["reversed"], body["id"]),
+            *(line, body["email"], body["reference"] or ""),
+            *(body["label"] or "", body["amount"], body["state"], body["reversed"], body["id"]),
             *(batch.id, _REASONS.get(body["state"], "")),
         )
 
 
 def _bad(line: dict[str, Any]) -> _Row:
-    email, reason = for_spreadsheet(line["email"]), line["reason"]
-    return (line["line"], email, "", "", "", "left out", "", "", "", reason)
-
-
-def download(rows: Iterator[_Row], name: str, *, heading: Sequence[str] = _HEADING) -> Response:
-    """Answer with rows as a CSV file, which is written while they are read."""
-
-    def text() -> Iterator[str]:
-        written = StringIO()
-        writer = csv.writer(written)
-        writer.writerow(heading)
-        for number, row in enumerate(rows, 1):
-            writer.writerow(row)
-            if number % 1_000 == 0:
-                yield written.getvalue()
-                written.seek(0)
-                written.truncate()
-        yield written.getvalue()
-
-    return save_as(Response(text(), content_type="text/csv; charset=utf-8"), name)
+    return (line["line"], line["email"], "", "", "", "left out", "", "", "", line["reason"])

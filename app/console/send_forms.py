@@ -7,6 +7,7 @@ from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.batches.fields import AMOUNT, LABEL
 from app.console.forms import say_beside, stripped
+from app.recipient_files.pasted import one_a_line
 from app.settings import settings
 from app.uploads.uploads import Asked
 
@@ -35,8 +36,8 @@ class _AskedForm(FlaskForm):
     amount = StringField("Points for each recipient", filters=[stripped], validators=[Optional(), _check_amount])
     label = StringField("Label", filters=[stripped], validators=[Optional(), _check_label])
 
-    def asked(self, column: int | None = None) -> Asked:
-        return Asked(column, amount_of(self.amount.data), self.label.data or None)
+    def asked(self, *, sheet: str | None = None, column: int | None = None) -> Asked:
+        return Asked(sheet, column, amount_of(self.amount.data), self.label.data or None)
 
 
 class ListForm(_AskedForm):
@@ -54,15 +55,16 @@ class ListForm(_AskedForm):
             name = "".join(one for one in file.filename.rpartition("/")[2].rpartition("\\")[2] if one.isprintable())
             return file.read(), name[-_NAME_LENGTH_MAX:] or "the file"
         elif pasted.strip():
-            return pasted.encode(), _PASTED
+            return one_a_line(pasted).encode(), _PASTED
         else:
             say_beside(self.file, "Choose a file, or paste addresses below.")
         return None
 
 
 class CheckAgainForm(_AskedForm):
-    """The settings of an uploaded list that can be changed; the page sets the choices of `column`."""
+    """The settings of an uploaded list that can be changed; the page sets the choices of `sheet` and `column`."""
 
+    sheet = RadioField("Which sheet is to be sent?", validators=[Optional()])
     column = RadioField("Which column holds the addresses to pay?", coerce=int, validators=[Optional()])
 
 

@@ -15,7 +15,7 @@ from app.console.caller import record_action
 from app.errors import InsufficientBalance, InvalidRequest, MayNotIssue, PointsError, Refused
 from app.members import actions
 from app.organizations import may_not_issue
-from app.recipient_files import ColumnUnclear
+from app.recipient_files import ColumnUnclear, SheetUnclear
 from app.recipient_files.checking import AmountsMissing, Checked, check
 from app.settings import settings
 from app.uploads import parts as upload_parts
@@ -38,22 +38,30 @@ def look_at(content: bytes, name: str, asked: Asked) -> tuple[Checked | str, dic
         found = check(
             BytesIO(content),
             name,
+            sheet=asked.sheet,
             column=asked.column,
             amount=asked.amount,
             label=asked.label,
             amount_max=limits.amount_max,
             size=limits.recipients_max,
         )
+    except SheetUnclear as error:
+        return uploads.SHEET, {"question": error.sentence, "sheets": list(error.choices.items())}
     except ColumnUnclear as error:
         if not error.choices:
             raise Refused(error.sentence) from None
-        return uploads.COLUMN, {"question": error.sentence, "choices": list(error.choices.items())}
+        return uploads.COLUMN, {
+            "question": error.sentence,
+            "choices": [(place, *candidate) for place, candidate in error.choices.items()],
+        }
     except AmountsMissing as error:
         return uploads.AMOUNT, {"question": error.sentence}
     if len(found.parts) > PARTS_MAX:
         most = PARTS_MAX * limits.recipients_max
         raise Refused(f"{name} has {counted(found.recipients, 'recipient')}; one list may have at most {most}.")
     return found, {
+        "sheet": found.sheet,
+        "heading": found.heading,
         "columns": found.columns,
         "unused": found.unused,
         "first": found.first,
@@ -95,8 +103,9 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
 
 
 def _seen(upload: UploadRow, payable: upload_parts.Payable) -> str:
-    settled = (upload.id, upload.sandbox, upload.column, upload.amount, upload.label, upload.recipients, upload.points)
-    return hashlib.sha256(orjson.dumps([*settled, *payable])).hexdigest()
+    scope = (upload.id, upload.sandbox, upload.sheet, upload.column)
+    settled = (upload.amount, upload.label, upload.recipients, upload.points)
+    return hashlib.sha256(orjson.dumps([*scope, *settled, *payable])).hexdigest()
 
 
 def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest:

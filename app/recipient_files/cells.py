@@ -19,6 +19,9 @@ _DOUBTFUL = re.compile(rf"^[^{_MAY_BEGIN}]|[{_MUST_NOT_CONTAIN}]")
 # Nearly every address: one match decides about it.
 ORDINARY = re.compile(rf"(?=[{_MAY_BEGIN}][^{_MUST_NOT_CONTAIN}]*\Z){PLAIN.pattern}")
 
+# A text that a spreadsheet would take for a formula, also with apostrophes in front.
+_LIKE_A_FORMULA = re.compile(r"'*[=+@\t\r\n-]")
+
 # A spreadsheet ignores a tab or a line end in front.
 _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -76,3 +79,16 @@ def for_spreadsheet(cell: str) -> str:
 def from_spreadsheet(cell: str) -> str:
     """Return a cell without the apostrophe that `for_spreadsheet` has put in front."""
     return cell[1:] if cell.startswith(tuple(f"'{mark}" for mark in _BEGINS_A_FORMULA)) else cell
+
+
+def marked_as_text(cell: str) -> str:
+    """Return the cell with an apostrophe in front if a spreadsheet would take it for a formula.
+
+    Unlike what `for_spreadsheet` does, this can always be undone: such cells behind apostrophes get one more.
+    """
+    return f"'{cell}" if _LIKE_A_FORMULA.match(cell) else cell
+
+
+def unmarked(cell: str) -> str:
+    """Return the cell from which `marked_as_text` has made this one."""
+    return cell[1:] if cell.startswith("'") and _LIKE_A_FORMULA.match(cell) else cell

@@ -9,6 +9,8 @@ from app.errors import Refused
 from app.recipient_files.columns import OWN, columns_of, unused_columns
 from app.recipient_files.list_file import ListFile
 from app.recipient_files.recipients import BadLine, Part, Recipients
+from app.recipient_files.rows import Row
+from app.recipient_files.text import opened
 from app.settings import INT64_MAX
 
 
@@ -23,16 +25,21 @@ class AmountsMissing(Refused):
 class Checked:
     """What a list holds. `columns` maps each use (address, amount, reference, label) to the title of its column.
 
-    `points` is the sum for all recipients. `digest` is equal for lists that name the same recipients in the same order,
-    with the same references and labels. `campaign` is the id that `points send` would give to this list.
+    `sheet` is the title of a workbook's sheet. `heading` has the list's own columns, and `bad_rows` are
+    the rows of the `bad` lines. `points` is the sum for all recipients. `digest` is equal for lists
+    that name the same recipients in the same order, with the same references and labels. `campaign` is the id that
+    `points send` would give to this list.
     """
 
+    sheet: str | None
     columns: dict[str, str]
     unused: Sequence[str]
     parts: Sequence[Part]
     recipients: int
     points: int
     bad: Sequence[BadLine]
+    bad_rows: Sequence[Row]
+    heading: Sequence[str]
     first: Sequence[str]
     last: Sequence[str]
     digest: str
@@ -40,28 +47,38 @@ class Checked:
 
 
 def check(
-    raw: BinaryIO, name: str, *, column: int | None, amount: int | None, label: str | None, amount_max: int, size: int
+    raw: BinaryIO,
+    name: str,
+    *,
+    sheet: str | None,
+    column: int | None,
+    amount: int | None,
+    label: str | None,
+    amount_max: int,
+    size: int,
 ) -> Checked:
     """Read a whole list.
 
     Args:
+        sheet: the name of a workbook's sheet, if a person has chosen it.
         column: the column of the addresses (from 0), if a person has chosen it.
         amount: the points for each recipient; None: each line has its own.
         amount_max: the most points of one line.
         size: recipients in a part.
 
     Raises:
+        SheetUnclear: several sheets of a workbook hold addresses.
         ColumnUnclear: the column of the addresses is ambiguous.
         AmountsMissing: the list has no column of amounts, and there is no amount for all.
         Refused: the list cannot be read, or has nobody to pay.
     """
-    file = ListFile(raw, name, column=None if column is None else str(column + 1), others=OWN)
-    columns = columns_of(file, with_amount=amount is not None)
-    if column is not None and columns.address != column:
-        raise Refused(f"{name} has a heading that is a number: give its columns other headings.")
-    if amount is None and columns.amount is None:
-        raise AmountsMissing(name)
-    with closing(Recipients()) as recipients:
+    with opened(raw, name, sheet=sheet) as text, closing(Recipients(keeps_bad_rows=True)) as recipients:
+        file = ListFile(text, column=None if column is None else str(column + 1), others=OWN)
+        columns = columns_of(file, with_amount=amount is not None)
+        if column is not None and columns.address != column:
+            raise Refused(f"{name} has a heading that is a number: give its columns other headings.")
+        if amount is None and columns.amount is None:
+            raise AmountsMissing(name)
         parts = list(recipients.read(file, columns, amount_max, size, lambda _: None))
         if not recipients.count:
             raise Refused(_nobody(file, columns.address, recipients.bad))
@@ -69,12 +86,15 @@ def check(
         if points > INT64_MAX:
             raise Refused(f"{name} needs more points in all than a balance can hold: send it in several lists.")
         return Checked(
+            sheet=None if file.sheet is None else file.sheet.title,
             columns={use: file.title(place) for use, place in {"address": columns.address, **columns.own}.items()},
             unused=unused_columns(file, columns),
             parts=parts,
             recipients=recipients.count,
             points=points,
             bad=recipients.bad,
+            bad_rows=recipients.bad_rows,
+            heading=file.heading(columns.address),
             first=recipients.first,
             last=list(recipients.last),
             digest=recipients.campaign(amount=None, label=None, again=None),

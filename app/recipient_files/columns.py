@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from app.errors import PointsError, Refused
-from app.recipient_files.cells import address_in, from_spreadsheet, trimmed
+from app.recipient_files.cells import address_in, from_spreadsheet, trimmed, unmarked
 from app.recipient_files.list_file import ListFile
 from app.recipient_files.rows import Row
 from app.values.addresses import Address
@@ -20,8 +20,6 @@ OWN = (*AMOUNT, "reference", "label")
 UNPAID_BATCH = "unpaid_batch_id"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _WHOLE_NUMBER = re.compile("[1-9][0-9]{0,18}")
-# A text that a spreadsheet would take for a formula, also with apostrophes in front.
-_LIKE_A_FORMULA = re.compile(r"'*[=+@-]")
 
 
 class BadCell(PointsError):
@@ -57,6 +55,8 @@ class Columns:
     reference: int | None = None
     label: int | None = None
     unpaid_batch: int | None = None
+    # Whether the texts are marked, because the list is one of lines that were left out of another.
+    is_marked: bool = False
 
     @cached_property
     def has_own(self) -> bool:
@@ -78,6 +78,8 @@ class Columns:
         """
         if row.fault is not None:
             raise BadCell(row.fault)
+        if self.is_marked:
+            row = row._replace(cells=list(map(unmarked, row.cells)))
         address = address_in(row.cells[self.address], is_unicode=is_unicode)
         if not self.has_own:
             return address, Item(address.text)
@@ -85,7 +87,7 @@ class Columns:
         reference = None if self.reference is None else trimmed(row.cells[self.reference])
         label = None if self.label is None else trimmed(row.cells[self.label])
         if self.unpaid_batch is not None:  # `points send` has written this list from a result file.
-            reference, label = bare_reference(reference or ""), from_spreadsheet(label or "")
+            reference, label = unmarked(reference or ""), from_spreadsheet(label or "")
         reference = _reference_in(reference, is_unicode=is_unicode) if reference else None
         return address, Item(address.text, amount, reference, _label_in(label) if label else None)
 
@@ -112,24 +114,16 @@ def columns_of(file: ListFile, *, with_amount: bool) -> Columns:
         reference=only(["reference"], "references"),
         label=only(["label"], "labels"),
         unpaid_batch=next(iter(file.places([UNPAID_BATCH])), None),
+        is_marked=file.is_of_left_out_lines and file.sheet is None,
     )
 
 
 def unused_columns(file: ListFile, columns: Columns) -> list[str]:
-    """Name the unused columns that a person may expect to be used."""
+    """Name the unused columns, and sheets of a workbook, that a person may expect to be used."""
     used = (*columns.own.values(), columns.address)
     titles = [file.title(place) for place in file.places(OWN) if place not in used]
-    return titles + [f"the addresses in {file.title(place)}" for place in file.others(columns.address)]
-
-
-def safe_reference(reference: str) -> str:
-    """Return a reference with an apostrophe in front if a spreadsheet would take it for a formula."""
-    return f"'{reference}" if _LIKE_A_FORMULA.match(reference) else reference
-
-
-def bare_reference(cell: str) -> str:
-    """Return the reference from which `safe_reference` has made this cell."""
-    return cell[1:] if cell.startswith("'") and _LIKE_A_FORMULA.match(cell) else cell
+    titles += [f"the addresses in {file.title(place)}" for place in file.others(columns.address)]
+    return titles + [f"the addresses in the sheet {sheet.title}" for sheet in file.other_sheets]
 
 
 def _amount_in(cell: str, amount_max: int) -> int:

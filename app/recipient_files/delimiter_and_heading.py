@@ -22,15 +22,19 @@ class Beginning(NamedTuple):
     addresses: list[tuple[int, int]]
 
 
-def beginning(text: IO[str], name: str, wanted: Collection[str]) -> Beginning:
+def beginning(text: IO[str], name: str, wanted: Collection[str], delimiter: str | None) -> Beginning:
     """Read the first rows. A heading has a cell with a `wanted` name, and is above every address.
+
+    Args:
+        delimiter: what is between the cells, if that is known.
 
     Raises:
         Refused: the list is empty, cannot be read, or can be read in two ways.
     """
     text.seek(0)
     told = SEPARATOR_LINE.fullmatch(text.readline().rstrip("\r\n"))
-    readings = [_read(text, name, delimiter, wanted) for delimiter in (told[1] if told else _DELIMITERS)]
+    possible = delimiter or (told[1] if told else _DELIMITERS)
+    readings = [_read(text, name, one, wanted) for one in possible]
     if not readings[0].sample:
         raise Refused(f"{name} is empty.")
     best = max(readings, key=lambda reading: (len(reading.addresses), bool(reading.headings)))

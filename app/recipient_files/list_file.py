@@ -1,31 +1,41 @@
 """A readable list: which column holds the addresses to pay, and which rows fit the heading."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import BinaryIO
+from itertools import islice
+from typing import NamedTuple
 
 from app.errors import Refused
-from app.recipient_files.cells import EMAIL, heading_name, is_blank, is_like_an_address
+from app.recipient_files.cells import EMAIL, heading_name, is_blank, is_like_an_address, trimmed
 from app.recipient_files.delimiter_and_heading import beginning
 from app.recipient_files.rows import Row, rows
-from app.recipient_files.text import open_text
+from app.recipient_files.text import ListText
+
+# The last columns of a file of lines that were left out.
+LEFT_OUT = ("line", "reason")
+# Cells of a column that are shown to who is asked for it.
+_EXAMPLES = 3
 
 
 class ColumnUnclear(Refused):
-    """The column of the addresses is ambiguous or missing; `choices` are the candidates: places (from 0) and titles."""
+    """The column of the addresses is ambiguous or missing; `choices` are the candidates, by their places (from 0)."""
 
-    def __init__(self, sentence: str, choices: Mapping[int, str]) -> None:
+    def __init__(self, sentence: str, choices: Mapping[int, "Candidate"]) -> None:
         super().__init__(sentence)
         self.choices = choices
 
 
+class Candidate(NamedTuple):
+    """A column that may hold the addresses: its title, and some of its cells."""
+
+    title: str
+    examples: list[str]
+
+
 class ListFile:
-    """A readable list: its columns and its rows.
+    """A readable list: its columns and its rows."""
 
-    `is_unicode` tells whether it is in UTF-8 or UTF-16; in Windows-1252 only ASCII is unambiguous.
-    """
-
-    def __init__(self, raw: BinaryIO, name: str, *, column: str | None = None, others: Collection[str] = ()) -> None:
-        """Read the first rows.
+    def __init__(self, opened: ListText, *, column: str | None = None, others: Collection[str] = ()) -> None:
+        """Read the first rows of a list that is open.
 
         Args:
             column: the heading or the number that the person has given for the addresses.
@@ -35,15 +45,15 @@ class ListFile:
         Raises:
             Refused: the list cannot be read, is empty, or its delimiter or heading is ambiguous.
         """
-        self.name = name
+        self.name, self.is_unicode, self.size_bytes = opened.name, opened.is_unicode, opened.size_bytes
+        self.sheet, self.other_sheets = opened.sheet, opened.other_sheets
         self._column = column
-        self._raw = raw
-        self._text = open_text(raw, name)
-        self.is_unicode = self._text.encoding != "cp1252"
+        self._raw, self._text = opened.raw, opened.text
         named = EMAIL if column is None or column.isdecimal() else {heading_name(column)}
-        self._beginning = beginning(self._text, name, named)
+        delimiter = None if self.sheet is None else ","
+        self._beginning = beginning(self._text, self.name, named, delimiter)
         if column is not None and column.isdecimal() and not self._beginning.headings:
-            self._beginning = beginning(self._text, name, {*others, column})
+            self._beginning = beginning(self._text, self.name, {*others, column}, delimiter)
         self._heading = next(iter(self._beginning.headings), None)
         # Without a heading, the first good row gives the number of columns.
         good = [row for row in self._beginning.sample if row.fault is None]
@@ -52,7 +62,20 @@ class ListFile:
 
     @property
     def bytes_read(self) -> int:
+        """How many of the `size_bytes` are read: about so many, for they are read in blocks."""
         return self._raw.tell()
+
+    @property
+    def is_of_left_out_lines(self) -> bool:
+        """Whether it was downloaded from the console, to be mended: then it ends with the columns of `LEFT_OUT`."""
+        return self._heading is not None and tuple(self._cells[self._named - 2 : self._named]) == LEFT_OUT
+
+    def heading(self, address: int) -> list[str]:
+        """Return the list's own columns; where they have no heading, with names that say which column is paid."""
+        if self._heading is None:
+            return ["email" if place == address else f"column {place + 1}" for place in range(self._named)]
+        own = self._cells[: self._named]
+        return own[:-2] if self.is_of_left_out_lines else own
 
     def places(self, names: Collection[str]) -> list[int]:
         """Return the columns (from 0) whose heading is one of these names, compared as `heading_name` does."""
@@ -93,7 +116,8 @@ class ListFile:
             return 0
         if holding := named or sorted({place for _, place in self._beginning.addresses}):
             raise ColumnUnclear(
-                f"{self.listed(holding)} of {self.name} may hold the addresses that are meant.", self._titles(holding)
+                f"{self.listed(holding)} of {self.name} may hold the addresses that are meant.",
+                self._candidates(holding),
             )
         raise ColumnUnclear(f"No column of {self.name} holds e-mail addresses.", {})
 
@@ -130,7 +154,7 @@ class ListFile:
                 if row.line < heading_line:
                     yield row._replace(fault="is above the heading.")
             elif before and self._is_shifted(row.cells, before, lacking):
-                yield row._replace(fault="may be shifted: a cell that holds the delimiter must be in quotes.")
+                yield row._replace(fault=f"may be shifted{self._quotes_missing}.")
             elif count == width == named and "@" in row.cells[address]:
                 yield row
             elif named <= count and (count <= width or may_be_wider) and all(map(is_blank, row.cells[named:])):
@@ -138,8 +162,18 @@ class ListFile:
                 yield row
             else:
                 self._require_no_heading(row, address, above)
-                cells = f"{count} cell{'' if count == 1 else 's'} for {named} column{'' if named == 1 else 's'}"
-                yield row._replace(fault=f"has {cells}: a cell that holds the delimiter must be in quotes.")
+                yield row._replace(fault=f"{self._misfit(row.cells)}{self._quotes_missing}.")
+
+    def _misfit(self, cells: Sequence[str]) -> str:
+        count, named = len(cells), self._named
+        if self.sheet is not None:  # All rows of a sheet have the same number of cells.
+            last = max(place for place, cell in enumerate(cells, 1) if not is_blank(cell))
+            return f"has something in column {last}, which has no heading"
+        return f"has {count} cell{'' if count == 1 else 's'} for {named} column{'' if named == 1 else 's'}"
+
+    @property
+    def _quotes_missing(self) -> str:
+        return ": a cell that holds the delimiter must be in quotes" if self.sheet is None else ""
 
     def _is_shifted(self, cells: Sequence[str], before: Sequence[int], lacking: Sequence[int]) -> bool:
         """Tell whether a delimiter inside a cell may have moved the cells behind it, and a missing last cell hides it.
@@ -183,9 +217,15 @@ class ListFile:
             raise Refused(f"{self.name} has no column {column}: its columns are {self.listed(range(self._named))}.")
         if len(found) > 1:
             raise ColumnUnclear(
-                f"{self.name} has the column {column} twice: {self.listed(found)}.", self._titles(found)
+                f"{self.name} has the column {column} twice: {self.listed(found)}.", self._candidates(found)
             )
         return found[0]
 
-    def _titles(self, places: Sequence[int]) -> dict[int, str]:
-        return {place: self.title(place) for place in places}
+    def _candidates(self, places: Sequence[int]) -> dict[int, Candidate]:
+        return {place: Candidate(self.title(place), self._examples(place)) for place in places}
+
+    def _examples(self, place: int) -> list[str]:
+        """Return the first cells below the heading that are not blank."""
+        heading_line = 0 if self._heading is None else self._heading.line
+        below = (row.cells for row in self._beginning.sample if row.line > heading_line and len(row.cells) > place)
+        return list(islice((trimmed(cells[place]) for cells in below if not is_blank(cells[place])), _EXAMPLES))

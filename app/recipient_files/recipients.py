@@ -45,8 +45,10 @@ class Recipients:
     finds repeats is in memory: 16 bytes and a line number for each address and each reference.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_bad_rows: bool = False) -> None:
+        self._keeps_bad_rows = keeps_bad_rows
         self.bad: list[BadLine] = []
+        self.bad_rows: list[Row] = []  # Of the bad lines; only if they are kept.
         self.first: list[str] = []
         self.last: deque[str] = deque(maxlen=3)
         # The sum, the smallest and the largest of the lines' own amounts.
@@ -102,6 +104,8 @@ class Recipients:
         except (InvalidAddress, BadCell) as error:
             email = row.shown if row.fault is not None else row.cells[columns.address].strip()
             self.bad.append(BadLine(row.line, email, error.sentence))
+            if self._keeps_bad_rows:
+                self.bad_rows.append(row)
             return
         place = columns.unpaid_batch
         unpaid_batch = None if place is None else row.cells[place].strip()

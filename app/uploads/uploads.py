@@ -12,7 +12,7 @@ from app.recipient_files.checking import Checked
 from app.uploads import parts as upload_parts
 
 # The open questions that a member must answer before a list can be checked.
-COLUMN, AMOUNT = "column", "amount"
+SHEET, COLUMN, AMOUNT = "sheet", "column", "amount"
 
 # An unsent list is deleted after this time. Of a sent list one row stays, so that it is recognized if sent again.
 UNSENT_KEPT_DAYS = 7
@@ -24,8 +24,9 @@ BAD_LINES_SHOWN = 100
 
 
 class Asked(NamedTuple):
-    """What a member says about a list; `column` is counted from 0."""
+    """What a member says about a list: the name of a workbook's sheet, the column (from 0), the points, the label."""
 
+    sheet: str | None
     column: int | None
     amount: int | None
     label: str | None
@@ -40,6 +41,7 @@ class UploadRow(NamedTuple):
     sandbox: bool
     token: str
     name: str
+    sheet: str | None
     column: int | None
     amount: int | None
     label: str | None
@@ -96,12 +98,14 @@ def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked |
     """Store the result of a check: the recipients, or the open question. Return the upload's token.
 
     Args:
-        found: the checked list, or the open question, `COLUMN` or `AMOUNT`.
+        found: the checked list, or the open question, `SHEET`, `COLUMN` or `AMOUNT`.
         shown: what the page of the check shows besides the bad lines.
     """
     upload_parts.drop(connection, [upload_id])
     is_checked = isinstance(found, Checked)
     bad = [line._asdict() for line in found.bad] if isinstance(found, Checked) else []
+    rows = found.bad_rows if isinstance(found, Checked) else []
+    whole = [line | {"cells": row.cells, "fits": row.fault is None} for line, row in zip(bad, rows, strict=True)]
     parameters = {
         "id": upload_id,
         **asked._asdict(),
@@ -110,7 +114,7 @@ def judge(connection: Connection, upload_id: int, asked: Asked, found: Checked |
         "points": found.points if isinstance(found, Checked) else None,
         "digest": found.digest if isinstance(found, Checked) else None,
         "findings": _json(shown | {"bad": len(bad), "bad_lines": bad[:BAD_LINES_SHOWN]}),
-        "bad_lines": _json(bad),
+        "bad_lines": _json(whole),
     }
     token: str = connection.execute(_JUDGE, parameters).scalar_one()
     if isinstance(found, Checked):
@@ -123,7 +127,7 @@ def _json(value: object) -> str:
 
 
 _JUDGE = text("""
-    UPDATE uploads SET "column" = :column, amount = :amount, label = :label, question = :question,
+    UPDATE uploads SET sheet = :sheet, "column" = :column, amount = :amount, label = :label, question = :question,
                        recipients = :recipients, points = :points, digest = :digest,
                        findings = CAST(:findings AS json), bad_lines = CAST(:bad_lines AS json)
     WHERE id = :id RETURNING token
@@ -162,7 +166,7 @@ _CONTENT = text("SELECT content FROM uploads WHERE id = :id AND content IS NOT N
 
 
 def bad_lines_of(connection: Connection, upload_id: int) -> list[dict[str, Any]]:
-    """Return all bad lines of a list, each with `line`, `email` and `reason`."""
+    """Return all bad lines of a list, each with `line`, `email` and `reason`, its `cells`, and whether it `fits`."""
     return connection.execute(_BAD_LINES, {"id": upload_id}).scalar() or []
 
 

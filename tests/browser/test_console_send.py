@@ -165,3 +165,13 @@ def test_a_file_is_dropped_on_its_field(page: Page, window: Window, service: Ser
     page.get_by_label("Points for each recipient").fill("2")
     page.get_by_role("button", name="Check the list").click()
     expect(page.get_by_role("main")).to_contain_text("few.csv")
+
+
+@pytest.mark.parametrize("window", [WINDOWS["wide"], WINDOWS["phone-dark"]], ids=["wide", "phone-dark"])
+def test_a_long_word_does_not_widen_the_check(page: Page, window: Window, service: Service) -> None:
+    page.goto(f"{service.url}/console/{window.mode}/send")
+    page.get_by_label("paste").fill(f"ann@example.com\n{'x' * 300}\n")
+    page.get_by_label("Points for each recipient").fill("2")
+    page.get_by_role("button", name="Check the list").click()
+    expect(page.get_by_role("heading", name="1 line left out")).to_be_visible()
+    looked_at(page, window, "Check the list")

@@ -127,6 +127,7 @@ def test_a_new_member_gets_a_link_that_works(app: Flask, admin: Visitor) -> None
         ("email", "ADMIN-1@example.com", "member has this e-mail address already"),
         ("first_name", " ", "Enter a first name."),
         ("first_name", "x" * 256, "1 to 255 characters"),
+        ("last_name", "x" * 256, "1 to 255 characters"),
     ],
 )
 def test_a_faulty_member_form_adds_nobody(admin: Visitor, field: str, value: str, fault: str) -> None:

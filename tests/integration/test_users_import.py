@@ -19,6 +19,7 @@ from app.ledger import claim
 from app.postgres.database import transaction
 from app.users import NewUser
 from tests.integration import books, races
+from tests.unit.workbooks import xlsx
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -63,6 +64,18 @@ def test_the_columns_come_in_any_order_delimiter_and_encoding(path: Path, conten
     imported = import_users(path)
     assert (imported.registered, imported.already_registered, imported.bad_rows) == (1, 0, [])
     assert books.make_users(ANN) == [1]
+
+
+def test_the_users_of_a_workbook_are_those_of_its_sheet(tmp_path: Path) -> None:
+    path = tmp_path / "people.xlsx"
+    heading = ["E-Mail", "First Name", "Last Name"]
+    path.write_bytes(xlsx({"Old": [heading, [BOB, "Bob", "Lee"]], "New": [heading, [ANN, "Ann", None], [CY, 1, "Li"]]}))
+    with pytest.raises(Refused, match="addresses in 2 sheets: “Old” and “New”"):
+        import_users(path)
+    imported = import_users(path, sheet="New")
+    assert (imported.registered, imported.bad_rows) == (2, [])
+    with transaction() as connection:
+        assert users.get(connection, CY).first_name == "1"
 
 
 def test_a_person_may_have_one_name_and_a_name_any_letters(path: Path) -> None:

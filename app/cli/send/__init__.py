@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from app.cli.lists import sheet_option
 from app.cli.options import data_dir_option, json_option, key_option, patience_option, url_option, yes_option
 from app.cli.send import output, preparing, sending
 from app.cli.send.run import Choices
@@ -36,6 +37,7 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 @url_option
 @click.option("--label", callback=_text, help="The label of every transaction whose line has none.")
 @click.option("--atomic", is_flag=True, help="Debit nobody if the balance cannot pay the whole batch.")
+@sheet_option
 @click.option("--column", metavar="NAME", help="The column of the e-mail addresses: its heading or number.")
 @click.option(
     "--again",
@@ -55,8 +57,9 @@ def _text(_context: click.Context, parameter: click.Parameter, text: str | None)
 def send(as_json: bool, data_dir: str, url: str | None, key: str, **choices: Any) -> None:
     """Issue points to every recipient of a list: verify, ask, send, and write the outcome of each line.
 
-    The list is a CSV file in UTF-8, UTF-16 or Windows-1252, with commas, semicolons or tabs. The column
-    whose heading is “e-mail” is paid; --column names another. Without --amount, the column “amount” or
+    The list is a workbook (.xlsx, .xls, .ods), or a CSV file in UTF-8, UTF-16 or Windows-1252, with
+    commas, semicolons or tabs. Of several sheets the one with addresses is read; --sheet names another.
+    The column whose heading is “e-mail” is paid; --column names another. Without --amount, the column “amount” or
     “points” gives each line's own points. Columns “reference” and “label” are used if they are there; an
     address may come twice if each line has a reference. Bad lines and other repeated addresses are listed
     and left out. Exit status: 0 when every line was sent, even if the balance could not pay them all;

@@ -31,6 +31,7 @@ def plan(run: Run) -> None:
     mode = ", sandbox" if run.choices.sandbox else ""
     rows = {
         "Organization": f"{run.organization.name} ({run.organization.id}{mode})",
+        "Sheet": None if run.list.sheet is None else run.list.sheet.title,
         "Column": run.list.title(run.columns.address),
         **{f"{name.capitalize()}s": run.list.title(place) for name, place in run.columns.own.items()},
         "Not used": ", ".join(unused_columns(run.list, run.columns)) or None,
@@ -121,6 +122,7 @@ def _document(run: Run) -> dict[str, Any]:
         "sandbox": run.choices.sandbox,
         "amount": run.choices.amount,
         "label": run.choices.label,
+        "sheet": None if run.list.sheet is None else run.list.sheet.name,
         "column": run.list.title(run.columns.address),
         **{f"{name}_column": None for name in ("amount", "reference", "label")},
         **{f"{name}_column": run.list.title(place) for name, place in run.columns.own.items()},

@@ -11,6 +11,7 @@ from typing import BinaryIO
 import click
 
 from app.cli.answer import confirms
+from app.cli.lists import opened_list
 from app.cli.send import output
 from app.cli.send.earlier import require_no_second_payment
 from app.cli.send.run import Choices, Run
@@ -45,14 +46,15 @@ def prepared(choices: Choices) -> Iterator[Run]:
     with ExitStack() as stack:
         raw = stack.enter_context(choices.file.open("rb"))
         _lock(raw, choices)
-        file = ListFile(raw, choices.file.name, column=choices.column, others=OWN)
+        text = stack.enter_context(opened_list(raw, choices.file.name, choices.sheet))
+        file = ListFile(text, column=choices.column, others=OWN)
         columns = _columns(choices, file)
         service = Service(choices.url, choices.key, patience_s=choices.patience)
         stack.enter_context(closing(service))
         recipients = stack.enter_context(closing(Recipients()))
         run = Run(choices, file, recipients, columns, service)
         amount_max = INT64_MAX if columns.amount is None else service.amount_max()
-        with progress_bar(f"Reading {file.name}", total=choices.file.stat().st_size) as advance_to:
+        with progress_bar(f"Reading {file.name}", total=file.size_bytes) as advance_to:
             _verify(run, recipients.read(file, columns, amount_max, run.size, advance_to))
         output.bad_lines(choices, recipients)
         if not recipients.count:

@@ -6,8 +6,8 @@ from functools import cache
 from heapq import merge
 from typing import Any
 
-from app.recipient_files import for_spreadsheet
-from app.recipient_files.columns import CONTROL, Item, bare_reference, safe_reference
+from app.recipient_files import for_spreadsheet, marked_as_text, unmarked
+from app.recipient_files.columns import CONTROL, Item
 from app.recipient_files.recipients import BadLine
 from app.values.timestamps import timestamp
 from points_client import Sent
@@ -55,7 +55,7 @@ class Request:
         for line, item, found in zip(self.lines, self.items, issued.transactions, strict=True):
             flags, reason = _FLAGS[found.debited, found.credited]
             label = label_of_all if item.label is None else _cell(item.label)
-            reference = "" if item.reference is None else _quoted(safe_reference(item.reference))
+            reference = "" if item.reference is None else _quoted(marked_as_text(item.reference))
             rows.append(
                 f"{line},{for_spreadsheet(item.email)},{found.id},{found.amount},{flags},{issued.batch_id},{reason},"
                 f"{label},{payer},{time_cell(found.created_at)},{self.key},{again},{reference}"
@@ -78,7 +78,7 @@ def address_of(row: Mapping[str, str]) -> str:
 
 def reference_of(row: Mapping[str, str]) -> str | None:
     """Return the reference of a row; None if it has none."""
-    return bare_reference(row["reference"]) or None
+    return unmarked(row["reference"]) or None
 
 
 def text_of(text: str) -> str:

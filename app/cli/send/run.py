@@ -30,6 +30,7 @@ class Choices:
     url: str
     label: str | None
     atomic: bool
+    sheet: str | None
     column: str | None
     again: str | None
     result: Path | None

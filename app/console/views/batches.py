@@ -10,7 +10,7 @@ from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import ISSUED, STATUSES, BatchRow
 from app.batches.sums import sums_of
-from app.console import found_files, outcomes
+from app.console import files, found_files, outcomes
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of, is_searched
@@ -90,13 +90,14 @@ def show_batch(batch_id: int) -> str:
     )
 
 
-@pages.get("/batches/<int:batch_id>/outcome.csv")
-def batch_file(batch_id: int) -> Response:
+@pages.get("/batches/<int:batch_id>/outcome.csv", defaults={"kind": files.CSV})
+@pages.get("/batches/<int:batch_id>/outcome.xlsx", defaults={"kind": files.XLSX})
+def batch_file(batch_id: int, kind: str) -> Response:
     with transaction() as connection:
         batch = get_batch(connection, calling_member(connection), batch_id)
     if batch.status != ISSUED:
         raise NotFound("outcome yet of batch", batch_id)
-    return outcomes.of_batch(batch)
+    return outcomes.of_batch(batch, kind)
 
 
 def get_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:

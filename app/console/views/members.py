@@ -35,7 +35,9 @@ def add_member() -> str | tuple[str, int]:
             member_id, token = links.add(connection, who.organization_id, *names, role=form.role.data, by=who.id)
             made = rows.lock(connection, member_id)
     except Refused as error:
-        say_beside(form.email if "e-mail" in error.sentence else form.first_name, error.sentence)
+        beside = {"The first name": form.first_name, "The last name": form.last_name}
+        fields = (field for begin, field in beside.items() if error.sentence.startswith(begin))
+        say_beside(next(fields, form.email), error.sentence)
         return _page(form), 400
     return _link_page(made, token)
 

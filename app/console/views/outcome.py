@@ -7,7 +7,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from app.batches import read as batches
 from app.batches.read import BatchRow
 from app.batches.sums import sums_of
-from app.console import outcomes
+from app.console import files, outcomes
 from app.console.blueprints import pages
 from app.console.views.send import get_list
 from app.errors import NotFound
@@ -37,14 +37,15 @@ def outcome(token: str) -> AnyResponse | str:
     )
 
 
-@pages.get("/send/<token>/outcome.csv")
-def outcome_file(token: str) -> Response:
+@pages.get("/send/<token>/outcome.csv", defaults={"kind": files.CSV})
+@pages.get("/send/<token>/outcome.xlsx", defaults={"kind": files.XLSX})
+def outcome_file(token: str, kind: str) -> Response:
     with transaction() as connection:
         upload = get_list(connection, token)
         rows = _batches_of(connection, upload)
     if upload.sent_at is None:
         raise NotFound("list", token)
-    return outcomes.of_list(upload, rows)
+    return outcomes.of_list(upload, rows, kind)
 
 
 def _batches_of(connection: Connection, upload: UploadRow) -> list[BatchRow]:

@@ -1,16 +1,15 @@
 """*Send*, the first two steps: upload a list, and see the result of its check."""
 
-import csv
-from io import StringIO
+from typing import Any
 
 from flask import Response, redirect, render_template, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
+from wtforms import Field
 
 from app import organizations
-from app.console import sending
+from app.console import files, sending
 from app.console.blueprints import current_member, is_sandbox, needs, pages
-from app.console.downloads import save_as
 from app.console.error_pages import refused_form
 from app.console.forms import say_beside
 from app.console.one_effect import form_id
@@ -19,10 +18,17 @@ from app.console.slow_work import Busy, list_checks
 from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
-from app.recipient_files import for_spreadsheet
+from app.recipient_files.list_file import LEFT_OUT
 from app.settings import settings
 from app.uploads import sent_before, uploads
 from app.uploads.uploads import UploadRow
+
+_EXAMPLE_HEADING = ("email", "amount", "reference", "label")
+_EXAMPLE_ROWS = (
+    ("ada@example.com", 100, "order-1001", "Spring campaign"),
+    ("grace@example.com", 250, "order-1002", "Spring campaign"),
+    ("alan@example.com", 50, "order-1003", ""),
+)
 
 Page = AnyResponse | tuple[str, int] | str
 
@@ -59,6 +65,13 @@ def upload() -> Page:
     return redirect(url_for("console.check", token=token), 303)
 
 
+@pages.get("/send/example.xlsx")
+@needs(SENDER)
+def example() -> Response:
+    """Answer with a workbook of the columns that a list may have."""
+    return files.workbook("points.xlsx", _EXAMPLE_HEADING, iter(_EXAMPLE_ROWS))
+
+
 @pages.get("/send/<token>")
 @needs(SENDER)
 def check(token: str) -> Page:
@@ -67,7 +80,7 @@ def check(token: str) -> Page:
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
         earlier = None if found.question else sent_before.sent_before(connection, found)
-    told = {"column": found.column, "amount": str(found.amount or ""), "label": found.label}
+    told = {"sheet": found.sheet, "column": found.column, "amount": str(found.amount or ""), "label": found.label}
     form = CheckAgainForm(formdata=None, data=told)
     return _checked(found, form, earlier)
 
@@ -82,41 +95,50 @@ def check_again(token: str) -> Page:
             return redirect(url_for("console.outcome", token=token), 303)
         content = uploads.content_of(connection, found.id)
     form = CheckAgainForm()
-    form.column.choices = _choices(found)
-    if not form.validate():
+    _offer(form, found)
+    if not form.validate() or not _is_answered(form, found):
         return _checked(found, form, None), 400
-    column = form.column.data
-    if column is None and found.question == uploads.COLUMN:
-        say_beside(form.column, "Choose the column.")
-        return _checked(found, form, None), 400
-    asked = form.asked(column)
+    # The columns of another sheet are others.
+    column = form.column.data if form.sheet.data == found.sheet else None
+    asked = form.asked(sheet=form.sheet.data, column=column)
     try:
         with list_checks.turn():
             judged, shown = sending.look_at(content, found.name, asked)
     except (Busy, Refused) as error:
-        say_beside(form.column if found.question == uploads.COLUMN else form.amount, as_sentence(error.sentence))
+        say_beside(_field_of(form, found), as_sentence(error.sentence))
         return refused_form(_checked(found, form, None), error)
     if judged == uploads.AMOUNT and found.question == uploads.AMOUNT:
         say_beside(form.amount, "Enter the points for each recipient.")
         return _checked(found, form, None), 400
+    kept = {"sheets": (found.findings or {}).get("sheets", [])}
+    if form.sheet.data == found.sheet:
+        kept["choices"] = (found.findings or {}).get("choices", [])
     with transaction() as connection:
         if get_list(connection, token, lock=True).sent_at is None:
-            shown = {"choices": _choices(found)} | shown
-            uploads.judge(connection, found.id, asked, judged, shown)
+            uploads.judge(connection, found.id, asked, judged, kept | shown)
     return redirect(url_for("console.check", token=token), 303)
 
 
-@pages.get("/send/<token>/bad-lines.csv")
+@pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
+@pages.get("/send/<token>/bad-lines.xlsx", defaults={"kind": files.XLSX})
 @needs(SENDER)
-def bad_lines(token: str) -> Response:
-    """Answer with a file of all bad lines, which can be corrected and sent as a separate list."""
+def bad_lines(token: str, kind: str) -> Response:
+    """Answer with a file of all bad lines with their own columns, which can be mended and sent as a separate list."""
     with transaction() as connection:
-        bad = uploads.bad_lines_of(connection, get_list(connection, token).id)
-    written = StringIO()
-    rows = csv.writer(written)
-    rows.writerow(("line", "content", "reason"))
-    rows.writerows((line["line"], for_spreadsheet(line["email"]), line["reason"]) for line in bad)
-    return save_as(Response(written.getvalue(), content_type="text/csv; charset=utf-8"), "bad-lines.csv")
+        found = get_list(connection, token)
+        bad = uploads.bad_lines_of(connection, found.id)
+    own = (found.findings or {}).get("heading", [])
+    name = f"{found.name.rpartition('.')[0] or found.name}.left-out"
+    rows = (_whole(line, len(own)) for line in bad)
+    return files.file(kind, name, [*own, *LEFT_OUT], rows, lines=len(bad))
+
+
+def _whole(line: dict[str, Any], width: int) -> list[str | int]:
+    """Return a bad line as it was. Cells that do not fit the columns stand behind them: nobody is paid by accident."""
+    cells: list[str] = line["cells"]
+    own = (cells if line["fits"] else [])[:width]
+    spare = cells[len(own) :] if not line["fits"] else []
+    return [*own, *[""] * (width - len(own)), line["line"], line["reason"], *spare]
 
 
 def get_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
@@ -133,8 +155,25 @@ def as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _choices(upload: UploadRow) -> list[tuple[int, str]]:
-    return [(place, title) for place, title in (upload.findings or {}).get("choices", [])]
+def _offer(form: CheckAgainForm, upload: UploadRow) -> None:
+    """Give the form the sheets and the columns that may be meant."""
+    findings = upload.findings or {}
+    form.sheet.choices = [(name, title) for name, title in findings.get("sheets", [])]
+    form.column.choices = [(place, title) for place, title, _ in findings.get("choices", [])]
+
+
+def _field_of(form: CheckAgainForm, upload: UploadRow) -> Field:
+    """Return the field that answers the open question."""
+    return {uploads.SHEET: form.sheet, uploads.COLUMN: form.column}.get(upload.question or "", form.amount)
+
+
+def _is_answered(form: CheckAgainForm, upload: UploadRow) -> bool:
+    is_same_sheet = form.sheet.data == upload.sheet
+    asks = upload.question == uploads.SHEET or (upload.question == uploads.COLUMN and is_same_sheet)
+    if asks and _field_of(form, upload).data is None:
+        say_beside(_field_of(form, upload), f"Choose the {upload.question}.")
+        return False
+    return True
 
 
 def _new_list(form: ListForm) -> str:
@@ -146,12 +185,13 @@ def _new_list(form: ListForm) -> str:
 
 
 def _checked(upload: UploadRow, form: CheckAgainForm, earlier: sent_before.EarlierSend | None) -> str:
-    form.column.choices = _choices(upload)
+    _offer(form, upload)
     return render_template(
         "console/check.html",
         upload=upload,
         findings=upload.findings or {},
         form=form,
+        examples={place: cells for place, _, cells in (upload.findings or {}).get("choices", [])},
         earlier=earlier,
         kept_days=uploads.UNSENT_KEPT_DAYS,
     )

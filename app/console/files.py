@@ -1,0 +1,64 @@
+"""Files to download, as CSV that Excel opens as UTF-8, or as a workbook."""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+
+from flask import Response
+
+from app.console.downloads import save_as
+from app.console.slow_work import list_checks
+from app.errors import Refused
+from app.recipient_files import marked_as_text
+from app.recipient_files.workbook_writer import workbook_of
+from app.values.numbers import points
+
+Row = Sequence[str | int | None]
+
+_WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_BLOCK_BYTES = 1 << 16
+
+
+# Writing each 10,000 takes a second of the process's time.
+_WORKBOOK_LINES_MAX = 100_000
+CSV, XLSX = "csv", "xlsx"
+
+
+def file(kind: str, name: str, heading: Sequence[str], rows: Iterable[Row], *, lines: int) -> Response:
+    """Answer with a file of this kind, of about so many lines; `name` is without its ending.
+
+    Raises:
+        Refused: a workbook of so many lines would keep the service from other work for too long.
+    """
+    if kind == XLSX and lines > _WORKBOOK_LINES_MAX:
+        raise Refused(f"A workbook of {points(lines)} lines is too long. Download the file as CSV.")
+    return workbook(f"{name}.xlsx", heading, rows) if kind == XLSX else _text(f"{name}.csv", heading, rows)
+
+
+def _text(name: str, heading: Sequence[str], rows: Iterable[Row]) -> Response:
+    def content() -> Iterator[bytes]:
+        part = StringIO()
+        part.write("\ufeff")  # Without this mark, Excel does not take the text for UTF-8.
+        writer = csv.writer(part)
+        writer.writerow(map(marked_as_text, heading))
+        for number, row in enumerate(rows, 1):
+            writer.writerow([marked_as_text(cell) if isinstance(cell, str) else cell for cell in row])
+            if number % 1_000 == 0:
+                yield part.getvalue().encode()
+                part.seek(0)
+                part.truncate()
+        yield part.getvalue().encode()
+
+    return save_as(Response(content(), content_type="text/csv; charset=utf-8"), name)
+
+
+def workbook(name: str, heading: Sequence[str], rows: Iterable[Row]) -> Response:
+    """Answer with a workbook."""
+    with list_checks.turn():
+        file = workbook_of(heading, rows)
+
+    def content() -> Iterator[bytes]:
+        with file:
+            yield from iter(lambda: file.read(_BLOCK_BYTES), b"")
+
+    return save_as(Response(content(), content_type=_WORKBOOK), name)

@@ -1,0 +1,47 @@
+"""Writes rows as an Excel workbook. A text is always a text: no cell becomes a formula, a link or a date."""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO
+
+import xlsxwriter
+
+# Excel's last row is 1,048,576; the rest goes on in further sheets.
+_SHEET_ROWS_MAX = 1_000_000
+# Excel keeps 15 digits of a number. A longer one, such as an id, is written as a text.
+_EXACT_MAX = 10**15
+_CELL_LENGTH_MAX = 32_767
+_WIDTHS = {"email": 34, "reason": 60, "label": 24, "reference": 24}
+_OPTIONS = {
+    "constant_memory": True,
+    "strings_to_numbers": False,
+    "strings_to_urls": False,
+    "strings_to_formulas": False,
+}
+
+
+def workbook_of(heading: Sequence[str], rows: Iterable[Sequence[str | int | None]]) -> BinaryIO:
+    """Return a file with all rows, below the heading, that the caller closes."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  # The caller reads it.
+    with xlsxwriter.Workbook(file, _OPTIONS) as book:
+        digits, sheet = book.add_format({"num_format": "0"}), _new_sheet(book, heading)
+        for number, row in enumerate(rows):
+            if number and number % _SHEET_ROWS_MAX == 0:
+                sheet = _new_sheet(book, heading)
+            place = number % _SHEET_ROWS_MAX + 1
+            for column, cell in enumerate(row):
+                if isinstance(cell, int) and abs(cell) < _EXACT_MAX:
+                    sheet.write_number(place, column, cell, digits)
+                elif cell not in (None, ""):
+                    sheet.write_string(place, column, str(cell)[:_CELL_LENGTH_MAX])
+    file.seek(0)
+    return file
+
+
+def _new_sheet(book: xlsxwriter.Workbook, heading: Sequence[str]) -> Any:
+    sheet, bold = book.add_worksheet(), book.add_format({"bold": True})
+    for column, title in enumerate(heading):
+        sheet.set_column(column, column, _WIDTHS.get(title, 14))
+        sheet.write_string(0, column, title[:_CELL_LENGTH_MAX], bold)
+    sheet.freeze_panes(1, 0)
+    return sheet
