@@ -15,8 +15,8 @@ from app.postgres.database import transaction
 from app.recipient_files.workbook_process import text_of
 from app.web.application import create_app
 from tests.integration import books
-from tests.integration.test_console_send import checked, confirm, upload, words_of
-from tests.integration.visitors import Visitor, forgery_token, visitor
+from tests.integration.test_console_send import checked, confirm, upload
+from tests.integration.visitors import Visitor, forgery_token, visitor, words_of
 from tests.unit.workbooks import Rows, xlsx
 
 pytestmark = pytest.mark.usefixtures("database", "broker")

@@ -58,7 +58,7 @@ def _rows(one: Visitor, path: str) -> list[tuple[str, str]]:
 def _file(one: Visitor, path: str) -> list[dict[str, Any]]:
     answer = one.get(path)
     assert answer.status_code == 200
-    return list(csv.DictReader(StringIO(answer.text)))
+    return list(csv.DictReader(StringIO(answer.data.decode("utf-8-sig"))))
 
 
 @pytest.mark.parametrize("far_max", [1, 25, 1_000_000])
