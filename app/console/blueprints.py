@@ -21,6 +21,7 @@ from app.members.members import VIEWER, Member
 from app.metrics.record import current_record
 from app.postgres.database import single_statement
 from app.settings import settings
+from app.values.zones import ZONE_OF_ALL
 
 ROOT = "/console"
 MODES = LIVE, SANDBOX = "live", "sandbox"
@@ -66,6 +67,12 @@ def current_member() -> Member:
     return member
 
 
+def current_zone() -> str:
+    """Return the time zone of the signed-in member; UTC for everybody else."""
+    zone: str = g.get("time_zone", ZONE_OF_ALL)
+    return zone
+
+
 def is_sandbox() -> bool:
     """Tell whether the page is in the sandbox."""
     return bool(g.mode == SANDBOX)
@@ -106,6 +113,7 @@ def _meet_member() -> AnyResponse | None:
             return redirect(url_for("console_door.sign_in", next=request.full_path.rstrip("?")))
         return redirect(url_for("console_door.sign_in"), 303)
     g.session_id, g.member, g.organization_name = found.session_id, found.member, found.organization_name
+    g.time_zone = found.time_zone
     current_record().organization_id = g.member.organization_id
     request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
     _refuse_forgery()

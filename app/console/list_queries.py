@@ -1,32 +1,44 @@
 """The query of a list's form, read by the rules of the API's lists."""
 
 from collections.abc import Mapping
+from datetime import date
 
 from flask import request
 
 from app.api_keys import Caller
+from app.console.blueprints import current_zone
 from app.errors import InvalidRequest
 from app.pages.queries import PageRequest, Query, parse_page_request
+from app.values.timestamps import timestamp
+from app.values.zones import day_of
 
 _ROWS = "50"
-_DAY_BEGINS, _DAY_ENDS = "T00:00:00Z", "T23:59:59.999999Z"
+_FIRST_OF_DAY, _LAST_OF_DAY = 0, 1
 
 
 def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> tuple[PageRequest, dict[str, str]]:
     """Return the requested page, and the faults by field. With faults it is the first page without filters.
 
-    A form also sends its empty fields, which are ignored. A day means the whole day in UTC.
+    A form also sends its empty fields, which are ignored. A day means the whole day in the zone of the member.
     """
     given = {name: text.strip() for name, text in request.args.items() if text.strip()}
-    for name, moment in (("created_from", _DAY_BEGINS), ("created_to", _DAY_ENDS)):
-        if len(given.get(name, "")) == len("2026-01-31"):
-            given[name] += moment
+    for name, moment in (("created_from", _FIRST_OF_DAY), ("created_to", _LAST_OF_DAY)):
+        if name in given:
+            given[name] = _whole_day(given[name], moment)
     always = {"limit": _ROWS, **(fixed or {})}
     try:
         return parse_page_request(kind, _query(given | always), who), {}
     except InvalidRequest as error:
         faults = {name: _of_a_field(name, sentences[0]) for name, sentences in error.faults.items()}
         return parse_page_request(kind, _query(always), who), faults
+
+
+def _whole_day(text: str, moment: int) -> str:
+    """Return the first or the last moment of a day; any other text as it is: the rules of the lists judge it."""
+    try:
+        return timestamp(day_of(current_zone(), date.fromisoformat(text))[moment])
+    except (ValueError, OverflowError):
+        return text
 
 
 def _query(parameters: Mapping[str, str]) -> Query:

@@ -1,13 +1,17 @@
 """The filters and names that templates use: formats of numbers and times, the signed-in member, the navigation."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from flask import Flask, g, request
 from flask_wtf.csrf import generate_csrf
 
+from app.console.blueprints import current_zone
 from app.members import members
 from app.values import numbers
+from app.values.timestamps import parse_timestamp
+from app.values.zones import moment_in
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,15 +49,20 @@ _UNDER = {
     **dict.fromkeys(("make_key",), "keys"),
     **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
     **dict.fromkeys(("add_member", "member", "make_link"), "members"),
-    **dict.fromkeys(("change_password",), "account"),
+    **dict.fromkeys(("change_password", "choose_zone"), "account"),
 }
 
 
 def add_to(app: Flask) -> None:
     """Give all templates their filters and names."""
-    for written in (numbers.points, numbers.moment, numbers.counted):
+    for written in (numbers.points, numbers.counted, moment):
         app.add_template_filter(written)
     app.context_processor(_names)
+
+
+def moment(when: datetime | str) -> str:
+    """Write a time as the clocks of the member show it. A text is a time as the interface writes it."""
+    return moment_in(current_zone(), parse_timestamp(when) if isinstance(when, str) else when)
 
 
 def _names() -> dict[str, Any]:
@@ -64,6 +73,7 @@ def _names() -> dict[str, Any]:
         "member": member,
         "organization_name": g.get("organization_name"),
         "mode": g.get("mode", "live"),
+        "time_zone": current_zone(),
         "csrf_token": generate_csrf,
         "navigation": shown,
         "here": f"console.{_UNDER[page]}" if page in _UNDER else request.endpoint,

@@ -44,7 +44,8 @@ CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
 
 -- A person of one organization. The row of a removed member is kept for the record; it allows no sign-in. `link_hash`
 -- is the SHA-256 of the token of a link that is good until `link_expires_at`. `wrong_passwords` counts since
--- `wrong_since`; until `locked_until` no password is accepted.
+-- `wrong_since`; until `locked_until` no password is accepted. `time_zone` is for reading and writing times; stored are
+-- times in UTC alone.
 CREATE TABLE members (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_members PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_members_organization_id REFERENCES organizations (id),
@@ -54,6 +55,8 @@ CREATE TABLE members (
     last_name text COLLATE "C" NOT NULL,
     role text COLLATE "C" NOT NULL
         CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'admin')),
+    time_zone text COLLATE "C" NOT NULL DEFAULT 'UTC'
+        CONSTRAINT ck_members_time_zone_length CHECK (char_length(time_zone) <= 64),
     password_hash text COLLATE "C",
     link_hash bytea
         CONSTRAINT uq_members_link_hash UNIQUE

@@ -29,6 +29,7 @@ _SENTENCES = {
     actions.MEMBER_REMOVED: "Removed {subject}",
     actions.ROLE_CHANGED: "Changed the role of {subject} from {detail}",
     actions.LINK_MADE: "Made a new link for {subject}",
+    actions.ZONE_CHOSEN: "Chose the time zone {detail}",
     actions.PASSWORD_CHOSEN: "Chose a password",
     actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
     actions.KEY_MADE: "Made {key} key {id}",
