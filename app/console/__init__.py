@@ -19,9 +19,11 @@ from app.console.views import (
     keys,
     link,
     members,
+    move,
     outcome,
     overview,
     send,
+    send_again,
     send_cost,
     sign_in,
     sign_out,
@@ -35,7 +37,7 @@ from app.console.views import (
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
-    *(send, send_cost, outcome, batches, cancel, take_back, transactions),
+    *(send, send_again, send_cost, outcome, batches, cancel, move, take_back, transactions),
 )
 
 Handler = Callable[[Any], Response]

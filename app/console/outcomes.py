@@ -15,6 +15,7 @@ from app.recipient_files import for_spreadsheet
 from app.recipient_files.columns import safe_reference
 from app.uploads import parts as upload_parts
 from app.uploads import uploads
+from app.uploads.again import NewList
 from app.uploads.uploads import UploadRow
 
 _HEADING = (
@@ -68,6 +69,13 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
             next_bad = next(bad, None)
 
     return _download(rows(), f"{upload.name.removesuffix('.csv')}.result.csv")
+
+
+def of_new_list(new: NewList) -> Response:
+    """Answer with a list that can be uploaded, such as that of the unpaid."""
+    response = Response(new.content, content_type="text/csv; charset=utf-8")
+    response.headers.set("Content-Disposition", "attachment", filename=f"{new.name.removesuffix('.csv')}.csv")
+    return response
 
 
 def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:

@@ -1,14 +1,20 @@
 """The forms of *Send*, and of taking points back."""
 
+from datetime import UTC, datetime
+from typing import Any
+
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField
-from wtforms import HiddenField, RadioField, StringField, TextAreaField
+from wtforms import BooleanField, HiddenField, RadioField, SelectChoice, StringField, TextAreaField
 from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.batches.fields import AMOUNT, LABEL
+from app.console.costs import late_sentence
 from app.console.forms import say_beside, stripped
+from app.console.moment_form import MomentForm
 from app.settings import settings
-from app.uploads.uploads import Asked
+from app.uploads.uploads import Asked, Terms, UploadRow
+from app.values.timestamps import bounds_fault
 
 _PASTED = "the pasted list"
 _NAME_LENGTH_MAX = 100
@@ -66,6 +72,33 @@ class CheckAgainForm(_AskedForm):
     column = RadioField("Which column holds the addresses to pay?", coerce=int, validators=[Optional()])
 
 
+class TermsForm(MomentForm):
+    """How a list is to be issued."""
+
+    when = RadioField(
+        "When", choices=[SelectChoice("now", "Now"), SelectChoice("later", "At a later time")], default="now"
+    )
+    atomic = BooleanField("All or nobody: if the balance cannot pay everybody, issue nothing")
+
+    @classmethod
+    def of(cls, upload: UploadRow) -> dict[str, Any]:
+        """Return what the fields show for a list."""
+        when = "now" if upload.send_at is None else "later"
+        return {"when": when, "atomic": upload.atomic, **cls.shown(upload.send_at)}
+
+    def terms(self) -> Terms | None:
+        """Return what the form says; None, and a sentence beside a field, if a part of it is missing or wrong."""
+        if self.when.data == "now":
+            return Terms(None, self.atomic.data)
+        moment = self.moment()
+        if moment is None:
+            return None
+        if (fault := bounds_fault(moment, now=datetime.now(UTC))) is not None:
+            say_beside(self.day, late_sentence(fault))
+            return None
+        return Terms(moment, self.atomic.data)
+
+
 class IssueForm(FlaskForm):
     """The last step. `seen` is the digest of what the page has shown to the member."""
 
@@ -73,10 +106,15 @@ class IssueForm(FlaskForm):
     again = HiddenField()
 
 
-class TakeBackForm(FlaskForm):
+class AgainForm(FlaskForm):
+    """A new list made from a sent one. `form_id` becomes its token: a double click makes one list."""
+
+    form_id = HiddenField(validators=[Regexp("^[A-Za-z0-9_-]{16,64}$")])
+
+
+class TakeBackForm(AgainForm):
     """The reason of a reversal. `form_id` is its idempotency key: a double click makes one reversal."""
 
     reason = StringField(
         "Reason", filters=[stripped], validators=[DataRequired("Enter a reason: it is kept with the reversal.")]
     )
-    form_id = HiddenField(validators=[Regexp("^[A-Za-z0-9_-]{16,64}$")])

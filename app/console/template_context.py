@@ -44,8 +44,11 @@ NAVIGATION = (
 
 # The line of the navigation that is marked on pages without their own line.
 _UNDER = {
-    **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue", "outcome"), "send"),
-    **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back", "show_reversal"), "list_batches"),
+    **dict.fromkeys(("upload", "check", "check_again", "cost", "settle", "confirm", "issue", "outcome"), "send"),
+    **dict.fromkeys(
+        ("show_batch", "ask_to_cancel", "ask_to_move", "move", "ask_to_take_back", "take_back", "show_reversal"),
+        "list_batches",
+    ),
     **dict.fromkeys(("make_key",), "keys"),
     **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
     **dict.fromkeys(("add_member", "member", "make_link"), "members"),

@@ -14,7 +14,7 @@ SIGNED_IN, ZONE_CHOSEN = "member.signed_in", "member.zone_chosen"
 KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
 WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
 # Actions on batches.
-SENT, CANCELLED, REVERSED = "batch.sent", "batch.cancelled", "batch.reversed"
+SENT, MOVED, CANCELLED, REVERSED = "batch.sent", "batch.moved", "batch.cancelled", "batch.reversed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -32,6 +32,13 @@ class Asked(NamedTuple):
     label: str | None
 
 
+class Terms(NamedTuple):
+    """How a list is issued: when (None: at once), and whether only if the balance pays everybody."""
+
+    send_at: datetime | None
+    atomic: bool
+
+
 class UploadRow(NamedTuple):
     """A list without its content, its parts and its bad lines; its fields are columns of `uploads`."""
 
@@ -44,6 +51,8 @@ class UploadRow(NamedTuple):
     column: int | None
     amount: int | None
     label: str | None
+    send_at: datetime | None
+    atomic: bool
     question: str | None
     recipients: int | None
     points: int | None
@@ -57,19 +66,35 @@ _COLUMNS = ", ".join(f'"{field}"' for field in UploadRow._fields)
 
 
 def add(
-    connection: Connection, *, organization_id: int, member_id: int, sandbox: bool, name: str, content: bytes
-) -> int:
-    """Store an unchecked list, and return its id. Call `judge` in the same transaction."""
+    connection: Connection,
+    *,
+    organization_id: int,
+    member_id: int,
+    sandbox: bool,
+    name: str,
+    content: bytes,
+    token: str | None = None,
+) -> int | None:
+    """Store an unchecked list, and return its id. Call `judge` in the same transaction.
+
+    Args:
+        token: of the form that makes it, so that this has one effect; None, and nothing is stored, if it was used.
+    """
     scope = {"organization_id": organization_id, "at_most": UNSENT_MAX - 1}
     connection.execute(_MAKE_ROOM, scope)
     parameters = scope | {
         "member_id": member_id,
         "sandbox": sandbox,
-        "token": secrets.token_urlsafe(24),
+        "token": token or new_token(),
         "name": name,
         "content": content,
     }
-    return int(connection.execute(_ADD, parameters).scalar_one())
+    upload_id: int | None = connection.execute(_ADD, parameters).scalar_one_or_none()
+    return upload_id
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)
 
 
 _MAKE_ROOM = text("""
@@ -79,7 +104,8 @@ _MAKE_ROOM = text("""
 """)
 _ADD = text("""
     INSERT INTO uploads (organization_id, member_id, sandbox, token, name, content, question)
-    VALUES (:organization_id, :member_id, :sandbox, :token, :name, :content, 'column') RETURNING id
+    VALUES (:organization_id, :member_id, :sandbox, :token, :name, :content, 'column')
+    ON CONFLICT (token) DO NOTHING RETURNING id
 """)
 
 
@@ -119,6 +145,14 @@ _JUDGE = text("""
                        findings = CAST(:findings AS json), bad_lines = CAST(:bad_lines AS json)
     WHERE id = :id RETURNING token
 """)
+
+
+def settle(connection: Connection, upload_id: int, terms: Terms) -> None:
+    """Keep how a locked, unsent list is to be issued."""
+    connection.execute(_SETTLE, {"id": upload_id, **terms._asdict()})
+
+
+_SETTLE = text("UPDATE uploads SET send_at = :send_at, atomic = :atomic WHERE id = :id")
 
 
 def get(connection: Connection, token: str, *, organization_id: int, sandbox: bool, lock: bool = False) -> UploadRow:

@@ -16,9 +16,14 @@ def zone_names() -> tuple[str, ...]:
     return (ZONE_OF_ALL, *sorted(places))
 
 
+def local_moment(zone: str, when: datetime) -> datetime:
+    """Return a time with the date and the clock of a zone."""
+    return when.astimezone(ZoneInfo(zone))
+
+
 def moment_in(zone: str, when: datetime) -> str:
     """Write a time to the minute, as the clocks of a zone show it, with their distance from UTC."""
-    local = when.astimezone(ZoneInfo(zone))
+    local = local_moment(zone, when)
     return f"{local:%Y-%m-%d %H:%M} {_distance(local)}"
 
 

@@ -112,7 +112,7 @@ CREATE TABLE service_secrets (
 -- A list as a member uploaded it in the console, and what its check found. `token` names it in URLs and forms, and
 -- begins the idempotency keys of its batches. `content` is what was uploaded, until the list is sent. `column` is the
 -- chosen column of addresses (from 0). `question` is what the member must still answer before the list can be checked.
--- `amount` null: each line has its own. `findings` are shown with the check; `bad_lines` holds all of them. Both are
+-- `amount` null: each line has its own. `send_at` null: it is issued at once. `findings` are shown with the check; `bad_lines` holds all of them. Both are
 -- dropped with the parts after their time.
 CREATE TABLE uploads (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
@@ -125,6 +125,8 @@ CREATE TABLE uploads (
     "column" int,
     amount bigint CONSTRAINT ck_uploads_amount_positive CHECK (amount > 0),
     label text COLLATE "C" CONSTRAINT ck_uploads_label_length CHECK (char_length(label) <= 255),
+    send_at timestamptz,
+    atomic boolean NOT NULL DEFAULT false,
     question text COLLATE "C" CONSTRAINT ck_uploads_question_known CHECK (question IN ('column', 'amount')),
     recipients int,
     points bigint,

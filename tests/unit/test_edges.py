@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 ACTIONS = {
     "app.batches.accept:accept": ("app.api.sending.accepting", "app.console.sending"),
     "app.batches.schedule:cancel": ("app.api.views.cancel", "app.console.views.cancel"),
+    "app.batches.schedule:reschedule": ("app.api.views.reschedule", "app.console.views.move"),
     "app.messaging.drains:drains": ("app.api.sending.send_path", "app.console.views.send_cost"),
     "app.reversals.accept:accept": ("app.api.views.reverse", "app.console.views.take_back"),
     "app.reversals.preview:recoverable": ("app.api.views.reverse", "app.console.views.take_back"),

@@ -37,6 +37,7 @@ _SENTENCES = {
     actions.WEBHOOK_MADE: "Made {mode} webhook {id}",
     actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
     actions.SENT: "Sent {mode} batch {id}{more}",
+    actions.MOVED: "Moved {mode} batch {id}{more}",
     actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
     actions.REVERSED: "Took back {mode} batch {id}{more}",
 }

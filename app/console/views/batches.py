@@ -4,9 +4,9 @@ from flask import Response, render_template, request
 from sqlalchemy import Connection
 
 from app.api_keys import Caller
-from app.batches import payloads
+from app.batches import payloads, schedule
 from app.batches import read as batches
-from app.batches.read import ISSUED, STATUSES, BatchRow, StateCounts
+from app.batches.read import ISSUED, SCHEDULED, STATUSES, BatchRow, StateCounts
 from app.console import outcomes
 from app.console.blueprints import pages
 from app.console.caller import calling_member
@@ -16,6 +16,7 @@ from app.pages import batch_pages
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
 from app.postgres.database import transaction
+from app.uploads import uploads
 
 _TRANSACTIONS_SHOWN = 100
 
@@ -47,10 +48,13 @@ def show_batch(batch_id: int) -> str:
         batch = find_batch(connection, who, batch_id)
         rows = batches.transactions_between(connection, batch.id, first, at_most=_TRANSACTIONS_SHOWN)
         states = batches.count_states(connection, [batch.id]).get(batch.id, StateCounts())
+        points = schedule.points_of(connection, batch.id) if batch.status == SCHEDULED else None
         metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
     return render_template(
         "console/batch.html",
         batch=batch,
+        points=points,
+        new_token=uploads.new_token,
         body=payloads.listed_batch_payload(batch, states=states, metadata=metadata),
         transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,

@@ -40,17 +40,11 @@ def upload() -> Page:
     if not is_valid or given is None:
         return _new_list(form), 400
     content, name = given
-    asked = form.asked()
     try:
-        with list_checks.turn():
-            found, shown = sending.look_at(content, name, asked)
+        token = sending.keep(content, name, form.asked())
     except Refused as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return _new_list(form), 400
-    of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
-    with transaction() as connection:
-        upload_id = uploads.add(connection, **of, sandbox=is_sandbox(), name=name, content=content)
-        token = uploads.judge(connection, upload_id, asked, found, shown)
     return redirect(url_for("console.check", token=token), 303)
 
 
