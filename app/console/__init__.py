@@ -16,6 +16,7 @@ from app.console.views import (
     activity,
     batches,
     cancel,
+    hold_longer,
     keys,
     link,
     members,
@@ -37,7 +38,7 @@ from app.console.views import (
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
-    *(send, send_again, send_cost, outcome, batches, cancel, move, take_back, transactions),
+    *(send, send_again, send_cost, outcome, batches, cancel, hold_longer, move, take_back, transactions),
 )
 
 Handler = Callable[[Any], Response]

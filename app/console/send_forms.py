@@ -12,7 +12,7 @@ from app.batches.fields import AMOUNT, LABEL
 from app.console.costs import late_sentence
 from app.console.forms import say_beside, stripped
 from app.console.moment_form import MomentForm
-from app.settings import settings
+from app.settings import INT64_MAX, settings
 from app.uploads.uploads import Asked, Terms, UploadRow
 from app.values.timestamps import bounds_fault
 
@@ -25,6 +25,11 @@ def _check_amount(_form: FlaskForm, field: StringField) -> None:
     sentence = "Enter a whole number, digits only." if number is None else AMOUNT.fault(number, settings())
     if sentence is not None:
         raise ValidationError(sentence)
+
+
+def _check_points(_form: FlaskForm, field: StringField) -> None:
+    if not 1 <= (amount_of(field.data) or 0) <= INT64_MAX:
+        raise ValidationError("Enter a whole number of at least 1, digits only.")
 
 
 def _check_label(_form: FlaskForm, field: StringField) -> None:
@@ -113,8 +118,13 @@ class AgainForm(FlaskForm):
 
 
 class TakeBackForm(AgainForm):
-    """The reason of a reversal. `form_id` is its idempotency key: a double click makes one reversal."""
+    """A reversal: its reason, and the points to take from each recipient, if not all.
 
+    `form_id` is its idempotency key: a double click makes one reversal. `seen` is what the page has shown.
+    """
+
+    seen = HiddenField()
+    amount = StringField("Points from each", filters=[stripped], validators=[Optional(), _check_points])
     reason = StringField(
         "Reason", filters=[stripped], validators=[DataRequired("Enter a reason: it is kept with the reversal.")]
     )

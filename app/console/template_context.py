@@ -10,6 +10,7 @@ from flask_wtf.csrf import generate_csrf
 from app.console.blueprints import current_zone
 from app.members import members
 from app.values import numbers
+from app.values.ids import batch_and_position
 from app.values.timestamps import parse_timestamp
 from app.values.zones import moment_in
 
@@ -49,6 +50,7 @@ _UNDER = {
         ("show_batch", "ask_to_cancel", "ask_to_move", "move", "ask_to_take_back", "take_back", "show_reversal"),
         "list_batches",
     ),
+    **dict.fromkeys(("ask_to_hold", "hold_longer"), "held"),
     **dict.fromkeys(("make_key",), "keys"),
     **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
     **dict.fromkeys(("add_member", "member", "make_link"), "members"),
@@ -58,7 +60,7 @@ _UNDER = {
 
 def add_to(app: Flask) -> None:
     """Give all templates their filters and names."""
-    for written in (numbers.points, numbers.counted, moment):
+    for written in (numbers.points, numbers.counted, moment, recipient_number):
         app.add_template_filter(written)
     app.context_processor(_names)
 
@@ -66,6 +68,11 @@ def add_to(app: Flask) -> None:
 def moment(when: datetime | str) -> str:
     """Write a time as the clocks of the member show it. A text is a time as the interface writes it."""
     return moment_in(current_zone(), parse_timestamp(when) if isinstance(when, str) else when)
+
+
+def recipient_number(transaction_id: int) -> int:
+    """Return the place of a transaction's recipient in its batch, from 1."""
+    return batch_and_position(transaction_id)[1] + 1
 
 
 def _names() -> dict[str, Any]:

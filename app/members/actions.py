@@ -13,8 +13,9 @@ LINK_MADE, PASSWORD_CHOSEN, SESSIONS_ENDED = "member.link_made", "member.passwor
 SIGNED_IN, ZONE_CHOSEN = "member.signed_in", "member.zone_chosen"
 KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
 WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
-# Actions on batches.
+# Actions on batches, and on a transaction.
 SENT, MOVED, CANCELLED, REVERSED = "batch.sent", "batch.moved", "batch.cancelled", "batch.reversed"
+EXTENDED = "transaction.extended"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -40,6 +40,7 @@ _SENTENCES = {
     actions.MOVED: "Moved {mode} batch {id}{more}",
     actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
     actions.REVERSED: "Took back {mode} batch {id}{more}",
+    actions.EXTENDED: "Held {mode} transaction {id} for longer{more}",
 }
 
 

@@ -18,7 +18,7 @@ from app.pages.queries import next_cursor
 from app.postgres.database import transaction
 from app.uploads import uploads
 
-_TRANSACTIONS_SHOWN = 100
+TRANSACTIONS_SHOWN = 100
 
 
 @pages.get("/batches")
@@ -46,7 +46,7 @@ def show_batch(batch_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         batch = find_batch(connection, who, batch_id)
-        rows = batches.transactions_between(connection, batch.id, first, at_most=_TRANSACTIONS_SHOWN)
+        rows = batches.transactions_between(connection, batch.id, first, at_most=TRANSACTIONS_SHOWN)
         states = batches.count_states(connection, [batch.id]).get(batch.id, StateCounts())
         points = schedule.points_of(connection, batch.id) if batch.status == SCHEDULED else None
         metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
@@ -58,7 +58,7 @@ def show_batch(batch_id: int) -> str:
         body=payloads.listed_batch_payload(batch, states=states, metadata=metadata),
         transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,
-        shown=_TRANSACTIONS_SHOWN,
+        shown=TRANSACTIONS_SHOWN,
         organization=who.organization,
     )
 
