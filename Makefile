@@ -56,7 +56,7 @@ soak: install-dev  ## The long run of the crash suite and of the state machine (
 	$(BIN)/python -m tests.crash.soak --seed $(SEED) --sends 10000 --faults 640
 	POINTS_SOAK_STEPS=20000 $(BIN)/python -m pytest tests/e2e/test_state_machine.py
 
-mutants: install-dev  ## Plant fifteen known bugs, one at a time, and see each caught.
+mutants: install-dev  ## Plant twenty known bugs, one at a time, and see each caught.
 	@$(BIN)/python -m tests.mutants
 
 bench: install-dev  ## Measure sends beside the COPY floor: medians with their spread.

@@ -59,12 +59,12 @@ class InvalidKey(PointsError):
 
 
 class DevelopmentKeyRequired(PointsError):
-    """A live key was used for a call of the sandbox."""
+    """A live key was used for a call that only the sandbox has."""
 
     status = 403
     code = "development_key_required"
     field = "authorization"
-    says = "Only a development key may reset the sandbox, but this is a live key."
+    says = "Only a development key may change the sandbox, but this is a live key."
 
 
 class MayNotIssue(PointsError):
@@ -110,6 +110,17 @@ class OutOfReach(PointsError):
     says = "The service cannot reach its database. Try again soon."
 
 
+class NotKnown(PointsError):
+    """Somebody held what the call needs for too long, so nothing was decided."""
+
+    status = 503
+    code = "not_known"
+    field = "batch"
+    says = (
+        "It is not known yet what becomes of the batch: its organization is busy, and nothing was changed. Ask again."
+    )
+
+
 class BatchLost(PointsError):
     """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 
@@ -148,6 +159,12 @@ class ScheduledLimit(LimitReached):
     code = "scheduled_limit"
     field = "send_at"
     says = "There are already {limit} scheduled batches, which is the limit. Cancel one, or wait."
+
+
+class SandboxUserLimit(LimitReached):
+    code = "sandbox_user_limit"
+    field = "email"
+    says = "There are already {limit} users of the sandbox, which is the limit. Use one of them."
 
 
 class WebhookLimit(LimitReached):
@@ -195,6 +212,11 @@ class BatchCancelled(BatchConflict):
     says = "The batch was cancelled, and nobody was debited. To issue it after all, send it with a new Idempotency-Key."
 
 
+class BatchNotIssued(BatchConflict):
+    code = "batch_not_issued"
+    says = "The batch was cancelled or refused: nobody was debited, so there is nothing to take back."
+
+
 class BatchNotScheduled(BatchConflict):
     code = "batch_not_scheduled"
 
@@ -210,6 +232,13 @@ class CannotExtend(PointsError):
     status = 409
     code = "cannot_extend"
     field = "transaction"
+
+
+class UserConflict(PointsError):
+    status = 409
+    code = "user_conflict"
+    field = "email"
+    says = "The email is that of a user with other names."
 
 
 class NotFound(PointsError):

@@ -85,6 +85,29 @@ _GET = text(f"{_IN_MODE} WHERE id = :id")
 _FIND_ALL = text(f"{_IN_MODE} ORDER BY id")
 
 
+class Held(NamedTuple):
+    """What an organization's transactions hold in one mode: how many they are, and for how many points."""
+
+    transactions: int
+    points: int
+
+
+def held_of(connection: Connection, organization_id: int, *, sandbox: bool) -> Held:
+    """Return what is held now, from sums that are kept."""
+    count, points = connection.execute(_HELD, {"id": organization_id, "sandbox": sandbox}).one()
+    return Held(int(count), int(points))
+
+
+_HELD = text("""
+    SELECT CASE WHEN :sandbox THEN sandbox_held_count ELSE held_count - coalesce(c.count, 0) END,
+           CASE WHEN :sandbox THEN sandbox_held_points ELSE held_points - coalesce(c.points, 0) END
+    FROM organizations
+    CROSS JOIN LATERAL (SELECT sum(count) AS count, sum(points) AS points FROM unfolded_claims
+                        WHERE organization_id = organizations.id) c
+    WHERE id = :id
+""")
+
+
 def set_flags(
     connection: Connection,
     organization_id: int,

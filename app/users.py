@@ -74,7 +74,7 @@ _INSERT_NEW = text("""
     INSERT INTO users (email, email_key, first_name, last_name)
     SELECT * FROM jsonb_to_recordset(CAST(:users AS jsonb))
         AS new (email text, email_key text, first_name text, last_name text)
-    ON CONFLICT (email_key) DO NOTHING
+    ON CONFLICT (email_key) WHERE sandbox_of IS NULL DO NOTHING
     RETURNING id
 """)
 
@@ -102,5 +102,5 @@ _GET = text("""
                                         JOIN batches b ON b.id = f.batch_id
                                         JOIN transactions t ON t.batch_id = f.batch_id
                                         WHERE t.user_id = u.id AND t.credited AND t.claimed_at IS NULL), 0) AS balance
-    FROM users u WHERE u.email_key = :email_key
+    FROM users u WHERE u.email_key = :email_key AND u.sandbox_of IS NULL
 """)

@@ -79,8 +79,11 @@ class Caller:
 class _Callers:
     """All callers of a process, the latencies of calls that ended after `counted_from`, and the failures."""
 
-    def __init__(self, callers: list[Caller], *, expect: int, counted_from: float) -> None:
+    def __init__(self, callers: list[Caller], *, expect: int, counted_from: float, every_s: float) -> None:
         self._expect = expect
+        self._every_s = every_s
+        # When the callers that pause call again (`perf_counter`), soonest first.
+        self._resting: list[tuple[float, Caller]] = []
         self._counted_from = counted_from
         self._poll = select.poll()
         self._by_number: dict[int, Caller] = {}
@@ -98,6 +101,11 @@ class _Callers:
 
     def run_for(self, seconds: float) -> None:
         """Wait up to `seconds` for answers; each caller with a complete answer sends its next request."""
+        now = time.perf_counter()
+        while self._resting and self._resting[0][0] <= now:
+            self._resting.pop(0)[1].send()
+        if self._resting:
+            seconds = min(seconds, self._resting[0][0] - now)
         for number, _ in self._poll.poll(max(1, int(seconds * 1e3))):
             caller = self._by_number[number]
             try:
@@ -112,7 +120,16 @@ class _Callers:
                 continue
             if status:
                 self._count(caller, status)
-                caller.send()
+                self._again(caller)
+
+    def _again(self, caller: Caller) -> None:
+        """Send the caller's next request, at once or when its interval is over."""
+        at = caller.sent_at + self._every_s
+        if at <= time.perf_counter():
+            caller.send()
+        else:
+            self._resting.append((at, caller))
+            self._resting.sort(key=lambda resting: resting[0])
 
     def _count(self, caller: Caller, status: int) -> None:
         ended_at = time.perf_counter()
@@ -134,7 +151,7 @@ def run(plan: dict[str, Any]) -> dict[str, Any]:
     time.sleep(max(0.0, plan["start_at"] - time.time()))
     counted_from = time.perf_counter() + plan["warm_up_s"]
     until = counted_from + plan["seconds"]
-    callers = _Callers(connected, expect=plan["expect"], counted_from=counted_from)
+    callers = _Callers(connected, expect=plan["expect"], counted_from=counted_from, every_s=plan["every_s"])
     while (now := time.perf_counter()) < counted_from:
         callers.run_for(counted_from - now)
     cpu_from_s = time.process_time()

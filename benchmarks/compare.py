@@ -8,6 +8,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -26,6 +27,7 @@ from benchmarks.tables import Table, heading, shown
 # The other parts hardly differ.
 _FIGURES = ("rate_per_s", "p50_s", *(f"{part} cpu_ms" for part in ("all parts", "web", "worker1", "postgresql")))
 _CERTAINTY = 0.9
+_PAUSE_S = 0.2
 # A part with a smaller share of the CPU time is not shown: it is only a tick or two of the kernel's clock.
 _SHOWN_FROM = 0.01
 # The prefixes of the figures' names.
@@ -38,7 +40,7 @@ _THIS, _OTHER = "this", "other"
 @click.option("--rounds", default=15, show_default=True, type=click.IntRange(1), help="Measurements of each call.")
 @click.option("--seconds", default=2.0, show_default=True, help="How long callers call at a time.")
 def main(folder: Path, only: Sequence[str], rounds: int, seconds: float) -> None:
-    """Compare this checkout with another one, in FOLDER, whose database has the same tables."""
+    """Compare this checkout with another one, in FOLDER."""
     if not (folder / "app").is_dir():  # Else Python would import this checkout's app.
         raise click.BadParameter(f"{folder} is no checkout of this project.", param_hint="FOLDER")
     names = [name for name in _CALLS if not only or any(words in name for words in only)]
@@ -66,10 +68,15 @@ def _of_one(service: Service, emails: Sequence[str], *, callers: int, organizati
     return [sends_of_one(service, emails[:ACCOUNTS], callers=callers) for _ in range(organizations)]
 
 
-def _of_sixteen_organizations(service: Service, emails: Sequence[str]) -> list[Plan]:
+def _of_several_organizations(service: Service, emails: Sequence[str], *, organizations: int) -> list[Plan]:
     """Plan sixteen callers, each sending for all organizations in turn."""
-    requests = [post_send(service.sender().key, [email]) for email in emails[:16]]
+    requests = [post_send(service.sender().key, [email]) for email in emails[:organizations]]
     return [Plan(port=service.port, requests=requests, callers=16)]
+
+
+def _of_one_now_and_then(service: Service, emails: Sequence[str]) -> list[Plan]:
+    """Plan a lone send after a pause: nothing is warm, and nobody shares the costs."""
+    return [replace(sends_of_one(service, emails[:ACCOUNTS], callers=1), every_s=_PAUSE_S)]
 
 
 def _of_many(service: Service, emails: Sequence[str]) -> list[Plan]:
@@ -85,7 +92,11 @@ _MANY = f"send of {LARGE:,}, callers 1"
 _CALLS: dict[str, Callable[[Service, Sequence[str]], list[Plan]]] = {
     **{f"send of one, callers {callers}": partial(_of_one, callers=callers) for callers in CALLERS},
     "send of one, two organizations": partial(_of_one, callers=8, organizations=2),
-    "send of one, sixteen organizations": _of_sixteen_organizations,
+    **{
+        f"send of one, {words} organizations": partial(_of_several_organizations, organizations=count)
+        for words, count in (("eight", 8), ("sixteen", 16))
+    },
+    f"send of one, every {_PAUSE_S * 1e3:.0f} ms": _of_one_now_and_then,
     _MANY: _of_many,
     f"/healthz, callers {max(CALLERS)}": _views,
 }

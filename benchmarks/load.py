@@ -20,12 +20,16 @@ _START_S = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """`callers` that send these requests in turn to a port of this machine, expecting one status."""
+    """`callers` that send these requests in turn to a port of this machine, expecting one status.
+
+    Each sends its next request after the answer, and not before `every_s` seconds have passed since its last one.
+    """
 
     port: int
     requests: Sequence[bytes]
     callers: int
     expect: int = 201
+    every_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +102,7 @@ def _start(plan: Plan, *, start_at: float, seconds: float) -> subprocess.Popen[s
         "requests": [request.decode("latin-1") for request in plan.requests],
         "callers": plan.callers,
         "expect": plan.expect,
+        "every_s": plan.every_s,
         "start_at": start_at,
         "warm_up_s": WARM_UP_S,
         "seconds": seconds,

@@ -1,6 +1,8 @@
 """The service under test: `points up` with new embedded servers and no rate limit."""
 
 import contextlib
+import csv
+import json
 import os
 import signal
 import subprocess
@@ -10,18 +12,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
-from sqlalchemy import Connection
 
-from app import api_keys, organizations, users
-from app.ledger.claim import register
-from app.ledger.refill import refill
 from app.local import ports
 from app.local.datadir import RUNNING_FILE, DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
-from app.postgres.connections import new_engine
 from benchmarks.options import NotMeasured
 
 ROOT = Path(__file__).parent.parent
@@ -45,8 +43,9 @@ class Sender:
 class Service:
     """A running service; `running` starts one."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, checkout: Path = ROOT) -> None:
         self._datadir = DataDir(folder)
+        self._checkout = checkout
         self.port = port
         self.database_url = PostgreSQL(self._datadir).url()
         self.redis_url = Valkey(self._datadir).url()
@@ -83,34 +82,53 @@ class Service:
 
     def sender(self) -> Sender:
         """Make a new organization."""
-        with self._begin() as connection:
-            organization_id = organizations.create(connection, "Bench", sandbox_start_balance=0)
-            refill(connection, organization_id, _BALANCE)
-            return Sender(
-                organization_id=organization_id, key=api_keys.create(connection, organization_id, sandbox=False)[1]
-            )
+        made = self._command("organizations", "create", "Bench", "--balance", str(_BALANCE))
+        key = self._command("keys", "create", str(made["id"]))
+        return Sender(organization_id=made["id"], key=key["key"])
 
     def accounts(self, name: str, count: int) -> list[str]:
         """Register users and return their addresses."""
         emails = [f"{name}.{place}@example.com" for place in range(count)]
-        with self._begin() as connection:
-            register(connection, [users.new_user(email, "First", "Last") for email in emails])
+        with tempfile.NamedTemporaryFile("w", suffix=".csv", newline="") as file:
+            csv.writer(file).writerows(
+                [("email", "first_name", "last_name"), *((one, "First", "Last") for one in emails)]
+            )
+            file.flush()
+            self._command("users", "import", file.name)
         return emails
 
-    @contextlib.contextmanager
-    def _begin(self) -> Iterator[Connection]:
-        own = new_engine(self.database_url, pool_size=1)
-        try:
-            with own.begin() as connection:
-                yield connection
-        finally:
-            own.dispose()
+    def _command(self, *arguments: str) -> dict[str, Any]:
+        """Run a command of the service's own checkout, whose tables may be others, and return what it prints."""
+        done = subprocess.run(
+            [*_points(self._checkout), *arguments, "--json"],
+            env=_environment(self._checkout) | {"POINTS_DATA_DIR": str(self._datadir.path)},
+            cwd=self._datadir.path,  # Python looks there first; it must find none of this checkout's code.
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise NotMeasured(f"A command of the service failed:\n{done.stderr}")
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
 
 
 def given_settings() -> dict[str, str]:
     """Return the settings that were given to the benchmark and are passed to the service under test."""
     given = {name: value for name, value in sorted(os.environ.items()) if name.startswith("POINTS_")}
     return {name: value for name, value in given.items() if not name.endswith(_ELSEWHERE)}
+
+
+def _points(checkout: Path) -> list[str]:
+    """Return the command `points` of a checkout, in its own environment or else in this one."""
+    python = checkout / ".venv/bin/python"
+    return [str(python) if python.exists() else sys.executable, "-c", "from app.cli import main; main()"]
+
+
+def _environment(checkout: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
+    # All parts must import the checkout's code, whatever the environment.
+    return kept | {"PYTHONPATH": str(checkout)}
 
 
 def stop_with_us() -> None:
@@ -128,26 +146,14 @@ def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[S
 
     It runs a checkout's code, in the environment that `make install` made there, or else in this one.
     """
-    python = checkout / ".venv/bin/python"
     with tempfile.TemporaryDirectory(prefix="points-bench-") as name:
         folder, port = Path(name), ports.any_free()
         options = ["--port", str(port), "--flower-port", str(ports.any_free()), "--data-dir", name]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_PASSED_ON)}
-        environment |= given_settings() | {
-            "POINTS_RATE_LIMIT": "off",
-            "POINTS_WORKER_EVENTS": str(worker_events).lower(),
-            # All parts must import this checkout's code, whatever the environment.
-            "PYTHONPATH": str(checkout),
-        }
+        environment = _environment(checkout) | given_settings()
+        environment |= {"POINTS_RATE_LIMIT": "off", "POINTS_WORKER_EVENTS": str(worker_events).lower()}
         with (folder / "output").open("wb") as output:
             process = subprocess.Popen(
-                [
-                    str(python) if python.exists() else sys.executable,
-                    "-c",
-                    "from app.cli import main; main()",
-                    "up",
-                    *options,
-                ],
+                [*_points(checkout), "up", *options],
                 env=environment,
                 cwd=folder,  # Python looks there first; it must find nothing.
                 stdin=subprocess.DEVNULL,
@@ -157,7 +163,7 @@ def running(*, worker_events: bool = False, checkout: Path = ROOT) -> Iterator[S
             )
         try:
             _wait_until_it_runs(process, folder / "output")
-            service = Service(folder, port)
+            service = Service(folder, port, checkout)
             _require_durability(service)
             yield service
         finally:

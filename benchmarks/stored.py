@@ -4,6 +4,9 @@ from datetime import UTC, datetime
 
 import psycopg
 
+from app.batches.read import DIGESTED
+from app.postgres.digests import digest
+
 # Every batch pays every user, like a service that sends to the same people many times.
 _BATCHES = """
     INSERT INTO batches (id, organization_id, sandbox, status, amount, atomic, recipient_count, emails, issued_at,
@@ -18,6 +21,10 @@ _BATCHES = """
     WHERE o.id = %(organization_id)s
     ORDER BY n
 """
+_DIGESTS = f"""
+    UPDATE batches b SET digest = {digest(DIGESTED, "b")}
+    WHERE organization_id = %(organization_id)s AND issued_at = %(now)s
+"""  # noqa: S608  # It is put together from words of the code.
 _TRANSACTIONS = """
     INSERT INTO transactions (organization_id, batch_id, balance, user_id, position, sandbox, debited, credited, email)
     SELECT b.organization_id, b.id, b.current_balance + b.recipient_count - 1 - u.position, u.id, u.position,
@@ -52,5 +59,5 @@ def store(connection: psycopg.Connection[tuple[object, ...]], organization_id: i
     """Issue `batches` batches of one point to each user, in one transaction."""
     parameters = {"organization_id": organization_id, "batches": batches, "now": datetime.now(UTC)}
     with connection.transaction():
-        for statement in (_BATCHES, _TRANSACTIONS, _EVENTS, _USERS, _ORGANIZATION):
+        for statement in (_BATCHES, _DIGESTS, _TRANSACTIONS, _EVENTS, _USERS, _ORGANIZATION):
             connection.execute(statement, parameters)

@@ -1,4 +1,4 @@
-"""Proves that the tests can fail: plants fifteen known bugs, one at a time, and expects each to be caught.
+"""Proves that the tests can fail: plants twenty known bugs, one at a time, and expects each to be caught.
 
 `python -m tests.mutants` copies the tree, applies one planted bug to the copy, runs the tests that
 guard against it there, and expects them to be red. A bug that no test sees is a hole in the suite.
@@ -91,8 +91,8 @@ MUTANTS = (
         edits=[
             (
                 "app/ledger/issue.sql",
-                "    WHERE id = %(organization_id)s::bigint AND EXISTS",
-                "    WHERE id = -%(organization_id)s::bigint AND EXISTS",
+                "    WHERE o.id = %(organization_id)s::bigint AND d.live_count",
+                "    WHERE o.id = -%(organization_id)s::bigint AND d.live_count",
             ),
             (
                 "app/ledger/drain.py",
@@ -205,6 +205,37 @@ MUTANTS = (
             )
         ],
         tests=["tests/integration/test_returns.py"],
+    ),
+    Mutant(
+        name="a cancelled batch is reversed",
+        edits=[("app/reversals/accept.py", "if batch_status in NEVER_ISSUED:", "if batch_status in ():")],
+        tests=["tests/contract/test_nothing_taken.py"],
+    ),
+    Mutant(
+        name="a reversal that is refused counts what it would give back",
+        edits=[("app/reversals/preview.py", "recoverable=0 if refusal else points", "recoverable=points")],
+        tests=["tests/contract/test_nothing_taken.py"],
+    ),
+    Mutant(
+        name="a cancellation is told as a refusal",
+        edits=[
+            (
+                "app/batches/schedule.py",
+                "sandbox, 'batch.cancelled', id, cancelled_at FROM",
+                "sandbox, 'batch.refused', id, cancelled_at FROM",
+            )
+        ],
+        tests=["tests/integration/test_audit.py"],
+    ),
+    Mutant(
+        name="an answer is not bound to its idempotency key",
+        edits=[("app/batches/read.py", '*("hold_days", "idempotency_key", ', '*("hold_days", ')],
+        tests=["tests/integration/test_audit.py"],
+    ),
+    Mutant(
+        name="a claim is told with one transaction too many",
+        edits=[("app/ledger/claim.py", "'count', count(*), 'amount'", "'count', count(*) + 1, 'amount'")],
+        tests=["tests/integration/test_audit.py"],
     ),
 )
 

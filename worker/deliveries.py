@@ -6,7 +6,9 @@ and stops as the others do. It gets no message and needs no broker: what is due 
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -20,6 +22,7 @@ from app.postgres.connections import require_writable_server
 from app.postgres.database import single_statement, steps
 from app.webhooks import attempts, cursors, delivery
 from app.webhooks.attempts import Attempt
+from app.webhooks.turns import Turns
 
 LOOK_EVERY_S = 0.25
 _DROP_EVERY_LOOKS = 240
@@ -36,13 +39,13 @@ def _stop(**_: Any) -> None:
 
 
 class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no types.
-    """Looks for webhooks that have something to deliver, and delivers to each in a thread."""
+    """Looks for webhooks that have something to deliver, and delivers to each in a thread, in turns."""
 
     requires = ("celery.worker.components:Pool",)
 
     def __init__(self, parent: Any, **options: Any) -> None:
         self._threads = ThreadPoolExecutor(parent.concurrency, thread_name_prefix="deliveries")
-        self._under_way: set[int] = set()
+        self._turns = Turns(parent.concurrency)
         self._looks = 0
         super().__init__(parent, **options)
 
@@ -70,13 +73,14 @@ class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no ty
     def _look(self) -> None:
         with single_statement() as connection:
             due = cursors.due(connection)
-        for webhook_id in due:
-            if webhook_id not in self._under_way:
-                self._under_way.add(webhook_id)
-                self._threads.submit(self._deliver, webhook_id)
+        self._begin(self._turns.found(due))
         self._looks += 1
         if self._looks % _DROP_EVERY_LOOKS == 0:
             self._drop_old_deliveries()
+
+    def _begin(self, webhook_ids: Sequence[int]) -> None:
+        for webhook_id in webhook_ids:
+            self._threads.submit(self._deliver, webhook_id)
 
     def _deliver(self, webhook_id: int) -> None:
         outcomes: Counter[str] = Counter()
@@ -89,7 +93,8 @@ class Look(bootsteps.StartStopStep):  # type: ignore[misc]  # Celery ships no ty
         except Exception as error:  # noqa: BLE001  # As above.
             _log.warning("upkeep_failed", work="delivery", **logs.kind_of(error))
         finally:
-            self._under_way.discard(webhook_id)
+            with suppress(RuntimeError):  # It is stopping, and begins nothing more.
+                self._begin(self._turns.ended(webhook_id))
         if outcomes:
             count(outcomes)
 

@@ -10,12 +10,12 @@ from app import logs
 from app.audit import run as ledger_audit
 from app.batches import read as batches
 from app.messaging import last_runs
-from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, celery, submit
+from app.messaging.jobs import AUDIT, FORGET_IDEMPOTENCY_KEYS, FORGET_UPLOADS, ISSUE, celery
 from app.messaging.worker_counters import AUDITS, count
 from app.postgres.database import snapshot, steps
 from app.reversals import read as reversals
 from app.uploads import uploads
-from worker.draining import drain_and_tell
+from worker.draining import drain_and_stay
 
 # Limits of `steps`.
 _FORGET_STEP = 1_000
@@ -34,14 +34,11 @@ _log = logs.logger()
 def issue(
     organization_id: int, batch_id: int | None = None, recipients: int | None = None, request_id: str | None = None
 ) -> list[int]:
-    """Drain an organization's queue; the other arguments are for Flower and the logs.
+    """Drain an organization's queue, and then others while fronts ask; the other arguments are for Flower and the logs.
 
     Flower shows what is returned: the ids of the batches that this job has issued or refused.
     """
-    final, has_more = drain_and_tell(organization_id)
-    if has_more:
-        submit(organization_id, batch_id=batch_id, recipients=recipients, request_id=request_id)
-    return final
+    return drain_and_stay(organization_id, request_id)
 
 
 @celery.task(name=AUDIT, send_events=False)

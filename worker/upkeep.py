@@ -24,8 +24,9 @@ from app.batches import schedule
 from app.batches.queue import organizations_waiting
 from app.events import sequencer
 from app.ledger import claim, fold, returns
-from app.messaging import hints, last_runs
+from app.messaging import last_runs
 from app.messaging.jobs import submit
+from app.messaging.requests import Request, need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
@@ -53,6 +54,7 @@ _RELEASE_STEPS_MAX = 40
 _DRAINS_ASKED_MAX = 200
 _CLAIM_STEPS_MAX = 100
 _FOLD_STEPS_MAX = 20
+_FOLD_CLAIMS_STEPS_MAX = 200
 _RETURN_STEP = 1_000
 _RETURN_STEPS_MAX = 20
 _DROP_STEP = 1_000
@@ -91,8 +93,9 @@ def release() -> None:
     organizations = list(dict.fromkeys(released))
     if released:
         _log.info("released", organizations=len(organizations), batches=len(released))
-    for organization_id in organizations[:_DRAINS_ASKED_MAX]:
-        if hints.request_drain(organization_id) and not submit(organization_id):
+    asked = [Request(organization_id) for organization_id in organizations[:_DRAINS_ASKED_MAX]]
+    for request in need_message(asked) if asked else []:
+        if not submit(request.organization_id):
             return  # Each further one would wait for the broker as long.
 
 
@@ -106,8 +109,9 @@ def claim_crossed(*, registered_within_s: float | None) -> None:
 
 
 def fold_credits() -> None:
-    """Fold what was issued since the last run; what is left after these steps waits for the next."""
+    """Fold what was issued and claimed since the last run; what is left after these steps waits for the next."""
     steps(fold.fold, steps_max=_FOLD_STEPS_MAX)
+    steps(fold.fold_claims, steps_max=_FOLD_CLAIMS_STEPS_MAX)
 
 
 def number_all() -> None:

@@ -8,7 +8,7 @@ from app.api_keys import Caller, get_caller
 from app.errors import InvalidKey
 from app.metrics.record import current_record
 from app.postgres.database import single_statement
-from app.values.keys import hash_key, is_well_formed
+from app.values.keys import DEVELOPMENT_PREFIX, hash_key, is_well_formed
 
 # One scheme word, one run of blanks, one key; RFC 9110 writes scheme names in any case.
 _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
@@ -30,6 +30,12 @@ def hash_of_key() -> bytes:
     if key is None:
         raise InvalidKey
     return hash_key(key)
+
+
+def is_development_key() -> bool:
+    """Tell whether the request's well-formed key is one for the sandbox. The database is not asked."""
+    key = well_formed_key_of_request()
+    return key is not None and key.startswith(DEVELOPMENT_PREFIX)
 
 
 def caller() -> Caller:

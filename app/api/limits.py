@@ -2,13 +2,17 @@
 
 import logging
 import time
+from functools import lru_cache
 from typing import Any
 
-from flask import Flask, request
+from flask import Flask, Response, request
 from flask_limiter import ApplicationLimit, Limiter
+from limits import parse
+from limits.storage import RedisStorage
 
 from app.api.auth import well_formed_key_of_request
 from app.messaging.process_redis import redis_client
+from app.metrics.record import current_record
 from app.settings import settings
 from app.values.keys import hash_key
 
@@ -16,6 +20,17 @@ from app.values.keys import hash_key
 # growing intervals, so that a Redis that does not answer does not slow down every call.
 _UNREACHED_LIMIT = "1000000/second"
 _TIMEOUT_S = 1
+
+
+class _NotingRedis(RedisStorage):
+    """Redis as the library counts in it; the count is noted, so that the answer can say what is left."""
+
+    STORAGE_SCHEME = ["noting-redis"]  # noqa: RUF012  # A list in the library too.
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        counted = super().incr(key, expiry, amount)
+        current_record().calls_counted = counted
+        return counted
 
 
 def limit_rate(app: Flask) -> Limiter:
@@ -31,7 +46,7 @@ def limit_rate(app: Flask) -> Limiter:
         application_limits=[ApplicationLimit(settings().rate_limit, exempt_when=_is_exempt)]
         if settings().rate_limit != "off"
         else [],
-        storage_uri="redis://",
+        storage_uri="noting-redis://",
         storage_options={"connection_pool": pool},
         in_memory_fallback=[_UNREACHED_LIMIT],
         swallow_errors=True,
@@ -46,6 +61,21 @@ def retry_after_s(limiter: Limiter) -> int:
         return 1
     # Redis rounds to seconds, so `reset_at` may be two seconds late: never wait longer than a whole window.
     return max(1, min(hit.reset_at - int(time.time()), hit.limit.get_expiry()))
+
+
+def add_what_is_left(response: Response) -> None:
+    """Tell a caller of `/v1` the limit, and what is left of it; all of it, if nothing was counted."""
+    rate = settings().rate_limit
+    if rate != "off" and request.path.startswith("/v1/"):
+        quota, policy = _policy(rate)
+        left = max(0, quota - current_record().calls_counted)
+        response.headers.update({"RateLimit-Policy": policy, "RateLimit": f'"key";r={left}'})
+
+
+@lru_cache(maxsize=1)
+def _policy(rate: str) -> tuple[int, str]:
+    limit = parse(rate)
+    return limit.amount, f'"key";q={limit.amount};w={limit.get_expiry()}'
 
 
 def _is_exempt() -> bool:

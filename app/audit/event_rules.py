@@ -1,5 +1,25 @@
 """The audit rules about the event log, in the form of `app.audit.rules`."""
 
+from app.events.sequencer import DIGESTED
+from app.postgres.digests import digest
+
+# The events of batches and reversals, numbered or not; then those that hold their data.
+_OF_ROWS = """
+    (SELECT organization_id, sandbox, type, coalesce(batch_id, reversal_id) AS subject_id, id, send_at, credited,
+            batch_id, idempotency_key
+     FROM events WHERE data IS NULL
+     UNION ALL
+     SELECT organization_id, sandbox, type, coalesce(batch_id, reversal_id), id, send_at, credited, batch_id, NULL
+     FROM unnumbered_events WHERE data IS NULL)"""
+_WITH_DATA = """
+    (SELECT organization_id, sandbox, type, id, created_at, data FROM events WHERE data IS NOT NULL
+     UNION ALL
+     SELECT organization_id, sandbox, type, id, created_at, data FROM unnumbered_events WHERE data IS NOT NULL)"""
+# How far a log is dropped. What was changed before the youngest dropped event may have lost its own event too.
+_DROPPED = """
+    LEFT JOIN event_logs l ON (l.organization_id, l.sandbox) = (c.organization_id, c.sandbox)"""
+_IS_KEPT = "c.changed_at > coalesce(l.dropped_until, '-infinity')"
+
 EVENT_RULES = {
     # An event without a number is in no log yet: the sequencer numbers it after the commit.
     "event sequences rise by one, from the first kept to the last": """
@@ -15,26 +35,137 @@ EVENT_RULES = {
         WHERE coalesce(e.count, 0) <> coalesce(l.last_sequence - l.dropped_to, 0)
            OR e.first <> coalesce(l.dropped_to, 0) + 1 OR e.last <> coalesce(l.last_sequence, 0)
         ORDER BY coalesce(l.organization_id, e.organization_id), coalesce(l.sandbox, e.sandbox)""",
-    # A batch issued before the youngest dropped event may have lost its own event too.
-    "an issued batch and a done reversal have one event each": """
-        SELECT format('%s %s', coalesce(a.noun, e.noun), coalesce(a.id, e.id)) AS subject,
-               format('%s events of it%s', coalesce(e.count, 0),
-                      CASE WHEN a.id IS NULL THEN ', where none may be in this log' ELSE '' END) AS seen
-        FROM (SELECT 'batch' AS noun, id, organization_id, sandbox, issued_at AS ended_at
-              FROM batches WHERE status = 'issued'
+    # What was refused has no time of its own: at the earliest it was when the batch was accepted.
+    "a batch that is over and a reversal that took something have one event each, of their type": f"""
+        SELECT format('%s %s', CASE WHEN coalesce(c.type, e.type) LIKE 'batch.%' THEN 'batch' ELSE 'reversal' END,
+                      coalesce(c.subject_id, e.subject_id)) AS subject,
+               format('%s events %s%s', coalesce(e.count, 0), coalesce(c.type, e.type),
+                      CASE WHEN c.type IS NULL THEN ', where none may be in this log' ELSE '' END) AS seen
+        FROM (SELECT organization_id, sandbox, 'batch.' || status AS type, id AS subject_id,
+                     coalesce(issued_at, cancelled_at, created_at) AS changed_at
+              FROM batches WHERE status IN ('issued', 'refused', 'cancelled')
               UNION ALL
-              SELECT 'reversal', id, organization_id, sandbox, done_at FROM reversals WHERE status = 'done') a
-        FULL JOIN (SELECT noun, id, organization_id, sandbox, count(*) AS count
-                   FROM (SELECT CASE WHEN batch_id IS NULL THEN 'reversal' ELSE 'batch' END AS noun,
-                                coalesce(batch_id, reversal_id) AS id, organization_id, sandbox
-                         FROM events WHERE type = 'batch.issued' OR reversal_id IS NOT NULL
-                         UNION ALL
-                         SELECT CASE WHEN batch_id IS NULL THEN 'reversal' ELSE 'batch' END,
-                                coalesce(batch_id, reversal_id), organization_id, sandbox
-                         FROM unnumbered_events WHERE type = 'batch.issued' OR reversal_id IS NOT NULL) told
-                   GROUP BY 1, 2, 3, 4) e
-               ON (e.noun, e.id, e.organization_id, e.sandbox) = (a.noun, a.id, a.organization_id, a.sandbox)
-        LEFT JOIN event_logs l ON (l.organization_id, l.sandbox) = (a.organization_id, a.sandbox)
-        WHERE a.id IS NULL OR e.count > 1 OR (e.id IS NULL AND a.ended_at > coalesce(l.dropped_until, '-infinity'))
-        ORDER BY coalesce(a.noun, e.noun), coalesce(a.id, e.id)""",
+              SELECT organization_id, sandbox,
+                     CASE WHEN is_return THEN 'transaction.returned' ELSE 'reversal.issued' END, id, done_at
+              FROM reversals WHERE reversed_amount > 0) c
+        FULL JOIN (SELECT organization_id, sandbox, type, subject_id, count(*) FROM {_OF_ROWS} told
+                   WHERE type <> 'batch.scheduled' GROUP BY 1, 2, 3, 4) e
+               ON (e.subject_id, e.type, e.organization_id, e.sandbox)
+                  = (c.subject_id, c.type, c.organization_id, c.sandbox)
+        {_DROPPED}
+        WHERE c.type IS NULL OR e.count > 1 OR (e.type IS NULL AND {_IS_KEPT})
+        ORDER BY coalesce(c.subject_id, e.subject_id)""",
+    "the events of a batch tell its send_at, its key and how many were credited": f"""
+        SELECT format('batch %s', id) AS subject, min(seen) AS seen
+        FROM (
+            SELECT coalesce(c.id, e.subject_id) AS id,
+                   format('send_at %s, in the last event %s', coalesce(c.send_at::text, 'none'),
+                          coalesce(e.send_at::text, 'none')) AS seen
+            FROM (SELECT id, organization_id, sandbox, send_at, created_at AS changed_at FROM batches
+                  WHERE send_at IS NOT NULL) c
+            FULL JOIN (SELECT DISTINCT ON (subject_id) * FROM {_OF_ROWS} told
+                       WHERE type = 'batch.scheduled' ORDER BY subject_id, id DESC) e
+                   ON (e.subject_id, e.organization_id, e.sandbox) = (c.id, c.organization_id, c.sandbox)
+            {_DROPPED}
+            WHERE c.id IS NULL OR e.send_at <> c.send_at OR (e.id IS NULL AND {_IS_KEPT})
+            UNION ALL
+            SELECT b.id, format('key %s, in an event %s', b.idempotency_key, coalesce(e.idempotency_key, 'none'))
+            FROM batches b JOIN events e ON e.batch_id = b.id
+            WHERE b.idempotency_key <> coalesce(e.idempotency_key, '')
+            UNION ALL
+            SELECT e.subject_id, format('%s credited at the issue, in its event %s', t.count, e.credited)
+            FROM {_OF_ROWS} e
+            JOIN (SELECT batch_id, count(*) FILTER (WHERE credited AND claimed_at IS NULL) FROM transactions
+                  GROUP BY 1) t ON t.batch_id = e.batch_id
+            WHERE e.type = 'batch.issued' AND e.credited IS DISTINCT FROM t.count
+        ) differing
+        GROUP BY id ORDER BY id""",
+    "a refill, a key and its end have one event each, and these no others": f"""
+        SELECT subject,
+               format('%s events %s, where %s to %s are right', sum(told), type, sum(sure), sum(possible)) AS seen
+        FROM (
+            SELECT c.organization_id, c.sandbox, c.type, c.subject, 0 AS told, ({_IS_KEPT})::int AS sure,
+                   1 AS possible
+            FROM (SELECT organization_id, sandbox, 'balance.refilled' AS type,
+                         format('refill of %s to %s, %s', amount, balance,
+                                coalesce(reference, 'no reference')) AS subject,
+                         created_at AS changed_at
+                  FROM refills
+                  UNION ALL
+                  SELECT organization_id, false, 'key.created', format('key %s, sandbox: %s', id, sandbox), created_at
+                  FROM api_keys
+                  UNION ALL
+                  SELECT organization_id, false, 'key.revoked', format('key %s, sandbox: %s', id, sandbox), revoked_at
+                  FROM api_keys WHERE revoked_at IS NOT NULL) c
+            {_DROPPED}
+            UNION ALL
+            SELECT organization_id, sandbox, type,
+                   CASE type WHEN 'balance.refilled'
+                             THEN format('refill of %s to %s, %s', data ->> 'amount',
+                                         data #>> '{{organization,balance}}',
+                                         coalesce(data ->> 'reference', 'no reference'))
+                             ELSE format('key %s, sandbox: %s', data #>> '{{key,id}}',
+                                         CAST(data #>> '{{key,sandbox}}' AS boolean)) END,
+                   1, 0, 0
+            FROM {_WITH_DATA} e WHERE type IN ('balance.refilled', 'key.created', 'key.revoked')
+        ) counted
+        GROUP BY organization_id, sandbox, type, subject
+        HAVING sum(told) < sum(sure) OR sum(told) > sum(possible)
+        ORDER BY organization_id, sandbox, type, subject""",
+    # A claim and its event are written by one statement, so their times are close whatever the clock does between two
+    # of them. They are paired from the newest on: the oldest events may be dropped.
+    "a user's claim at an organization has one event, of the same time and number of transactions": f"""
+        SELECT format('user %s', coalesce(c.user_id::text, e.user_id::text, 'none')) AS subject,
+               format('organization %s, %s transactions claimed at %s, told %s at %s',
+                      coalesce(c.organization_id, e.organization_id), coalesce(c.count, 0),
+                      coalesce(c.changed_at::text, 'no time'), coalesce(e.count, 0),
+                      coalesce(e.created_at::text, 'no time')) AS seen
+        FROM (SELECT organization_id, false AS sandbox, user_id, claimed_at AS changed_at, count(*),
+                     row_number() OVER (PARTITION BY organization_id, user_id ORDER BY claimed_at DESC) AS place
+              FROM transactions WHERE claimed_at IS NOT NULL GROUP BY 1, 3, 4) c
+        FULL JOIN (SELECT organization_id, CAST(data #>> '{{user,id}}' AS bigint) AS user_id, created_at,
+                          CAST(data ->> 'count' AS bigint) AS count,
+                          row_number() OVER (PARTITION BY organization_id, data #>> '{{user,id}}'
+                                             ORDER BY created_at DESC) AS place
+                   FROM {_WITH_DATA} told WHERE type = 'transaction.claimed') e
+               ON (e.organization_id, e.user_id, e.place) = (c.organization_id, c.user_id, c.place)
+        {_DROPPED}
+        WHERE (CASE WHEN e.user_id IS NULL THEN NOT {_IS_KEPT}
+                    ELSE e.count = c.count AND e.created_at BETWEEN c.changed_at AND c.changed_at + interval '1 min'
+               END) IS NOT TRUE
+        ORDER BY 1, 2""",
+    "an organization is suspended and disabled as its log told last": f"""
+        SELECT format('organization %s', o.id) AS subject,
+               format('%s: %s, told last: %s', f.off, f.is_off, coalesce(e.type, 'nothing')) AS seen
+        FROM organizations o
+        CROSS JOIN LATERAL (VALUES ('organization.suspended', 'organization.resumed', o.is_suspended),
+                                   ('organization.disabled', 'organization.enabled', o.is_disabled))
+                                   f (off, again, is_off)
+        LEFT JOIN (SELECT DISTINCT ON (organization_id, kind) *
+                   FROM (SELECT *, type IN ('organization.suspended', 'organization.resumed') AS kind
+                         FROM {_WITH_DATA} told WHERE type LIKE 'organization.%') e
+                   ORDER BY organization_id, kind, id DESC) e
+               ON e.organization_id = o.id AND e.type IN (f.off, f.again)
+        LEFT JOIN event_logs l ON l.organization_id = o.id AND NOT l.sandbox
+        WHERE f.is_off <> CASE WHEN e.type IS NOT NULL THEN e.type = f.off
+                               WHEN coalesce(l.dropped_to, 0) > 0 THEN f.is_off ELSE false END
+        ORDER BY o.id, f.off""",
+    "an event's data is as it was numbered, and tells of a balance that was": f"""
+        SELECT format('event %s', id) AS subject, format('%s of organization %s', type, organization_id) AS seen
+        FROM events e
+        WHERE data IS NOT NULL
+          AND (digest IS DISTINCT FROM {digest(DIGESTED, "e")}
+               OR (type = 'balance.low' AND NOT EXISTS (
+                   SELECT FROM batches b
+                   WHERE NOT b.sandbox AND b.organization_id = e.organization_id AND b.status = 'issued'
+                     AND b.current_balance = CAST(e.data #>> '{{organization,balance}}' AS bigint))))
+        ORDER BY id""",
+    "a webhook stands within its log": """
+        SELECT format('webhook %s', w.id) AS subject,
+               format('position %s, where the log of organization %s ends at %s', w.position, w.organization_id,
+                      coalesce(l.last_sequence, 0)) AS seen
+        FROM webhooks w
+        LEFT JOIN event_logs l ON (l.organization_id, l.sandbox) = (w.organization_id, w.sandbox)
+        WHERE w.position > coalesce(l.last_sequence, 0)
+        ORDER BY w.id""",
 }

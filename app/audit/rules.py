@@ -1,8 +1,10 @@
 """The audit rules, each as the statement that finds its breaches (contract, part 4)."""
 
+from app.audit.answer_rules import ANSWER_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
+from app.batches.rehearsing import INSUFFICIENT
 from app.values.ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
@@ -49,6 +51,23 @@ RULES = (
                    WHERE t.credited AND t.claimed_at IS NULL GROUP BY 1) f ON f.user_id = u.id
         WHERE coalesce(c.points, 0) <> u.folded_balance + coalesce(f.points, 0)
         ORDER BY u.id""",
+        "what is kept as held is the sum of the held transactions": """
+        SELECT format('organization %s, %s', o.id, CASE WHEN o.sandbox THEN 'sandbox' ELSE 'live' END) AS subject,
+               format('%s points of %s held, and %s points of %s kept', coalesce(h.points, 0), coalesce(h.count, 0),
+                      o.points, o.count) AS seen
+        FROM (SELECT id, false AS sandbox, held_points - coalesce(c.points, 0) AS points,
+                     held_count - coalesce(c.count, 0) AS count
+              FROM organizations
+              LEFT JOIN (SELECT organization_id, sum(points) AS points, sum(count) AS count
+                         FROM unfolded_claims GROUP BY 1) c ON c.organization_id = organizations.id
+              UNION ALL SELECT id, true, sandbox_held_points, sandbox_held_count FROM organizations) o
+        LEFT JOIN (SELECT t.organization_id, t.sandbox, sum(coalesce(t.points_left, t.amount, b.amount)) AS points,
+                          count(*) AS count
+                   FROM transactions t JOIN batches b ON b.id = t.batch_id
+                   WHERE t.debited AND NOT t.credited AND t.points_left IS DISTINCT FROM 0 GROUP BY 1, 2) h
+               ON (h.organization_id, h.sandbox) = (o.id, o.sandbox)
+        WHERE coalesce(h.points, 0) <> o.points OR coalesce(h.count, 0) <> o.count
+        ORDER BY o.id, o.sandbox""",
         "a batch's transactions are its recipients, in order": """
         SELECT format('batch %s', b.id) AS subject,
                format('%s recipients, %s transactions, %s', b.recipient_count, count(t.batch_id), coalesce(
@@ -106,8 +125,8 @@ RULES = (
         ) e
         WHERE t.debited <> (t.position < b.debited_count) OR t.balance <> e.balance
         ORDER BY b.id, t.position""",
-        # Recipients are served in request order while the balance covers them (contract, part 2).
-        "every recipient that the balance covers is debited": """
+        # Recipients are served in request order while the balance covers them (contract, part 2), or is rehearsed to.
+        "every recipient that the balance covers is debited": f"""
         SELECT format('batch %s', b.id) AS subject,
                format('%s of %s recipients debited%s, and %s points left where %s would pay more', b.debited_count,
                       b.recipient_count, CASE WHEN b.atomic THEN ' (atomic)' ELSE '' END, b.current_balance, n.points)
@@ -118,6 +137,8 @@ RULES = (
             SELECT coalesce(b.amount::numeric * more.count, b.running_totals[more.count]) - b.debited_amount AS points
         ) n
         WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
+          AND (NOT b.sandbox OR b.api_key_id IS NULL
+               OR '{INSUFFICIENT}' <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
         ORDER BY b.id""",
         # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is asked), each
         # balance that one of them starts from is the result of another, except the first, 0.
@@ -161,25 +182,29 @@ RULES = (
                       coalesce(t.user_id::text, 'none')) AS seen
         FROM transactions t
         WHERE (t.credited AND NOT t.debited) OR (t.debited AND t.credited <> (t.user_id IS NOT NULL))
-           OR (t.claimed_at IS NOT NULL AND (t.sandbox OR NOT t.credited))
+           OR (t.claimed_at IS NOT NULL AND NOT t.credited)
         ORDER BY t.batch_id, t.position""",
         "a transaction's user is registered under its address": f"""
         SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('user %s', t.user_id) AS seen
         FROM transactions t LEFT JOIN users u ON u.id = t.user_id
-        WHERE t.user_id IS NOT NULL AND coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
+        WHERE t.user_id IS NOT NULL
+          AND (coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
+               OR (u.sandbox_of IS NOT NULL AND NOT (t.sandbox AND t.organization_id = u.sandbox_of))
+               OR (u.sandbox_of IS NULL AND t.sandbox AND t.claimed_at IS NOT NULL))
         ORDER BY t.batch_id, t.position""",
         # The time of the books is the snapshot's; in a copy that nobody writes to any more, its newest row's. Otherwise
         # a long audit, or one of a restored copy, would report a crossing that was only seconds old.
         "nothing stays held for a registered user": f"""
         SELECT format('transaction %s', t.batch_id::numeric * {POSITIONS} + t.position) AS subject,
                format('user %s', u.id) AS seen
-        FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
+        FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email) AND u.sandbox_of IS NULL
         JOIN batches b ON b.id = t.batch_id
         WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
           AND greatest(u.created_at, b.issued_at) < make_interval(secs => -:crossing_grace_s) + least(now(), greatest(
-              (SELECT max(created_at) FROM users), (SELECT max(greatest(created_at, issued_at)) FROM batches),
-              (SELECT max(created_at) FROM refills)))
+              (SELECT max(created_at) FROM users WHERE sandbox_of IS NULL),
+              (SELECT max(greatest(created_at, issued_at)) FROM batches WHERE NOT sandbox),
+              (SELECT max(created_at) FROM refills WHERE NOT sandbox)))
           AND coalesce(t.held_until, b.held_until, 'infinity')
               > greatest(u.created_at, b.issued_at) + make_interval(secs => :crossing_grace_s)
         ORDER BY t.batch_id, t.position""",
@@ -187,4 +212,5 @@ RULES = (
     | REVERSAL_RULES
     | EVENT_RULES
     | RETURN_RULES
+    | ANSWER_RULES
 )

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, text
 
-from app.batches.read import BatchRow
+from app.batches.read import DIGESTED, BatchRow
 from app.batches.request import IssueRequest
 from app.errors import IdempotencyKeyReused, InvalidKey, InvalidRequest, PointsError, Refused, ScheduledLimit
 from app.organizations import may_not_issue
 from app.postgres import locks
 from app.postgres.database import fetch_all
+from app.postgres.digests import digest
 from app.values.timestamps import EARLIEST, LATEST, bounds_fault
 
 # An idempotency key: 1 to 255 visible ASCII characters. The expression is valid in JSON Schema too.
@@ -60,7 +61,11 @@ class Acceptance(NamedTuple):
         return accepted == (batch.id, batch.organization_id, batch.created_at)
 
 
-_ACCEPT = files("app.batches").joinpath("accept.sql").read_bytes()
+_NOT_YET = ("refusal", "cancelled_at", "issued_at", "organization_name", "last_refill")
+_DIGEST = digest(
+    DIGESTED, "fresh", idempotency_hash="decode(idempotency_hash, 'hex')", **dict.fromkeys(_NOT_YET, "NULL")
+)
+_ACCEPT = files("app.batches").joinpath("accept.sql").read_text().format(digest=_DIGEST).encode()
 
 
 def accept(connection: Connection, sends: Sequence[Send]) -> list[Acceptance | PointsError | None]:

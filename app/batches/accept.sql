@@ -18,7 +18,7 @@ WITH asked AS MATERIALIZED (
     SELECT s.index, s.amount, s.running_totals, s.atomic, s.label, s.emails, s.email_keys, s.labels, s.item_references,
            s.metadata, s.send_at, s.hold_days, s.idempotency_key, s.idempotency_hash,
            k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
-           clock_timestamp() AS now,
+           o.ahead, clock_timestamp() + o.ahead AS now,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         index int, key_hash text, member_id bigint, sandbox boolean, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
@@ -32,7 +32,11 @@ WITH asked AS MATERIALIZED (
         FROM members WHERE id = s.member_id AND removed_at IS NULL AND role IN ('sender', 'admin')
         LIMIT 1
     ) k
-    CROSS JOIN LATERAL (SELECT * FROM organizations WHERE organizations.id = k.organization_id LIMIT 1) o
+    CROSS JOIN LATERAL (
+        SELECT id, is_disabled, is_suspended,
+               CASE WHEN k.sandbox THEN sandbox_ahead ELSE interval '0' END AS ahead
+        FROM organizations WHERE organizations.id = k.organization_id LIMIT 1
+    ) o
 ), known AS MATERIALIZED (
     SELECT a.index, b.id, b.status, b.idempotency_hash = decode(a.idempotency_hash, 'hex') AS is_same, b.created_at
     FROM asked a
@@ -60,7 +64,7 @@ WITH asked AS MATERIALIZED (
     WHERE a.send_at BETWEEN a.now + %(earliest)s::interval AND a.now + %(latest)s::interval
       AND NOT EXISTS (SELECT FROM known k WHERE k.index = a.index)
 ), fresh AS MATERIALIZED (
-    SELECT a.*, clock_timestamp() AS created_at,
+    SELECT a.*, clock_timestamp() + a.ahead AS created_at,
            (SELECT max(nextval('batches_id_seq')) FROM generate_series(0, cardinality(a.emails) / 16)) AS id
     FROM (SELECT * FROM asked ORDER BY index) a
     WHERE NOT a.is_disabled AND NOT a.is_suspended AND NOT EXISTS (SELECT FROM known k WHERE k.index = a.index)
@@ -68,19 +72,21 @@ WITH asked AS MATERIALIZED (
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
-                         idempotency_key, idempotency_hash, created_at, send_at, status)
+                         idempotency_key, idempotency_hash, created_at, send_at, status, digest)
     OVERRIDING SYSTEM VALUE
     SELECT id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
            cardinality(emails), emails, email_keys, labels, item_references, metadata::json, hold_days,
            idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
-           CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END
+           CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END,
+           {digest}
     FROM fresh
     ORDER BY organization_id, sandbox, idempotency_key, index
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-    RETURNING id, organization_id, sandbox, send_at
+    RETURNING id, organization_id, sandbox, send_at, created_at
 ), events AS (
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
-    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM written WHERE send_at IS NOT NULL ORDER BY id
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
+    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, created_at
+    FROM written WHERE send_at IS NOT NULL ORDER BY id
 )
 SELECT a.index, a.is_disabled, a.is_suspended, k.is_same, a.now, coalesce(s.has_room, true) AS has_room,
        a.api_key_id, a.key_use_is_old, a.organization_id, coalesce(k.id, w.id) AS batch_id,

@@ -48,10 +48,11 @@ class Reference(Field[str]):
 
 
 class Metadata(Field[dict[str, str]]):
-    """The caller's own texts by key. An empty object is the same as none."""
+    """The caller's own texts by key."""
 
     SCHEMA: ClassVar[Schema] = {
         "type": "object",
+        "minProperties": 1,
         "maxProperties": METADATA_KEYS_MAX,
         "propertyNames": {"minLength": 1, "maxLength": METADATA_KEY_LENGTH_MAX, "pattern": NO_NUL},
         "additionalProperties": {"type": "string", "maxLength": METADATA_VALUE_LENGTH_MAX, "pattern": NO_NUL},
@@ -60,6 +61,8 @@ class Metadata(Field[dict[str, str]]):
     def check(self, value: Any, limits: Settings) -> dict[str, str]:
         if not isinstance(value, dict):
             raise FieldFault(f"must be an object, but are {kind(value)}.")
+        if not value:
+            raise FieldFault("must have at least one key, but have none.")
         if len(value) > METADATA_KEYS_MAX:
             raise FieldFault(f"must have at most {METADATA_KEYS_MAX} keys, but have {len(value)}.")
         return value
@@ -70,7 +73,7 @@ class Metadata(Field[dict[str, str]]):
         for place, (key, text) in enumerate(first, start=1):
             if (fault := _text_fault(key, text)) is not None:
                 faults.add(self.name, f"Key {place} of the {self.name} {fault}")
-        return texts or None
+        return texts
 
 
 def _text_fault(key: str, text: object) -> str | None:
@@ -153,9 +156,16 @@ AMOUNT = Integer(
 DEFAULT_AMOUNT = replace(AMOUNT, is_required=False)
 ATOMIC = Boolean("atomic", "True: debit nobody if the balance cannot pay the whole batch.", True, default=False)
 LABEL = Text("label", "Kept on every transaction of the batch.", "January", length_max=LABEL_LENGTH_MAX)
-EXPECT = Totals("expect", "Control totals, either or both. A difference is a 400, and nothing is written.")
-METADATA = Metadata("metadata", "Shown on the batch, and never on its transactions.", {"run": "2026-01"})
-SEND_AT = Timestamp("send_at", "When to issue the batch: ISO 8601 with a zone, 1 minute to 366 days ahead.")
+# Of these, one that is empty is a fault: nothing must be paid now because a template was empty.
+EXPECT = Totals(
+    "expect", "Control totals, either or both. A difference is a 400, and nothing is written.", takes_empty=True
+)
+METADATA = Metadata(
+    "metadata", "Shown on the batch, and never on its transactions.", {"run": "2026-01"}, takes_empty=True
+)
+SEND_AT = Timestamp(
+    "send_at", "When to issue the batch: ISO 8601 with a zone, 1 minute to 366 days ahead.", takes_empty=True
+)
 HOLD_DAYS = Integer(
     "hold_days",
     f"For how many days points may be held, 1 to {HOLD_DAYS_MAX:,}; then they go back to the organization. The default"
@@ -164,6 +174,7 @@ HOLD_DAYS = Integer(
     minimum=1,
     maximum=HOLD_DAYS_MAX,
     unit="days",
+    takes_empty=True,
 )
 
 ITEM_EMAIL = EmailAddress(
@@ -195,13 +206,13 @@ class IssueTable(Table):
 
 VERIFY = IssueTable(
     "IssueRequest",
-    'Points for recipients, in one of `recipients`, `recipient` and `items`. Null, `""` and `[]` count as missing. A'
-    " field that is not listed is a fault.",
+    'Points for recipients, in one of `recipients`, `recipient` and `items`. Null, `""` and `[]` count as missing; an'
+    " empty `expect` or `metadata` is a fault, and so is a field that is not listed.",
     *(RECIPIENTS, RECIPIENT, ITEMS, AMOUNT, ATOMIC, LABEL, EXPECT, METADATA),
 )
 SEND = IssueTable(
     "SendRequest",
-    "The body of verify, with when to issue it and for how long to hold the points.",
+    "The body of verify, with when to issue it and for how long to hold the points; an empty one of these is a fault.",
     *(*VERIFY.rows, SEND_AT, HOLD_DAYS),
 )
 

@@ -7,11 +7,22 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all, row_with_id
+from app.postgres.digests import digest
 from app.values.payloads import sender_of
 
 STATUSES = SCHEDULED, QUEUED, ISSUED, REFUSED, CANCELLED = "scheduled", "queued", "issued", "refused", "cancelled"
+# Final without a transaction.
+NEVER_ISSUED = (REFUSED, CANCELLED)
 # The states of a transaction.
 STATES = CREDITED, HELD, UNPAID, REVERSED, RETURNED = "credited", "held", "unpaid", "reversed", "returned"
+
+# What a batch and its replay answer, as far as neither its transactions nor the balances tell it: `digest` binds these.
+# Its addresses are not among them, and `send_at` may move.
+DIGESTED = (
+    *("id", "organization_id", "sandbox", "api_key_id", "member_id", "amount", "atomic", "label", "metadata"),
+    *("hold_days", "idempotency_key", "idempotency_hash", "created_at"),
+    *("refusal", "cancelled_at", "issued_at", "organization_name", "last_refill"),
+)
 
 # The contract promises 30 days; one more allows for clocks that differ.
 IDEMPOTENCY_KEY_KEPT_DAYS = 31
@@ -225,8 +236,10 @@ def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_
 
 
 # A subquery reads the clock once: a value that may change from row to row cannot be looked up in an index.
-_FORGET_IDEMPOTENCY_KEYS = text("""
-    UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL
+_FORGET_IDEMPOTENCY_KEYS = text(f"""
+    UPDATE batches b
+    SET idempotency_key = NULL, idempotency_hash = NULL,
+        digest = {digest(DIGESTED, "b", idempotency_key="NULL", idempotency_hash="NULL")}
     WHERE id = ANY(ARRAY(SELECT id FROM batches
                          WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at)
                                < (SELECT clock_timestamp() - make_interval(days => :older_than_days))

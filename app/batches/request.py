@@ -54,10 +54,14 @@ class IssueRequest:
     @property
     def required(self) -> int:
         """The points for all recipients together."""
+        return self.points_of_first(len(self.emails))
+
+    def points_of_first(self, count: int) -> int:
+        """Return the points for the first `count` recipients together."""
         if self.running_totals is not None:
-            return self.running_totals[-1]
+            return self.running_totals[count - 1] if count else 0
         assert self.amount is not None, "a request has an amount or running totals"
-        return self.amount * len(self.emails)
+        return self.amount * count
 
     def meaning(self) -> bytes:
         """Return 32 bytes that are equal for two requests that mean the same, even if they are written differently.

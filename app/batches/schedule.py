@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
-from app.batches.read import CANCELLED, QUEUED, REFUSED, SCHEDULED
-from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest
-from app.postgres.database import row_to, row_with_id
+from app.batches.read import CANCELLED, DIGESTED, QUEUED, REFUSED, SCHEDULED
+from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotKnown
+from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
+from app.postgres.digests import digest
 from app.postgres.locks import lock_organization
 from app.values.timestamps import bounds_fault
 
@@ -22,6 +24,7 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
     Raises:
         NotFound: the organization has no such batch in this mode.
         BatchConflict: it is issued or refused.
+        NotKnown: somebody holds its organization; ask again.
     """
     status = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox).status
     if status in (SCHEDULED, QUEUED):
@@ -35,13 +38,17 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
         )
 
 
-_CANCEL = text("""
-    WITH cancelled AS (
-        UPDATE batches SET status = 'cancelled', cancelled_at = clock_timestamp() WHERE id = :id
-        RETURNING organization_id, sandbox, id
+_CANCEL = text(f"""
+    WITH moment AS MATERIALIZED (
+        SELECT time_of(organization_id, sandbox) AS now FROM batches WHERE id = :id
+    ), cancelled AS (
+        UPDATE batches b
+        SET status = 'cancelled', cancelled_at = moment.now, digest = {digest(DIGESTED, "b", cancelled_at="moment.now")}
+        FROM moment WHERE b.id = :id
+        RETURNING b.organization_id, b.sandbox, b.id, b.cancelled_at
     )
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id)
-    SELECT organization_id, sandbox, 'batch.cancelled', id FROM cancelled
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, created_at)
+    SELECT organization_id, sandbox, 'batch.cancelled', id, cancelled_at FROM cancelled
 """)
 
 
@@ -54,6 +61,7 @@ def reschedule(
         NotFound: the organization has no such batch in this mode.
         BatchCancelled, BatchNotScheduled: it is no longer scheduled.
         InvalidRequest: the time is out of bounds, by PostgreSQL's clock.
+        NotKnown: somebody holds its organization; ask again.
     """
     batch = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
     if batch.status == CANCELLED:
@@ -73,8 +81,8 @@ _RESCHEDULE = text("""
     WITH moved AS (
         UPDATE batches SET send_at = :send_at WHERE id = :id RETURNING organization_id, sandbox, id, send_at
     )
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
-    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM moved
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at, created_at)
+    SELECT organization_id, sandbox, 'batch.scheduled', id, send_at, time_of(organization_id, sandbox) FROM moved
 """)
 _REVERSE = "it is issued. Its points can be taken back: reverse it (POST /v1/points/reverse)."
 _WHAT_TO_DO = {
@@ -84,7 +92,7 @@ _WHAT_TO_DO = {
 
 
 class _Locked(NamedTuple):
-    """A locked batch; `now` is the time by PostgreSQL's clock."""
+    """A locked batch; `now` is the time in its mode."""
 
     status: str
     send_at: datetime | None
@@ -99,14 +107,20 @@ def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbo
 
     Raises:
         NotFound: the organization has no such batch in this mode.
+        NotKnown: a worker that is slow or frozen holds a row for too long.
     """
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
-    lock_organization(connection, organization_id)
-    return _Locked._make(row_with_id(connection, _LOCK_BATCH, parameters, "batch"))
+    try:
+        lock_organization(connection, organization_id)
+        return _Locked._make(row_with_id(connection, _LOCK_BATCH, parameters, "batch"))
+    except DBAPIError as error:
+        if not is_locked_out(error):
+            raise
+        raise NotKnown from error
 
 
 _LOCK_BATCH = text("""
-    SELECT status, send_at, clock_timestamp() AS now FROM batches
+    SELECT status, send_at, time_of(organization_id, sandbox) AS now FROM batches
     WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
 """)
 
@@ -121,11 +135,22 @@ def release_due(connection: Connection, *, at_most: int) -> list[int]:
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
 # status is checked twice: a batch may be cancelled after it is read and before it is locked.
+#
+# The second array is what is due only by the clock of a sandbox that is ahead.
 _RELEASE_DUE = text("""
     UPDATE batches SET status = 'queued'
     WHERE id = ANY(ARRAY(SELECT id FROM batches
                          WHERE status = 'scheduled' AND send_at <= (SELECT clock_timestamp())
-                         ORDER BY send_at, id LIMIT :at_most FOR NO KEY UPDATE SKIP LOCKED))
+                         ORDER BY send_at, id LIMIT :at_most FOR NO KEY UPDATE SKIP LOCKED)
+                   || ARRAY(SELECT b.id FROM organizations o CROSS JOIN LATERAL (
+                                SELECT id FROM batches
+                                WHERE (organization_id, sandbox, send_at) > (o.id, true, (SELECT clock_timestamp()))
+                                  AND (organization_id, sandbox, send_at)
+                                      <= (o.id, true, (SELECT clock_timestamp()) + o.sandbox_ahead)
+                                  AND status = 'scheduled'
+                                ORDER BY organization_id, sandbox, send_at LIMIT :at_most
+                                FOR NO KEY UPDATE SKIP LOCKED) b
+                            WHERE o.sandbox_ahead > '0' LIMIT :at_most))
       AND status = 'scheduled'
     RETURNING organization_id
 """)
@@ -146,13 +171,21 @@ def scheduled_of(connection: Connection, organization_id: int, *, sandbox: bool)
     return row_to(Scheduled, connection.execute(_SCHEDULED_OF, parameters).one())
 
 
-# The sum is cut at 64 bits: no balance is larger, so that readers of JSON need no larger numbers.
-_SCHEDULED_OF = text("""
+_SCHEDULED_OF = text(f"""
     SELECT count(*) AS batches, min(send_at) AS next_at,
-           CAST(least(coalesce(sum(coalesce(amount::numeric * recipient_count, running_totals[recipient_count])), 0),
-                      9223372036854775807) AS bigint) AS amount
+           {shown_sum("coalesce(amount::numeric * recipient_count, running_totals[recipient_count])")} AS amount
     FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
 """)
+
+
+def now_of(connection: Connection, organization_id: int, *, sandbox: bool) -> datetime:
+    """Return the time by which schedules are judged; that of a sandbox may be ahead."""
+    parameters = {"organization_id": organization_id, "sandbox": sandbox}
+    now: datetime = connection.execute(_NOW_OF, parameters).scalar_one()
+    return now
+
+
+_NOW_OF = text("SELECT time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean))")
 
 
 def points_of(connection: Connection, batch_id: int) -> int:

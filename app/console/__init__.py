@@ -19,10 +19,12 @@ from app.console.views import (
     hold_longer,
     keys,
     link,
+    lists,
     members,
     move,
     outcome,
     overview,
+    reversals,
     send,
     send_again,
     send_cost,
@@ -38,7 +40,8 @@ from app.console.views import (
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
-    *(send, send_again, send_cost, outcome, batches, cancel, hold_longer, move, take_back, transactions),
+    *(send, send_again, send_cost, outcome, lists, batches, cancel, hold_longer, move, take_back, reversals),
+    transactions,
 )
 
 Handler = Callable[[Any], Response]
@@ -60,7 +63,7 @@ def as_page(handler: Handler) -> Handler:
 
     def answer(error: Exception) -> Response:
         response = handler(error)
-        return error_pages.page_of(error, response.status_code) if is_console(request.path) else response
+        return error_pages.page_of(error, response) if is_console(request.path) else response
 
     return answer
 

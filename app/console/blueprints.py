@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 
 from flask import Blueprint, Response, current_app, g, redirect, request, session, url_for
 from flask_wtf.csrf import validate_csrf
-from werkzeug.exceptions import Forbidden
+from werkzeug.exceptions import Forbidden, HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 from wtforms import ValidationError
 
-from app.console.cookie import require_secret
+from app.console import kept_forms
+from app.console.cookie import is_members_browser, require_secret
+from app.console.forms import SignInForm
 from app.errors import PointsError
 from app.members import sessions
 from app.members.members import VIEWER, Member
@@ -37,7 +39,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-# The limit of forms that are sent before signing in.
+# The limit of forms that are sent before signing in, except from a browser with which a member has signed in.
 _STRANGERS_BYTES_MAX = 16_384
 
 _View = TypeVar("_View", bound=Callable[..., Any])
@@ -78,6 +80,30 @@ def is_sandbox() -> bool:
     return bool(g.mode == SANDBOX)
 
 
+def mode_of(path: str) -> str:
+    """Return the mode that an address names, also one that no page has."""
+    return SANDBOX if f"{path}/".startswith(f"{ROOT}/{SANDBOX}/") else LIVE
+
+
+def page_that_tells() -> str:
+    """Return the address of the page that shows what the form that was sent has done: the nearest above its address.
+
+    A page that only asks for the form (`ask_to_…`) does not, nor one of what the form deletes.
+    """
+    routes, path = current_app.url_map.bind(""), request.path
+    if (request.endpoint or "").startswith(("console.delete_", "console.remove_")):
+        path = path.rsplit("/", 2)[0]
+    while path:
+        try:
+            endpoint, _ = routes.match(path, method="GET")
+        except HTTPException:
+            endpoint = ""
+        if endpoint and not endpoint.startswith("console.ask_to_"):
+            return path
+        path = path.rpartition("/")[0]
+    return ROOT
+
+
 def add_headers(response: Response) -> Response:
     """Add the headers that protect a page."""
     response.headers.update(_HEADERS)
@@ -97,28 +123,49 @@ def _give_mode(_endpoint: str, values: dict[str, Any]) -> None:
 @door.before_request
 def _meet_stranger() -> None:
     require_secret(current_app)
-    request.max_content_length = _STRANGERS_BYTES_MAX
+    bytes_max = _STRANGERS_BYTES_MAX
+    if request.method not in ("GET", "HEAD") and is_members_browser():  # A form may go along with the sign-in.
+        bytes_max += settings().body_bytes_max
+    request.max_content_length = request.max_form_memory_size = bytes_max
     _refuse_forgery()
+    g.view_runs = True
 
 
 @pages.before_request
-def _meet_member() -> AnyResponse | None:
+def _meet_member() -> AnyResponse | tuple[str, int] | None:
     require_secret(current_app)
     found = None
     if token := session.get("token"):
         with single_statement() as connection:
             found = sessions.find(connection, token)
     if found is None:
-        if request.method in ("GET", "HEAD"):
-            return redirect(url_for("console_door.sign_in", next=request.full_path.rstrip("?")))
-        return redirect(url_for("console_door.sign_in"), 303)
+        return _ask_to_sign_in()
     g.session_id, g.member, g.organization_name = found.session_id, found.member, found.organization_name
     g.time_zone = found.time_zone
     current_record().organization_id = g.member.organization_id
     request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
     _refuse_forgery()
     _refuse_role(g.member)
+    g.view_runs = True
     return None
+
+
+def _ask_to_sign_in() -> AnyResponse | tuple[str, int]:
+    """Lead to the sign-in and back. What was typed into a form of a session that is over is kept."""
+    if request.method in ("GET", "HEAD"):
+        over = "look" if "token" in session else None
+        return redirect(url_for("console_door.sign_in", next=request.full_path.rstrip("?"), over=over))
+    page = page_that_tells()
+    if is_members_browser():
+        request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
+        try:
+            _refuse_forgery()
+        except FormTooOld:
+            pass
+        else:
+            kept = kept_forms.of_request()
+            return kept_forms.sign_in_page(SignInForm(formdata=None), kept, page=page, over="form"), 403
+    return redirect(url_for("console_door.sign_in", next=page, over="form"), 303)
 
 
 def _refuse_role(member: Member) -> None:

@@ -6,7 +6,7 @@ session of the token.
 
 from typing import Any
 
-from flask import Flask, Request, request
+from flask import Flask, Request, g, request, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -23,8 +23,8 @@ class ConsoleCookie(SecureCookieSessionInterface):
         "SESSION_COOKIE_PATH": "/console",
         "SESSION_COOKIE_HTTPONLY": True,
         "SESSION_COOKIE_SAMESITE": "Lax",
-        # A form stays valid as long as a session; the library's default is an hour.
-        "WTF_CSRF_TIME_LIMIT": 12 * 3_600,
+        # A form stays valid for longer than a session, so that what was typed is kept when that ends.
+        "WTF_CSRF_TIME_LIMIT": 24 * 3_600,
         "WTF_CSRF_CHECK_DEFAULT": False,
     }
 
@@ -43,12 +43,26 @@ class ConsoleCookie(SecureCookieSessionInterface):
         return is_https()
 
 
+def sign_in_with(token: str) -> None:
+    """Begin the browser's session. Values from before it are not kept."""
+    session.clear()
+    g.pop("csrf_token", None)  # Of the session that is over.
+    session.update(token=token, is_members=True)
+
+
+def is_members_browser() -> bool:
+    """Tell whether a member has signed in with this browser since it was opened, signed out meanwhile or not."""
+    return bool(session.get("is_members"))
+
+
 def is_https() -> bool:
     """Tell whether the browser uses https; a proxy that ends TLS says so in a header.
 
-    A caller who fakes the header only gets a cookie that is sent over https only, so any caller is believed.
+    Behind several proxies the first value is the browser's. A caller who fakes the header only gets a cookie that is
+    sent over https only, so any caller is believed.
     """
-    return request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
+    first = request.headers.get("X-Forwarded-Proto", "").partition(",")[0]
+    return request.is_secure or first.strip().lower() == "https"
 
 
 def require_secret(app: Flask) -> None:

@@ -1,7 +1,7 @@
 """What a list of the console costs now, and the digest of all that the page of its last step shows."""
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 import orjson
@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from app.api_keys import Caller
 from app.batches import verify
+from app.batches.schedule import now_of
 from app.console.blueprints import current_zone
 from app.errors import InsufficientBalance, MayNotIssue, PointsError, Refused
 from app.organizations import may_not_issue
@@ -48,16 +49,22 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
         available=organization.balance,
         affordable_recipients=payable.recipients,
     )
-    return Cost(verdict, payable, _refusal(upload, verdict), _seen(upload, payable))
+    late = None if upload.send_at is None else _late(connection, upload, upload.send_at)
+    return Cost(verdict, payable, _refusal(upload, verdict, late), _seen(upload, payable))
 
 
-def _refusal(upload: UploadRow, verdict: verify.Verdict) -> PointsError | None:
+def _late(connection: Connection, upload: UploadRow, send_at: datetime) -> Refused | None:
+    """Return what is wrong with the time of a list, by the clock of its mode."""
+    fault = bounds_fault(send_at, now=now_of(connection, upload.organization_id, sandbox=upload.sandbox))
+    return None if fault is None else Refused(late_sentence(fault))
+
+
+def _refusal(upload: UploadRow, verdict: verify.Verdict, late: Refused | None) -> PointsError | None:
     """Return why nothing of a list can be issued; what the balance of a later time pays is not known."""
     if isinstance(verdict.refusal, MayNotIssue):
         return verdict.refusal
     if upload.send_at is not None:
-        fault = bounds_fault(upload.send_at, now=datetime.now(UTC))
-        return None if fault is None else Refused(late_sentence(fault))
+        return late
     if verdict.refusal is None or (verdict.affordable_recipients > 0 and not upload.atomic):
         return None
     if not verdict.affordable_recipients:

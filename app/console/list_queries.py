@@ -1,4 +1,4 @@
-"""The query of a list's form, read by the rules of the API's lists."""
+"""The query of a list's form, read by the rules of the API's lists, and by some of a person's own."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -7,13 +7,16 @@ from flask import request
 
 from app.api_keys import Caller
 from app.console.blueprints import current_zone
-from app.errors import InvalidRequest
-from app.pages.queries import PageRequest, Query, parse_page_request
+from app.errors import InvalidAddress, InvalidRequest
+from app.pages.queries import OF_PEOPLE, PageRequest, Query, parse_page_request
+from app.values.addresses import parse
 from app.values.timestamps import timestamp
 from app.values.zones import day_of
 
 _ROWS = "50"
 _FIRST_OF_DAY, _LAST_OF_DAY = 0, 1
+# A field of a form, and the parameters that it stands for.
+_FIELDS = {"email_part": "email", "label_part": "label"}
 
 
 def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> tuple[PageRequest, dict[str, str]]:
@@ -25,12 +28,24 @@ def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> 
     for name, moment in (("created_from", _FIRST_OF_DAY), ("created_to", _LAST_OF_DAY)):
         if name in given:
             given[name] = _whole_day(given[name], moment)
+    if "points" in given:
+        given["points"] = "".join(given["points"].split()).replace(",", "")
+    if "label" in given:
+        given["label_part"] = given.pop("label")
+    if kind == "transactions" and "email" in given and not _is_address(given["email"]):
+        given["email_part"] = given.pop("email")
     always = {"limit": _ROWS, **(fixed or {})}
+    also = () if kind == "reversals" else OF_PEOPLE
     try:
-        return parse_page_request(kind, _query(given | always), who), {}
+        return parse_page_request(kind, _query(given | always), who, also=also), {}
     except InvalidRequest as error:
-        faults = {name: _of_a_field(name, sentences[0]) for name, sentences in error.faults.items()}
+        faults = {_FIELDS.get(name, name): _of_a_field(name, found[0]) for name, found in error.faults.items()}
         return parse_page_request(kind, _query(always), who), faults
+
+
+def is_searched(asked: Mapping[str, str]) -> bool:
+    """Tell whether the form of a list is filled in, beyond the position in it."""
+    return any(text.strip() for name, text in asked.items() if name != "cursor")
 
 
 def _whole_day(text: str, moment: int) -> str:
@@ -39,6 +54,15 @@ def _whole_day(text: str, moment: int) -> str:
         return timestamp(day_of(current_zone(), date.fromisoformat(text))[moment])
     except (ValueError, OverflowError):
         return text
+
+
+def _is_address(text: str) -> bool:
+    """Tell whether a text is a whole address, which an index finds; anything else is a part of one."""
+    try:
+        parse(text)
+    except InvalidAddress:
+        return False
+    return True
 
 
 def _query(parameters: Mapping[str, str]) -> Query:

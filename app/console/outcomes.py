@@ -10,6 +10,7 @@ from flask import Response
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import ISSUED, BatchRow
+from app.console.downloads import save_as
 from app.postgres.database import transaction
 from app.recipient_files import for_spreadsheet
 from app.recipient_files.columns import safe_reference
@@ -49,11 +50,14 @@ def of_batch(batch: BatchRow) -> Response:
             transactions = batches.transactions_of(connection, batch.id)
         yield from _issued(batch, range(1, len(transactions) + 1), transactions)
 
-    return _download(rows(), f"batch-{batch.id}.csv")
+    return download(rows(), f"batch-{batch.id}.csv")
 
 
 def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
-    """Answer with the outcome of each line of a list, in the order of the list."""
+    """Answer with the outcome of each line of a list, in the order of the list.
+
+    Once the lines are no longer kept, it has what their batches have: each transaction, without its line.
+    """
 
     def rows() -> Iterator[_Row]:
         with transaction() as connection:
@@ -68,25 +72,24 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Response:
             yield _bad(next_bad)
             next_bad = next(bad, None)
 
-    return _download(rows(), f"{upload.name.removesuffix('.csv')}.result.csv")
+    return download(rows(), f"{upload.name.removesuffix('.csv')}.result.csv")
 
 
 def of_new_list(new: NewList) -> Response:
     """Answer with a list that can be uploaded, such as that of the unpaid."""
     response = Response(new.content, content_type="text/csv; charset=utf-8")
-    response.headers.set("Content-Disposition", "attachment", filename=f"{new.name.removesuffix('.csv')}.csv")
-    return response
+    return save_as(response, f"{new.name.removesuffix('.csv')}.csv")
 
 
 def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:
     for number, batch in enumerate(batch_rows, 1):
         with transaction() as connection:  # One for each part, so that a slow reader holds no connection.
-            part = upload_parts.get(connection, upload.id, number)
+            part = upload_parts.find(connection, upload.id, number)
             transactions = batches.transactions_of(connection, batch.id) if batch.status == ISSUED else []
         if batch.status == ISSUED:
-            yield from _issued(batch, part.lines, transactions)
+            yield from _issued(batch, [""] * len(transactions) if part is None else part.lines, transactions)
             continue
-        for line, item in zip(part.lines, part.items, strict=True):
+        for line, item in zip(part.lines, part.items, strict=True) if part else ():
             amount, label = item.amount or upload.amount, item.label or upload.label
             yield (
                 *(line, for_spreadsheet(item.email), safe_reference(item.reference or "")),
@@ -94,7 +97,9 @@ def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Ro
             )
 
 
-def _issued(batch: BatchRow, lines: Iterable[int], transactions: Sequence[batches.TransactionRow]) -> Iterator[_Row]:
+def _issued(
+    batch: BatchRow, lines: Iterable[int | str], transactions: Sequence[batches.TransactionRow]
+) -> Iterator[_Row]:
     shown = payloads.transaction_payloads((batch, row) for row in transactions)
     for line, body in zip(lines, shown, strict=True):
         yield (
@@ -109,11 +114,13 @@ def _bad(line: dict[str, Any]) -> _Row:
     return (line["line"], email, "", "", "", "left out", "", "", "", reason)
 
 
-def _download(rows: Iterator[_Row], name: str) -> Response:
+def download(rows: Iterator[_Row], name: str, *, heading: Sequence[str] = _HEADING) -> Response:
+    """Answer with rows as a CSV file, which is written while they are read."""
+
     def text() -> Iterator[str]:
         written = StringIO()
         writer = csv.writer(written)
-        writer.writerow(_HEADING)
+        writer.writerow(heading)
         for number, row in enumerate(rows, 1):
             writer.writerow(row)
             if number % 1_000 == 0:
@@ -122,6 +129,4 @@ def _download(rows: Iterator[_Row], name: str) -> Response:
                 written.truncate()
         yield written.getvalue()
 
-    response = Response(text(), content_type="text/csv; charset=utf-8")
-    response.headers.set("Content-Disposition", "attachment", filename=name)
-    return response
+    return save_as(Response(text(), content_type="text/csv; charset=utf-8"), name)

@@ -1,6 +1,6 @@
 """The forms of *Send*, and of taking points back."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from flask_wtf import FlaskForm
@@ -91,14 +91,18 @@ class TermsForm(MomentForm):
         when = "now" if upload.send_at is None else "later"
         return {"when": when, "atomic": upload.atomic, **cls.shown(upload.send_at)}
 
-    def terms(self) -> Terms | None:
-        """Return what the form says; None, and a sentence beside a field, if a part of it is missing or wrong."""
+    def terms(self, now: datetime) -> Terms | None:
+        """Return what the form says; None, and a sentence beside a field, if a part of it is missing or wrong.
+
+        Args:
+            now: the time in the mode of the page.
+        """
         if self.when.data == "now":
             return Terms(None, self.atomic.data)
         moment = self.moment()
         if moment is None:
             return None
-        if (fault := bounds_fault(moment, now=datetime.now(UTC))) is not None:
+        if (fault := bounds_fault(moment, now=now)) is not None:
             say_beside(self.day, late_sentence(fault))
             return None
         return Terms(moment, self.atomic.data)
@@ -111,16 +115,10 @@ class IssueForm(FlaskForm):
     again = HiddenField()
 
 
-class AgainForm(FlaskForm):
-    """A new list made from a sent one. `form_id` becomes its token: a double click makes one list."""
-
-    form_id = HiddenField(validators=[Regexp("^[A-Za-z0-9_-]{16,64}$")])
-
-
-class TakeBackForm(AgainForm):
+class TakeBackForm(FlaskForm):
     """A reversal: its reason, and the points to take from each recipient, if not all.
 
-    `form_id` is its idempotency key: a double click makes one reversal. `seen` is what the page has shown.
+    The form's id is the reversal's idempotency key. `seen` is what the page has shown.
     """
 
     seen = HiddenField()

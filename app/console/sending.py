@@ -90,24 +90,23 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
         raise Refused(f"The list can no longer be sent as it was checked ({field}): {sentences[0]}") from None
 
 
-def keep(content: bytes, name: str, asked: Asked, *, token: str | None = None) -> str:
-    """Check and keep a new list of the member; return its token.
+def keep(content: bytes, name: str, asked: Asked, *, token: str) -> None:
+    """Check and keep a new list of the member.
 
     Args:
         token: of the form that makes the list. If it has made one already, that one stays, and nothing new is kept.
 
     Raises:
         Refused: as `look_at`.
+        Busy: too many lists are being checked.
     """
     with list_checks.turn():
         found, shown = look_at(content, name, asked)
     of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
     with transaction() as connection:
         upload_id = uploads.add(connection, **of, sandbox=is_sandbox(), name=name, content=content, token=token)
-        if upload_id is None:
-            assert token is not None, "a new token is used by no other list"
-            return token
-        return uploads.judge(connection, upload_id, asked, found, shown)
+        if upload_id is not None:
+            uploads.judge(connection, upload_id, asked, found, shown)
 
 
 class ListChanged(Refused):

@@ -7,19 +7,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
 
-from app.errors import OutOfReach, PointsError
+from app.errors import PointsError
 
 
-class TooManySignIns(OutOfReach):
-    """Too many sign-ins wait in this process."""
+class Busy(PointsError):
+    """Too many requests wait for a piece of slow work in this process; nothing was begun."""
 
-    says = "Too many people are signing in. Try again in a few seconds."
+    status = 503
+    code = "busy"
+    field = "service"
+    retry_after_s = 5
+
+
+class TooManySignIns(Busy):
+    says = "Too many people are signing in, so your password was not looked at. Try again in a few seconds."
+
+
+class TooManyChecks(Busy):
+    says = "Too many lists are being checked, so yours was not looked at. Try again in a few seconds."
+
+
+class TooManySearches(Busy):
+    says = "Too many searches are running, so yours was not begun. Try again in a few seconds."
 
 
 class Turns:
     """The turns of one kind of work in this process."""
 
-    def __init__(self, waiting_max: int, refusal: type[PointsError]) -> None:
+    def __init__(self, waiting_max: int, refusal: type[Busy]) -> None:
         self.waiting_max = waiting_max
         self._refusal = refusal
         self._places = BoundedSemaphore(waiting_max)
@@ -30,7 +45,7 @@ class Turns:
         """Wait for the turn, and hold it for the block.
 
         Raises:
-            PointsError: the refusal of this work: too many requests wait already.
+            Busy: too many requests wait already.
         """
         if not self._places.acquire(blocking=False):
             raise self._refusal
@@ -44,4 +59,6 @@ class Turns:
 # Hashing a password takes tens of milliseconds and 19 MiB.
 password_work = Turns(8, TooManySignIns)
 # Checking a long list takes seconds.
-list_checks = Turns(4, OutOfReach)
+list_checks = Turns(4, TooManyChecks)
+# A search that finds little reads millions of rows, for a second or two.
+searches = Turns(8, TooManySearches)

@@ -8,6 +8,7 @@ from flask import Flask, g, request
 from flask_wtf.csrf import generate_csrf
 
 from app.console.blueprints import current_zone
+from app.console.one_effect import new_form_id
 from app.members import members
 from app.values import numbers
 from app.values.ids import batch_and_position
@@ -17,11 +18,12 @@ from app.values.zones import moment_in
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One line of the navigation: the page, and the lowest role that sees it."""
+    """One line of the navigation: the page, the lowest role that sees it, and whether it is the same in both modes."""
 
     endpoint: str
     words: str
     role: str = members.VIEWER
+    of_both_modes: bool = False
 
 
 # First the pages of one mode, then those of the whole organization.
@@ -29,32 +31,38 @@ NAVIGATION = (
     (
         Entry(endpoint="console.overview", words="Overview"),
         Entry(endpoint="console.send", words="Send", role=members.SENDER),
+        Entry(endpoint="console.lists", words="Lists"),
         Entry(endpoint="console.list_batches", words="Batches"),
         Entry(endpoint="console.list_transactions", words="Transactions"),
         Entry(endpoint="console.held", words="Held"),
+        Entry(endpoint="console.list_reversals", words="Reversals"),
     ),
     (
-        Entry(endpoint="console.keys", words="Keys", role=members.ADMIN),
+        Entry(endpoint="console.keys", words="Keys", role=members.ADMIN, of_both_modes=True),
         Entry(endpoint="console.webhooks", words="Webhooks", role=members.ADMIN),
-        Entry(endpoint="console.members", words="Members", role=members.ADMIN),
-        Entry(endpoint="console.activity", words="Activity"),
-        Entry(endpoint="console.account", words="Your account"),
+        Entry(endpoint="console.members", words="Members", role=members.ADMIN, of_both_modes=True),
+        Entry(endpoint="console.activity", words="Activity", of_both_modes=True),
+        Entry(endpoint="console.account", words="Your account", of_both_modes=True),
     ),
 )
+_ENTRIES = {entry.endpoint: entry for group in NAVIGATION for entry in group}
+_OF_BOTH_MODES = {endpoint for endpoint, entry in _ENTRIES.items() if entry.of_both_modes}
+_HOME = "console.overview"
 
 
-# The line of the navigation that is marked on pages without their own line.
+# The line of the navigation to which pages without their own line belong.
 _UNDER = {
-    **dict.fromkeys(("upload", "check", "check_again", "cost", "settle", "confirm", "issue", "outcome"), "send"),
+    **dict.fromkeys(("upload", "check", "check_again", "cost", "settle", "confirm", "issue"), "send"),
+    **dict.fromkeys(("outcome",), "lists"),
     **dict.fromkeys(
-        ("show_batch", "ask_to_cancel", "ask_to_move", "move", "ask_to_take_back", "take_back", "show_reversal"),
-        "list_batches",
+        ("show_batch", "ask_to_cancel", "ask_to_move", "move", "ask_to_take_back", "take_back"), "list_batches"
     ),
     **dict.fromkeys(("ask_to_hold", "hold_longer"), "held"),
-    **dict.fromkeys(("make_key",), "keys"),
+    **dict.fromkeys(("show_reversal",), "list_reversals"),
+    **dict.fromkeys(("make_key", "revoke_key"), "keys"),
     **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
-    **dict.fromkeys(("add_member", "member", "make_link"), "members"),
-    **dict.fromkeys(("change_password", "choose_zone"), "account"),
+    **dict.fromkeys(("add_member", "member", "make_link", "change_role", "end_sessions", "remove_member"), "members"),
+    **dict.fromkeys(("change_password", "choose_zone", "end_session"), "account"),
 }
 
 
@@ -79,14 +87,19 @@ def _names() -> dict[str, Any]:
     member: members.Member | None = g.get("member")
     page = (request.endpoint or "").removeprefix("console.")
     shown = [] if member is None else [[one for one in group if member.may(one.role)] for group in NAVIGATION]
+    here = f"console.{_UNDER.get(page, page)}"
+    arguments = request.view_args or {}
+    # What the switch of the modes leads to: the same page if both modes have it, else the list that it belongs to.
+    is_in_both = request.method == "GET" and (here in _OF_BOTH_MODES or not arguments)
     return {
         "member": member,
         "organization_name": g.get("organization_name"),
         "mode": g.get("mode", "live"),
         "time_zone": current_zone(),
         "csrf_token": generate_csrf,
+        "new_form_id": new_form_id,
         "navigation": shown,
-        "here": f"console.{_UNDER[page]}" if page in _UNDER else request.endpoint,
-        # The same page in the other mode. Pages of one batch or member, and answers to a form, have none.
-        "page_in_mode": request.endpoint if request.method == "GET" and not request.view_args else "console.overview",
+        "here": here,
+        "of_both_modes": here in _OF_BOTH_MODES,
+        "page_in_mode": (request.endpoint, arguments) if is_in_both else (here if here in _ENTRIES else _HOME, {}),
     }

@@ -31,16 +31,19 @@ TYPES = (
     *(ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED, ORGANIZATION_DISABLED, ORGANIZATION_ENABLED),
     *(KEY_CREATED, KEY_REVOKED, WEBHOOK_DISABLED, PING),
 )
-# All patterns of types that a webhook may take, to find the nearest one to a misspelt one.
+# The usual patterns of types, to find the nearest one to a misspelt one.
 PATTERNS = ("*", *sorted({f"{kind.partition('.')[0]}.*" for kind in TYPES if "." in kind}), *TYPES)
 
 
 def types_like(glob: str) -> list[str]:
-    """Return the types that match `glob`, in which `*` stands for any characters; none if it matches nothing."""
-    return [kind for kind in TYPES if fnmatchcase(kind, glob)] if _GLOB.fullmatch(glob) else []
+    """Return the types that match `glob`, in which `*` stands for any characters; none if it matches nothing.
+
+    Webhooks and `GET /v1/events` choose types by it.
+    """
+    return [kind for kind in TYPES if fnmatchcase(kind, glob)] if GLOB.fullmatch(glob) else []
 
 
-_GLOB = re.compile(r"[a-z.*]{1,64}")
+GLOB = re.compile(r"^[a-z.*]{1,64}$")
 
 
 def matching(patterns: Iterable[str]) -> list[str] | None:
@@ -67,8 +70,9 @@ def write(
 
 
 _WRITE = text("""
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, data)
-    VALUES (:organization_id, :sandbox, :type, CAST(:data AS json))
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, data, created_at)
+    VALUES (:organization_id, :sandbox, :type, CAST(:data AS json),
+            time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean)))
 """)
 
 

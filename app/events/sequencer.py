@@ -10,6 +10,10 @@ from sqlalchemy import Connection, text
 
 from app.postgres import locks
 from app.postgres.database import fetch_all, row_to
+from app.postgres.digests import digest
+
+# What is bound of an event that holds its data.
+DIGESTED = ("organization_id", "sandbox", "id", "type", "data")
 
 # The most events that one call numbers.
 NUMBERED_MAX = 5_000
@@ -18,17 +22,22 @@ NUMBERED_MAX = 5_000
 def number_events(connection: Connection, organization_id: int) -> int:
     """Number the organization's committed events, in both modes, in the order of their ids; return how many.
 
-    Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. An event caused by another is written
-    after the first has committed, so its id is higher, and a reader never sees the effect without the cause.
+    Numbers at most `NUMBERED_MAX` events; if it returns that many, call again. It numbers none while another process
+    does: whoever asks again later, as the upkeep does twice a second, numbers what that one has not seen.
+
+    An event caused by another is written after the first has committed, so its id is higher, and a reader never sees
+    the effect without the cause.
     """
     # A statement of its own, so that the next one sees what the previous sequencer has committed.
-    locks.wait_for(connection, locks.Kind.SEQUENCE, organization_id)
+    if not locks.try_to_take(connection, locks.Kind.SEQUENCE, organization_id):
+        return 0
     rows = fetch_all(connection, _NUMBER, {"organization_id": organization_id, "at_most": NUMBERED_MAX})
     return int(rows[0][0])
 
 
 # PostgreSQL keeps the plan, and may make it while the tables are small: each batch and reversal is looked up by itself.
-_NUMBER = b"""
+# Batches and reversals have digests of their own; an event that holds its data gets one here.
+_NUMBER = f"""
     WITH taken AS (
         DELETE FROM unnumbered_events
         WHERE organization_id = %(organization_id)s
@@ -42,17 +51,18 @@ _NUMBER = b"""
         RETURNING sandbox, last_sequence
     ), numbered AS (
         INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type, batch_id, reversal_id, send_at,
-                            credited, idempotency_key, data)
+                            credited, idempotency_key, data, digest)
         SELECT %(organization_id)s, t.sandbox,
                l.last_sequence + 1 - row_number() OVER (PARTITION BY t.sandbox ORDER BY t.id DESC),
                t.id, t.created_at, t.type, t.batch_id, t.reversal_id, t.send_at, t.credited,
-               coalesce(b.idempotency_key, r.idempotency_key), t.data
+               coalesce(b.idempotency_key, r.idempotency_key), t.data,
+               CASE WHEN t.data IS NOT NULL THEN {digest(DIGESTED, "t")} END
         FROM taken t JOIN logs l ON l.sandbox = t.sandbox
         LEFT JOIN LATERAL (SELECT idempotency_key FROM batches WHERE batches.id = t.batch_id LIMIT 1) b ON true
         LEFT JOIN LATERAL (SELECT idempotency_key FROM reversals WHERE reversals.id = t.reversal_id LIMIT 1) r ON true
     )
     SELECT count(*) FROM taken
-"""
+""".encode()
 
 
 def organizations_to_number(connection: Connection) -> list[int]:

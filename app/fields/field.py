@@ -1,5 +1,6 @@
 """A field of a request, and the table of those that one takes: how they are read, and how they are described."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -56,7 +57,8 @@ class Field(ABC, Generic[T]):
     """A row of a table of fields; each kind of field is a class.
 
     `about` is for callers. `example` and `default` are JSON, and `...` where there is none to show. A field that is not
-    required may be null if `is_nullable`. `""` and `[]` count as missing, unless it `takes_empty`.
+    required may be null if `is_nullable`. `""` and `[]` count as missing, unless it `takes_empty`: then `check` judges
+    them.
     """
 
     SCHEMA: ClassVar[Schema] = {}
@@ -126,9 +128,10 @@ class Field(ABC, Generic[T]):
         schema = dict(self.schema(limits))
         if not self.is_required and self.is_nullable:
             schema = {"anyOf": [schema, {"type": "null"}]}
-        if not self.is_required and self.default is not ...:
-            schema["default"] = self.default
-        schema["description"] = self.about if isinstance(self.about, str) else self.about(limits)
+        # In words: generated clients would take a field with `default` for one that is always there.
+        about = self.about if isinstance(self.about, str) else self.about(limits)
+        has_default = not self.is_required and self.default not in (None, ...)
+        schema["description"] = f"{about} Default: `{json.dumps(self.default)}`." if has_default else about
         return schema if self.example is ... else schema | {"examples": [self.example]}
 
 

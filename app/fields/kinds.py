@@ -10,11 +10,13 @@ from app.fields.field import Field, FieldFault, Schema, is_integer, kind, refere
 from app.settings import Settings
 from app.values import addresses
 from app.values.addresses import Address
+from app.values.texts import NAME_LENGTH_MAX
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 from app.values.validation_errors import FaultsFound
 
 # A text without a NUL character, which PostgreSQL cannot store.
 NO_NUL = "^[^\\u0000]*$"
+_NOT_BLANK = r"^[^\u0000]*[^\u0000\s][^\u0000]*$"
 ID: Schema = {"type": "integer", "format": "int64", "minimum": 1}
 
 
@@ -68,6 +70,22 @@ class Text(Field[str]):
     def schema(self, limits: Settings) -> Schema:
         shortest = {"minLength": 1} if self.is_required else {}
         return {"type": "string", **shortest, "maxLength": self.length_max, "pattern": NO_NUL}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Name(Text):
+    """A part of a person's name, without blanks around it; one that is required is not blank."""
+
+    length_max: int = NAME_LENGTH_MAX
+
+    def check(self, value: Any, limits: Settings) -> str:
+        name = super().check(value, limits).strip()
+        if not name and self.is_required:
+            raise FieldFault("must not be blank.")
+        return name
+
+    def schema(self, limits: Settings) -> Schema:
+        return super().schema(limits) | ({"pattern": _NOT_BLANK} if self.is_required else {})
 
 
 class Boolean(Field[bool]):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres import locks
+from app.postgres.database import shown_sum
 from app.users import NewUser, insert_new
 
 # Limits of one statement: the users whose held transactions it searches, and the transactions it credits.
@@ -15,6 +16,13 @@ CLAIM_ROWS_MAX = 10_000
 _LISTED_MAX = 100
 # Users are registered in groups of this size. A transaction ends after the first group with much to claim.
 _GROUP = 100
+
+
+class Claimed(NamedTuple):
+    """How many transactions were claimed, and the points of them together."""
+
+    transactions: int
+    points: int
 
 
 class Registered(NamedTuple):
@@ -88,6 +96,15 @@ def claim(connection: Connection, user_ids: Sequence[int]) -> int:
     return int(connection.execute(_CLAIM, parameters).scalar_one())
 
 
+def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int) -> Claimed:
+    """Credit held transactions of an organization's sandbox to a user of it, as `claim` does; no balance rises.
+
+    The caller has locked the organization's row.
+    """
+    parameters = {"user_ids": [user_id], "rows_max": CLAIM_ROWS_MAX, "listed_max": _LISTED_MAX}
+    return Claimed._make(connection.execute(_CLAIM_IN_SANDBOX, parameters | {"sandbox_of": organization_id}).one())
+
+
 _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR NO KEY UPDATE")
 
 # Held transactions are found user by user in their index, and updated by ctid: while the users are locked nobody else
@@ -95,9 +112,9 @@ _LOCK_USERS = text("SELECT FROM users WHERE id = ANY(:user_ids) ORDER BY id FOR 
 # analysed the table, it would read the whole index of held transactions and compare each of its rows with each ctid.
 #
 # The clock is read once, so points are claimed at the same time at which they are found held: before `held_until`.
-_CLAIM = text("""
+_CLAIM_IN = """
     WITH moment AS MATERIALIZED (
-        SELECT clock_timestamp() AS now
+        SELECT {now} AS now
     ), claimed AS (
         UPDATE transactions t SET user_id = u.id, credited = true, claimed_at = (SELECT now FROM moment)
         FROM users u, batches b
@@ -106,30 +123,51 @@ _CLAIM = text("""
             CROSS JOIN LATERAL (SELECT h.ctid FROM transactions h
                                 CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = h.batch_id LIMIT 1) its
                                 WHERE coalesce(h.email_key, h.email) = users.email_key
-                                  AND h.debited AND NOT h.credited AND NOT h.sandbox
+                                  AND h.debited AND NOT h.credited AND {in_mode}
                                   AND h.points_left IS DISTINCT FROM 0
                                   AND coalesce(h.held_until, its.held_until, 'infinity') > (SELECT now FROM moment)
                                 LIMIT :rows_max) held
             WHERE users.id = ANY(:user_ids) LIMIT :rows_max))
-          AND u.email_key = coalesce(t.email_key, t.email) AND b.id = t.batch_id
+          AND u.email_key = coalesce(t.email_key, t.email) AND {user_in_mode} AND b.id = t.batch_id
         RETURNING u.id AS user_id, u.first_name, u.last_name, t.organization_id,
                   transaction_id(t.batch_id, t.position) AS id, coalesce(t.points_left, t.amount, b.amount) AS amount
     ), events AS (
-        INSERT INTO unnumbered_events (organization_id, sandbox, type, data)
-        SELECT organization_id, false, 'transaction.claimed', json_build_object(
+        INSERT INTO unnumbered_events (organization_id, sandbox, created_at, type, data)
+        SELECT organization_id, {sandbox}, (SELECT now FROM moment), 'transaction.claimed', json_build_object(
                    'user', json_build_object('id', user_id, 'first_name', min(first_name), 'last_name', min(last_name)),
                    'transactions', to_json((array_agg(id ORDER BY id))[1 : :listed_max]),
-                   'count', count(*), 'amount', sum(amount),
+                   'count', count(*), 'amount', {shown_sum},
                    'more', CASE WHEN count(*) > :listed_max
                                 THEN '/v1/transactions?credited=true&user=' || user_id END)
         FROM claimed GROUP BY organization_id, user_id ORDER BY organization_id, user_id
+    ), no_longer_held AS (
+        INSERT INTO unfolded_claims (organization_id, points, count)
+        SELECT organization_id, sum(amount), count(*) FROM claimed GROUP BY organization_id
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points
         FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits
-        WHERE users.id = credits.user_id
+        WHERE users.id = credits.user_id AND users.sandbox_of IS NULL
     )
-    SELECT count(*) FROM claimed
-""")
+    SELECT count(*), coalesce(sum(amount), 0) FROM claimed
+"""
+_CLAIM = text(
+    _CLAIM_IN.format(
+        shown_sum=shown_sum("amount"),
+        now="clock_timestamp()",
+        in_mode="NOT h.sandbox",
+        user_in_mode="u.sandbox_of IS NULL",
+        sandbox="false",
+    )
+)
+_CLAIM_IN_SANDBOX = text(
+    _CLAIM_IN.format(
+        shown_sum=shown_sum("amount"),
+        now="time_of(CAST(:sandbox_of AS bigint), true)",
+        in_mode="h.sandbox AND h.organization_id = CAST(:sandbox_of AS bigint)",
+        user_in_mode="u.sandbox_of = CAST(:sandbox_of AS bigint)",
+        sandbox="true",
+    )
+)
 
 
 def claim_crossed(connection: Connection, *, registered_within_s: float | None) -> int:
@@ -157,7 +195,8 @@ def users_with_held(connection: Connection, *, registered_within_s: float | None
 
 
 _USERS_WITH_HELD = text("""
-    SELECT DISTINCT u.id FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email)
+    SELECT DISTINCT u.id
+    FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email) AND u.sandbox_of IS NULL
     CROSS JOIN LATERAL (SELECT held_until FROM batches WHERE id = t.batch_id LIMIT 1) b
     WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
       AND coalesce(t.held_until, b.held_until, 'infinity') > clock_timestamp()
@@ -174,6 +213,6 @@ _NEW_USERS_WITH_HELD = text("""
                           AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
                           AND coalesce(t.held_until, b.held_until, 'infinity') > clock_timestamp()
                         LIMIT 1) held
-    WHERE u.created_at > (SELECT clock_timestamp() - make_interval(secs => :within_s))
+    WHERE u.created_at > (SELECT clock_timestamp() - make_interval(secs => :within_s)) AND u.sandbox_of IS NULL
     LIMIT :limit
 """)

@@ -41,7 +41,7 @@ _log = logs.logger()
 _left_alone_until: dict[int, float] = {}
 
 
-def drain(organization_id: int, *, announce: Announce) -> bool:
+def drain(organization_id: int, *, announce: Announce, is_asked: Callable[[], bool] = lambda: False) -> bool:
     """Issue an organization's queued batches, and do its reversals, until none is left; tell whether more may wait.
 
     They are taken in the order of their acceptance: a round issues the batches that come before the oldest reversal, or
@@ -50,6 +50,8 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
     Each round is announced first. Then, after the commit and while *not* owning the drain, it looks for more. A worker
     that found the drain owned has left, and a front that found it requested has sent no message: both rely on this look
     for what they had committed before. A look while owning it would strand such a batch until the sweep.
+
+    `is_asked` tells, before each further round, whether the worker is needed elsewhere; then this turn is over.
 
     Raises:
         DBAPIError, TimeoutError: no connection can be made. What was not committed is still queued.
@@ -62,7 +64,7 @@ def drain(organization_id: int, *, announce: Announce) -> bool:
         try:
             if rounds and not _has_more(organization_id):
                 return False
-            if rounds and began > turn_ends:
+            if rounds and (began > turn_ends or is_asked()):
                 return True
             outcomes = _round(organization_id)
         except Exception as error:  # No error may hold up the other batches.

@@ -82,7 +82,7 @@ def _conflict(row: Any) -> str | None:
 
 _FIND = text("""
     SELECT t.debited, t.credited, t.points_left, t.returned_at, coalesce(t.held_until, b.held_until) AS held_until,
-           clock_timestamp() AS now
+           time_of(t.organization_id, t.sandbox) AS now
     FROM transactions t JOIN batches b ON b.id = t.batch_id
     WHERE (t.batch_id, t.position) = (:batch_id, :position)
       AND t.organization_id = :organization_id AND t.sandbox = :sandbox

@@ -1,4 +1,5 @@
-"""Folding: the credits of issued batches are added to the users' balances, many batches at a time."""
+"""Folding: the credits of issued batches are added to the users' balances, and what was claimed is taken off the held
+sums of the organizations, many at a time."""
 
 from sqlalchemy import Connection, text
 
@@ -61,4 +62,30 @@ _ADD = text(f"""
           {_PAID} CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = folded.id LIMIT 1) b
           GROUP BY paid.user_id) AS credits
     WHERE users.id = credits.user_id
+""")
+
+
+def fold_claims(connection: Connection) -> int:
+    """Take what claims have credited off the held sum of one organization; return 0 when none can be taken.
+
+    An organization whose row somebody has locked waits for the next run.
+    """
+    organization_id: int | None = connection.execute(_LOCK_ONE_OF_CLAIMS).scalar()
+    if organization_id is None:
+        return 0
+    connection.execute(_TAKE_OFF, {"id": organization_id})
+    return 1
+
+
+_LOCK_ONE_OF_CLAIMS = text("""
+    SELECT id FROM organizations WHERE id = ANY(ARRAY(SELECT DISTINCT organization_id FROM unfolded_claims))
+    LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+""")
+_TAKE_OFF = text("""
+    WITH taken AS (
+        DELETE FROM unfolded_claims WHERE organization_id = :id RETURNING points, count
+    )
+    UPDATE organizations SET held_points = held_points - t.points, held_count = held_count - t.count
+    FROM (SELECT coalesce(sum(points), 0) AS points, coalesce(sum(count), 0) AS count FROM taken) t
+    WHERE id = :id
 """)

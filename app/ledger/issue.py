@@ -6,9 +6,12 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from app.batches.queue import IS_DUE
+from app.batches.read import DIGESTED
+from app.batches.rehearsing import INSUFFICIENT
 from app.errors import OrganizationDisabled, OrganizationSuspended
 from app.postgres import locks
 from app.postgres.database import fetch_all
+from app.postgres.digests import digest
 from app.settings import INT64_MAX
 
 # Limits of one round, which is one transaction. More batches in it cost less each (1,032 µs alone, 47 µs among 200),
@@ -80,10 +83,26 @@ def _decide_and_write(connection: Connection, organization_id: int, only: int | 
         "recipients_max": RECIPIENTS_MAX,
         "disabled": OrganizationDisabled.code,
         "suspended": OrganizationSuspended.code,
+        "insufficient": INSUFFICIENT,
     }
     return [Outcome._make(row) for row in fetch_all(connection, _DECIDE_AND_WRITE, parameters)]
 
 
 _DECIDE_AND_WRITE = (
-    files("app.ledger").joinpath("issue.sql").read_text().format(is_due=IS_DUE, int64_max=INT64_MAX).encode()
+    files("app.ledger")
+    .joinpath("issue.sql")
+    .read_text()
+    .format(
+        is_due=IS_DUE,
+        int64_max=INT64_MAX,
+        digest_refused=digest(DIGESTED, "b", refusal="o.refusal", idempotency_key="NULL", idempotency_hash="NULL"),
+        digest_issued=digest(
+            DIGESTED,
+            "b",
+            issued_at="o.now",
+            organization_name="o.name",
+            last_refill="CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END",
+        ),
+    )
+    .encode()
 )

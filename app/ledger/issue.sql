@@ -14,7 +14,7 @@
 -- found in the index of queued batches, the only one with the requested order, and users by address.
 WITH RECURSIVE organization AS MATERIALIZED (
     SELECT id, name, balance, last_refill, sandbox_balance, sandbox_last_refill, held_days, low_balance, created_at,
-           clock_timestamp() AS now,
+           clock_timestamp() AS now, sandbox_ahead,
            CASE WHEN is_disabled THEN %(disabled)s::text WHEN is_suspended THEN %(suspended)s END AS refusal
     FROM organizations
     WHERE id = %(organization_id)s::bigint
@@ -25,17 +25,18 @@ WITH RECURSIVE organization AS MATERIALIZED (
       AND (organization_id, id) <= (%(organization_id)s::bigint, {int64_max}) AND {is_due}
     ORDER BY organization_id, id LIMIT 1
 ), decided AS (
-    SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, 0::bigint AS recipients, balance, sandbox_balance,
-           0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
+    SELECT 0 AS batches, %(first)s::bigint - 1 AS batch_id, false AS sandbox, 0::bigint AS recipients, balance,
+           sandbox_balance, 0::bigint AS opening, 0 AS debited_count, 0::bigint AS debited_amount
     FROM organization
     UNION ALL
-    SELECT d.batches + 1, b.id, d.recipients + b.recipient_count,
+    SELECT d.batches + 1, b.id, b.sandbox, d.recipients + b.recipient_count,
            d.balance - CASE WHEN b.sandbox THEN 0 ELSE a.debited_amount END,
            d.sandbox_balance - CASE WHEN b.sandbox THEN a.debited_amount ELSE 0 END,
            o.opening, c.debited_count, a.debited_amount
     FROM decided d
     CROSS JOIN LATERAL (
-        SELECT id, sandbox, amount, running_totals, atomic, recipient_count FROM batches
+        SELECT id, sandbox, api_key_id, amount, running_totals, atomic, recipient_count, emails, email_keys
+        FROM batches
         WHERE (organization_id, id) > (%(organization_id)s::bigint, d.batch_id)
           AND (organization_id, id) <= (%(organization_id)s::bigint,
                                         least(%(last)s::bigint, (SELECT id FROM due_reversal))) AND {is_due}
@@ -44,8 +45,12 @@ WITH RECURSIVE organization AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT CASE WHEN b.sandbox THEN d.sandbox_balance ELSE d.balance END AS opening) o
     -- How many of the running totals the balance covers: they rise, so a binary search finds the first one too large.
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
-                    ELSE width_bucket(o.opening, b.running_totals) END AS paid
+        SELECT least(CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
+                          ELSE width_bucket(o.opening, b.running_totals) END,
+                     -- With a development key, a reserved recipient rehearses a balance that ends before it.
+                     CASE WHEN b.sandbox AND b.api_key_id IS NOT NULL
+                          THEN array_position(coalesce(b.email_keys, b.emails), %(insufficient)s::text) - 1
+                          END) AS paid
     ) p
     CROSS JOIN LATERAL (
         SELECT CASE WHEN b.atomic AND p.paid < b.recipient_count THEN 0 ELSE p.paid END AS debited_count
@@ -59,7 +64,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
 ), refused AS (
     -- A refused request does not use up its idempotency key.
     UPDATE batches b
-    SET status = 'refused', refusal = o.refusal, idempotency_key = NULL, idempotency_hash = NULL
+    SET status = 'refused', refusal = o.refusal, idempotency_key = NULL, idempotency_hash = NULL,
+        digest = {digest_refused}
     FROM decided d, organization o
     WHERE (SELECT refusal IS NOT NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
@@ -73,26 +79,32 @@ WITH RECURSIVE organization AS MATERIALIZED (
                          THEN o.now + make_interval(hours => 24 * coalesce(b.hold_days, o.held_days)) END,
         debited_count = d.debited_count, debited_amount = d.debited_amount,
         current_balance = d.opening - d.debited_amount, organization_name = o.name,
-        last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END
-    FROM decided d, organization o
+        last_refill = CASE WHEN b.sandbox THEN o.sandbox_last_refill ELSE o.last_refill END,
+        digest = {digest_issued}
+    FROM decided d
+    CROSS JOIN LATERAL (SELECT name, last_refill, sandbox_last_refill, held_days,
+                               now + CASE WHEN d.sandbox THEN sandbox_ahead ELSE interval '0' END AS now
+                        FROM organization) o
     WHERE (SELECT refusal IS NULL FROM organization) AND d.batches > 0 AND b.id = d.batch_id
       AND b.organization_id = %(organization_id)s AND b.status = 'queued'
       AND b.id <= (SELECT max(batch_id) FROM decided)  -- Otherwise the whole queue is read for these few batches.
     RETURNING b.id, b.organization_id, b.sandbox, b.amount, b.running_totals, b.recipient_count, b.emails, b.email_keys,
               b.labels, b.item_references, d.opening, d.debited_count, d.debited_amount
-), debited AS (
-    UPDATE organizations
-    SET balance = balance - (SELECT coalesce(sum(debited_amount), 0)::bigint FROM issued WHERE NOT sandbox),
-        sandbox_balance = sandbox_balance - (SELECT coalesce(sum(debited_amount), 0)::bigint FROM issued WHERE sandbox)
-    WHERE id = %(organization_id)s::bigint AND EXISTS (SELECT FROM issued WHERE debited_count > 0)
 ), unfolded AS (
     INSERT INTO unfolded_batches (batch_id) SELECT id FROM issued WHERE debited_count > 0 AND NOT sandbox
 ), written AS (
     INSERT INTO transactions (organization_id, batch_id, position, sandbox, user_id, debited, credited, balance,
                               email, email_key, amount, label, reference)
-    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox, u.id,
+    SELECT b.organization_id, b.id, r.ordinality - 1, b.sandbox,
+           -- A user of the sandbox comes first there; a live batch asks for none.
+           CASE WHEN b.sandbox THEN coalesce((SELECT id FROM users WHERE users.sandbox_of = b.organization_id
+                                                                    AND users.email_key = r.email_key), u.id)
+                ELSE u.id END,
            r.ordinality <= b.debited_count,
-           r.ordinality <= b.debited_count AND u.id IS NOT NULL,
+           r.ordinality <= b.debited_count
+           AND (u.id IS NOT NULL
+                OR b.sandbox AND (SELECT id FROM users WHERE users.sandbox_of = b.organization_id
+                                                         AND users.email_key = r.email_key) IS NOT NULL),
            b.opening - least(coalesce(r.total, b.amount * r.ordinality), b.debited_amount),
            r.email, nullif(r.email_key, r.email), r.total - r.total_before, r.label, r.reference
     FROM issued b
@@ -100,17 +112,41 @@ WITH RECURSIVE organization AS MATERIALIZED (
                               (0::bigint || b.running_totals)[1 : b.recipient_count], b.labels, b.item_references)
                            WITH ORDINALITY
                            AS r (email, email_key, total, total_before, label, reference, ordinality)
-    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key LIMIT 1) u ON true
+    LEFT JOIN LATERAL (SELECT id FROM users WHERE users.email_key = r.email_key AND sandbox_of IS NULL LIMIT 1) u ON true
     ORDER BY b.id, r.ordinality
-    RETURNING batch_id, sandbox, credited
+    RETURNING batch_id, sandbox, credited, amount
+), credits AS (
+    SELECT batch_id, sandbox, count(*) FILTER (WHERE credited) AS credited, sum(amount) FILTER (WHERE credited) AS points
+    FROM written GROUP BY batch_id, sandbox
+), debited AS (
+    -- What is debited and not credited is held. The batch's amount is looked up, since a join might compare each batch
+    -- with every other.
+    UPDATE organizations o
+    SET balance = balance - d.live, sandbox_balance = sandbox_balance - d.sandbox,
+        held_points = held_points + d.live - c.live, held_count = held_count + d.live_count - c.live_count,
+        sandbox_held_points = sandbox_held_points + d.sandbox - c.sandbox,
+        sandbox_held_count = sandbox_held_count + d.sandbox_count - c.sandbox_count
+    FROM (SELECT coalesce(sum(debited_amount) FILTER (WHERE NOT sandbox), 0)::bigint AS live,
+                 coalesce(sum(debited_amount) FILTER (WHERE sandbox), 0)::bigint AS sandbox,
+                 coalesce(sum(debited_count) FILTER (WHERE NOT sandbox), 0) AS live_count,
+                 coalesce(sum(debited_count) FILTER (WHERE sandbox), 0) AS sandbox_count
+          FROM issued) d,
+         (SELECT coalesce(sum(coalesce(points, amount * credited)) FILTER (WHERE NOT sandbox), 0) AS live,
+                 coalesce(sum(coalesce(points, amount * credited)) FILTER (WHERE sandbox), 0) AS sandbox,
+                 coalesce(sum(credited) FILTER (WHERE NOT sandbox), 0) AS live_count,
+                 coalesce(sum(credited) FILTER (WHERE sandbox), 0) AS sandbox_count
+          FROM credits
+          CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = credits.batch_id LIMIT 1) b
+          WHERE credited > 0) c
+    WHERE o.id = %(organization_id)s::bigint AND d.live_count + d.sandbox_count > 0
 ), events AS (
     -- The balance falls from batch to batch, so at most one of them takes it below `low_balance`.
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data)
-    SELECT %(organization_id)s::bigint, sandbox, type, batch_id, credited, data
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, credited, data, created_at)
+    SELECT %(organization_id)s::bigint, sandbox, type, batch_id, credited, data,
+           clock_timestamp() + CASE WHEN sandbox THEN (SELECT sandbox_ahead FROM organization) ELSE interval '0' END
     FROM (
-        SELECT batch_id AS place, sandbox, 'batch.issued' AS type, batch_id,
-               (count(*) FILTER (WHERE credited))::int AS credited, NULL::json AS data
-        FROM written GROUP BY batch_id, sandbox
+        SELECT batch_id AS place, sandbox, 'batch.issued' AS type, batch_id, credited::int, NULL::json AS data
+        FROM credits
         UNION ALL
         SELECT id, sandbox, 'batch.refused', id, NULL, NULL FROM refused
         UNION ALL

@@ -1,6 +1,8 @@
 """Refills: points put into an organization's live or sandbox balance."""
 
 import re
+from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, text
 
@@ -75,9 +77,9 @@ def refill_once(
 
 
 def reset_sandbox(connection: Connection, organization_id: int) -> int:
-    """Put the sandbox balance back to its start value and return it; the difference is kept as a refill.
+    """Put the sandbox's clock back, and its balance to its start value, which is returned.
 
-    If the balance has that value already, nothing changes, not even the last refill.
+    The difference is kept as a refill. If the balance has that value already, not even the last refill changes.
 
     Raises:
         NotFound: there is no such organization.
@@ -85,9 +87,31 @@ def reset_sandbox(connection: Connection, organization_id: int) -> int:
     locked = _lock(connection, organization_id)
     start: int = locked.sandbox_start_balance
     balance: int = locked.sandbox_balance
+    connection.execute(_PUT_CLOCK_BACK, {"id": organization_id})
     if start != balance:
         _write(connection, organization_id, balance=start, amount=start - balance, sandbox=True)
     return start
+
+
+class Refill(NamedTuple):
+    """A refill in the books, with the balance right after it. A reset of the sandbox may have taken points away."""
+
+    amount: int
+    balance: int
+    reference: str | None
+    created_at: datetime
+
+
+def latest(connection: Connection, organization_id: int, *, sandbox: bool, at_most: int) -> list[Refill]:
+    """Return up to `at_most` refills of an organization and mode, newest first."""
+    parameters = {"id": organization_id, "sandbox": sandbox, "at_most": at_most}
+    return [Refill._make(row) for row in connection.execute(_LATEST, parameters)]
+
+
+_LATEST = text("""
+    SELECT amount, balance, reference, created_at FROM refills WHERE organization_id = :id AND sandbox = :sandbox
+    ORDER BY created_at DESC, id DESC LIMIT :at_most
+""")
 
 
 def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, int]]:
@@ -114,11 +138,12 @@ def _write(
     return balance
 
 
+_PUT_CLOCK_BACK = text("UPDATE organizations SET sandbox_ahead = '0' WHERE id = :id AND sandbox_ahead > '0'")
 _BALANCES = text("SELECT balance, sandbox_balance, sandbox_start_balance FROM organizations WHERE id = :id")
 _BOOKED = text("SELECT amount, sandbox FROM refills WHERE organization_id = :id AND reference = :reference")
 _WRITE = text("""
-    INSERT INTO refills (organization_id, sandbox, amount, balance, reference)
-    VALUES (:id, :sandbox, :amount, :balance, :reference)
+    INSERT INTO refills (organization_id, sandbox, amount, balance, reference, created_at)
+    VALUES (:id, :sandbox, :amount, :balance, :reference, time_of(CAST(:id AS bigint), CAST(:sandbox AS boolean)))
 """)
 _SET_LIVE = text("UPDATE organizations SET balance = :balance, last_refill = :balance WHERE id = :id")
 _SET_SANDBOX = text(

@@ -11,6 +11,8 @@ from sqlalchemy import Connection, text
 
 from app.ledger.claim import exclude_claims
 from app.postgres import locks
+from app.postgres.digests import digest
+from app.reversals.read import DIGESTED
 from app.settings import INT64_MAX
 
 # Limits of one transaction, because it holds the organization's row.
@@ -46,10 +48,20 @@ def due_returns(connection: Connection, *, at_most: int, without: Iterable[int] 
 
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index.
+# The second half is what is due only by the clock of a sandbox that is ahead.
 _DUE = text("""
-    SELECT organization_id, id, sandbox, recipient_count FROM batches
-    WHERE return_at <= (SELECT clock_timestamp()) AND organization_id <> ALL (CAST(:without AS bigint[]))
-    ORDER BY return_at, id LIMIT :at_most
+    (SELECT organization_id, id, sandbox, recipient_count FROM batches
+     WHERE return_at <= (SELECT clock_timestamp()) AND organization_id <> ALL (CAST(:without AS bigint[]))
+     ORDER BY return_at, id LIMIT :at_most)
+    UNION ALL
+    (SELECT b.* FROM organizations o
+     CROSS JOIN LATERAL (
+         SELECT organization_id, id, sandbox, recipient_count FROM batches
+         WHERE (organization_id, return_at) > (o.id, (SELECT clock_timestamp()))
+           AND (organization_id, return_at) <= (o.id, (SELECT clock_timestamp()) + o.sandbox_ahead)
+           AND sandbox AND return_at IS NOT NULL
+         ORDER BY organization_id, return_at LIMIT :at_most) b
+     WHERE o.sandbox_ahead > '0' AND o.id <> ALL (CAST(:without AS bigint[])) LIMIT :at_most)
 """)
 
 
@@ -90,4 +102,6 @@ def return_held(connection: Connection, step: list[Due]) -> list[Returned] | Non
 
 
 _LIMIT_WAIT = text("SELECT set_config('lock_timeout', :timeout_ms, true)")
-_RETURN = text(files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX))
+_NOBODY_ASKED = ("api_key_id", "member_id", "amount", "idempotency_key", "idempotency_hash", "refusal", "codes")
+_DIGEST = digest(DIGESTED, "r", done_at="r.created_at", **dict.fromkeys(_NOBODY_ASKED, "NULL"))
+_RETURN = text(files("app.ledger").joinpath("returns.sql").read_text().format(int64_max=INT64_MAX, digest=_DIGEST))

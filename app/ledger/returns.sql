@@ -4,8 +4,8 @@
 -- The clock is read once to decide which points are past their `held_until`. Rows are updated by ctid: under those
 -- locks nobody else changes them. As in app/ledger/issue.sql, no plan may read a whole table.
 WITH batch AS MATERIALIZED (
-    SELECT id, organization_id, sandbox, amount, held_until, clock_timestamp() AS now FROM batches
-    WHERE id = CAST(:batch_id AS bigint) AND return_at <= clock_timestamp()
+    SELECT id, organization_id, sandbox, amount, held_until, time_of(organization_id, sandbox) AS now FROM batches
+    WHERE id = CAST(:batch_id AS bigint) AND return_at <= time_of(organization_id, sandbox)
 ), organization AS MATERIALIZED (
     SELECT CASE WHEN b.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
     FROM batch b CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = b.organization_id LIMIT 1) o
@@ -21,12 +21,15 @@ WITH batch AS MATERIALIZED (
            min(held_until) FILTER (WHERE NOT is_due) AS next_at
     FROM held
 ), reversal AS (
-    INSERT INTO reversals (organization_id, sandbox, status, batch_id, atomic, reason, is_return, created_at, done_at,
-                           reversed_amount, current_balance)
-    SELECT b.organization_id, b.sandbox, 'done', b.id, false, 'unclaimed', true, b.now, b.now,
-           t.points, o.balance + t.points
-    FROM batch b, organization o, total t
-    WHERE t.points > 0 AND o.balance + t.points <= {int64_max}
+    INSERT INTO reversals (id, organization_id, sandbox, status, batch_id, atomic, reason, is_return, created_at,
+                           done_at, reversed_amount, current_balance, digest)
+    SELECT id, organization_id, sandbox, 'done', batch_id, atomic, reason, is_return, created_at,
+           created_at, reversed_amount, current_balance, {digest}
+    FROM (SELECT nextval('batches_id_seq') AS id, b.organization_id, b.sandbox, b.id AS batch_id, false AS atomic,
+                 'unclaimed' AS reason, true AS is_return, b.now AS created_at, t.points AS reversed_amount,
+                 o.balance + t.points AS current_balance
+          FROM batch b, organization o, total t
+          WHERE t.points > 0 AND o.balance + t.points <= {int64_max}) r
     RETURNING id, done_at
 ), marked AS (
     UPDATE transactions t SET points_left = 0, returned_at = r.done_at
@@ -38,7 +41,11 @@ WITH batch AS MATERIALIZED (
 ), credited AS (
     UPDATE organizations
     SET balance = balance + CASE WHEN b.sandbox THEN 0 ELSE m.points END,
-        sandbox_balance = sandbox_balance + CASE WHEN b.sandbox THEN m.points ELSE 0 END
+        sandbox_balance = sandbox_balance + CASE WHEN b.sandbox THEN m.points ELSE 0 END,
+        held_points = held_points - CASE WHEN b.sandbox THEN 0 ELSE m.points END,
+        held_count = held_count - CASE WHEN b.sandbox THEN 0 ELSE m.transactions END,
+        sandbox_held_points = sandbox_held_points - CASE WHEN b.sandbox THEN m.points ELSE 0 END,
+        sandbox_held_count = sandbox_held_count - CASE WHEN b.sandbox THEN m.transactions ELSE 0 END
     FROM moved m, batch b
     WHERE organizations.id = b.organization_id AND m.points > 0
 ), written AS (
@@ -46,8 +53,8 @@ WITH batch AS MATERIALIZED (
     SELECT m.reversal_id, row_number() OVER (ORDER BY m.position) - 1, b.id, m.position, m.points
     FROM marked m, batch b ORDER BY m.position
 ), events AS (
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
-    SELECT b.organization_id, b.sandbox, 'transaction.returned', r.id FROM reversal r, batch b
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id, created_at)
+    SELECT b.organization_id, b.sandbox, 'transaction.returned', r.id, r.done_at FROM reversal r, batch b
 )
 -- The batch is due again when the next points end, or in an hour if the balance could not take these.
 UPDATE batches SET return_at = CASE WHEN m.points = t.points THEN t.next_at ELSE b.now + interval '1 hour' END

@@ -6,9 +6,11 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.batches.queue import oldest_due_reversal, postpone_reversal
-from app.errors import BalanceTooLarge, OrganizationDisabled
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.ledger.claim import exclude_claims
 from app.ledger.issue import own_and_lock
+from app.postgres.digests import digest
+from app.reversals.read import DIGESTED
 from app.settings import INT64_MAX
 from app.values.ids import POSITIONS
 
@@ -42,6 +44,7 @@ def reverse(connection: Connection, organization_id: int, *, only: int | None = 
         "id": due.id,
         "unfolded": unfolded,
         "disabled": OrganizationDisabled.code,
+        "not_issued": BatchNotIssued.code,
         "too_large": BalanceTooLarge.code,
     }
     statement = _REVERSE_TRANSACTIONS if due.batch_id is None else _REVERSE_BATCH
@@ -107,5 +110,15 @@ _OF_TRANSACTIONS = f"""
     CROSS JOIN LATERAL (SELECT amount FROM batches WHERE batches.id = t.batch_id LIMIT 1) b
 """
 _STATEMENT = files("app.ledger").joinpath("reverse.sql").read_text()
-_REVERSE_BATCH = text(_STATEMENT.format(asked=_OF_BATCH, int64_max=INT64_MAX))
-_REVERSE_TRANSACTIONS = text(_STATEMENT.format(asked=_OF_TRANSACTIONS, int64_max=INT64_MAX))
+_DIGEST = digest(
+    DIGESTED,
+    "r",
+    idempotency_key="CASE WHEN f.code IS NULL THEN r.idempotency_key END",
+    idempotency_hash="CASE WHEN f.code IS NULL THEN r.idempotency_hash END",
+    done_at="CASE WHEN f.code IS NULL THEN n.now END",
+    refusal="f.code",
+    codes="c.codes",
+)
+_REVERSE_BATCH, _REVERSE_TRANSACTIONS = (
+    text(_STATEMENT.format(asked=asked, int64_max=INT64_MAX, digest=_DIGEST)) for asked in (_OF_BATCH, _OF_TRANSACTIONS)
+)

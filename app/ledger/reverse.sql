@@ -6,7 +6,8 @@
 WITH reversal AS MATERIALIZED (
     SELECT * FROM reversals WHERE id = CAST(:id AS bigint) AND status = 'queued'
 ), organization AS MATERIALIZED (
-    SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance
+    SELECT o.id, o.is_disabled, CASE WHEN r.sandbox THEN o.sandbox_balance ELSE o.balance END AS balance,
+           CASE WHEN r.sandbox THEN o.sandbox_ahead ELSE interval '0' END AS ahead
     FROM reversal r CROSS JOIN LATERAL (SELECT * FROM organizations WHERE id = r.organization_id LIMIT 1) o
 ), asked AS MATERIALIZED (
     {asked}
@@ -20,7 +21,11 @@ WITH reversal AS MATERIALIZED (
            coalesce(bool_or(r.atomic AND d.is_short), false) AS takes_nothing
     FROM (SELECT *, bool_or(code IS NOT NULL) OVER () AS is_short FROM decided) d CROSS JOIN reversal r
 ), refusal AS MATERIALIZED (
+    -- A batch that was queued when the reversal was accepted may have been cancelled or refused since.
     SELECT CASE WHEN o.is_disabled THEN CAST(:disabled AS text)
+                WHEN EXISTS (SELECT FROM reversal r
+                             CROSS JOIN LATERAL (SELECT status FROM batches WHERE batches.id = r.batch_id LIMIT 1) b
+                             WHERE b.status <> 'issued') THEN CAST(:not_issued AS text)
                 WHEN o.balance + t.points > {int64_max} THEN CAST(:too_large AS text) END AS code
     FROM organization o CROSS JOIN total t
 ), taken AS MATERIALIZED (
@@ -31,7 +36,7 @@ WITH reversal AS MATERIALIZED (
     UPDATE transactions t SET points_left = k.points_left - k.points
     FROM taken k
     WHERE t.ctid = k.ctid AND k.points > 0
-    RETURNING t.batch_id, t.user_id, t.claimed_at, k.points
+    RETURNING t.batch_id, t.user_id, t.claimed_at, k.points, t.points_left
 ), users_debited AS (
     -- Credits that are not folded yet are left out: the later fold leaves out the points taken back here.
     UPDATE users SET folded_balance = folded_balance - d.points
@@ -41,30 +46,42 @@ WITH reversal AS MATERIALIZED (
           GROUP BY m.user_id) d
     WHERE users.id = d.user_id
 ), moved AS MATERIALIZED (
-    SELECT coalesce(sum(points), 0)::bigint AS points FROM marked
+    SELECT coalesce(sum(points), 0)::bigint AS points,
+           coalesce(sum(points) FILTER (WHERE user_id IS NULL), 0) AS held_points,
+           count(*) FILTER (WHERE user_id IS NULL AND points_left = 0) AS held_count
+    FROM marked
 ), credited AS (
     UPDATE organizations
     SET balance = balance + CASE WHEN r.sandbox THEN 0 ELSE m.points END,
-        sandbox_balance = sandbox_balance + CASE WHEN r.sandbox THEN m.points ELSE 0 END
+        sandbox_balance = sandbox_balance + CASE WHEN r.sandbox THEN m.points ELSE 0 END,
+        held_points = organizations.held_points - CASE WHEN r.sandbox THEN 0 ELSE m.held_points END,
+        held_count = organizations.held_count - CASE WHEN r.sandbox THEN 0 ELSE m.held_count END,
+        sandbox_held_points = sandbox_held_points - CASE WHEN r.sandbox THEN m.held_points ELSE 0 END,
+        sandbox_held_count = sandbox_held_count - CASE WHEN r.sandbox THEN m.held_count ELSE 0 END
     FROM moved m, reversal r
     WHERE organizations.id = r.organization_id AND m.points > 0
 ), written AS (
     INSERT INTO reversal_entries (reversal_id, position, batch_id, transaction_position, reversed, code)
     SELECT CAST(:id AS bigint), place, batch_id, position, points, code FROM taken ORDER BY place
+), codes AS MATERIALIZED (
+    SELECT string_agg(place || code, ',' ORDER BY place) AS codes FROM taken WHERE code IS NOT NULL
+), moment AS MATERIALIZED (
+    SELECT clock_timestamp() + ahead AS now FROM organization
 ), ended AS (
-    UPDATE reversals
+    UPDATE reversals r
     SET status = CASE WHEN f.code IS NULL THEN 'done' ELSE 'refused' END, refusal = f.code, retry_at = NULL,
         -- A refused request does not use up its idempotency key.
-        idempotency_key = CASE WHEN f.code IS NULL THEN reversals.idempotency_key END,
-        idempotency_hash = CASE WHEN f.code IS NULL THEN reversals.idempotency_hash END,
-        done_at = CASE WHEN f.code IS NULL THEN clock_timestamp() END,
+        idempotency_key = CASE WHEN f.code IS NULL THEN r.idempotency_key END,
+        idempotency_hash = CASE WHEN f.code IS NULL THEN r.idempotency_hash END,
+        done_at = CASE WHEN f.code IS NULL THEN n.now END,
         reversed_amount = CASE WHEN f.code IS NULL THEN m.points END,
-        current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END
-    FROM refusal f, moved m, organization o
-    WHERE reversals.id = CAST(:id AS bigint) AND reversals.status = 'queued'
-    RETURNING reversals.*
+        current_balance = CASE WHEN f.code IS NULL THEN o.balance + m.points END,
+        digest = {digest}
+    FROM refusal f, moved m, organization o, codes c, moment n
+    WHERE r.id = CAST(:id AS bigint) AND r.status = 'queued'
+    RETURNING r.*
 ), events AS (
-    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id)
-    SELECT organization_id, sandbox, 'reversal.issued', id FROM ended WHERE status = 'done'
+    INSERT INTO unnumbered_events (organization_id, sandbox, type, reversal_id, created_at)
+    SELECT organization_id, sandbox, 'reversal.issued', id, done_at FROM ended WHERE reversed_amount > 0
 )
 SELECT id, sandbox, (SELECT count(*) FROM taken), reversed_amount FROM ended

@@ -1,5 +1,6 @@
 """Members: the people of an organization who may use the console, and their roles."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -101,6 +102,15 @@ _FIND_ALL = text("""
     WHERE organization_id = coalesce(CAST(:organization_id AS bigint), organization_id) AND removed_at IS NULL
     ORDER BY id
 """)
+
+
+def names_of(connection: Connection, member_ids: Collection[int]) -> dict[int, str]:
+    """Return the names of members by their ids, also of removed ones."""
+    rows = connection.execute(_NAMES, {"ids": list(member_ids)})
+    return {member_id: f"{first} {last}".strip() for member_id, first, last in rows}
+
+
+_NAMES = text("SELECT id, first_name, last_name FROM members WHERE id = ANY(:ids)")
 
 
 def get_id(connection: Connection, email: str) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -36,17 +37,40 @@ class ListedSession:
     id: int
     created_at: datetime
     expires_at: datetime
+    browser: str | None
+    address: str | None
 
 
-def count_try(connection: Connection, email_key: str) -> tuple[int, str] | None:
-    """Count an attempt to sign in as a wrong one, and return the member's id and password hash.
+class Place(NamedTuple):
+    """Where a member signs in: the browser in words, and the IP address. Both are what the caller says."""
+
+    browser: str | None = None
+    address: str | None = None
+
+    def __str__(self) -> str:
+        return ", ".join(part for part in (self.browser, self.address) if part)
+
+
+_UNKNOWN = Place()
+
+
+class Try(NamedTuple):
+    """An attempt to sign in; `locks` if the account is locked unless the password is right."""
+
+    member_id: int
+    password_hash: str
+    locks: bool
+
+
+def count_try(connection: Connection, email_key: str) -> Try | None:
+    """Count an attempt to sign in as a wrong one.
 
     Commit this before checking the password, so that simultaneous attempts are all counted. `begin` resets the count.
     None: there is no such member, it has no password, or the account is locked.
     """
     parameters = {"email_key": email_key, "max": WRONG_PASSWORDS_MAX, "minutes": LOCK_MINUTES}
     row = connection.execute(_COUNT_TRY, parameters).one_or_none()
-    return None if row is None else (row.id, row.password_hash)
+    return None if row is None else Try._make(row)
 
 
 # If the row changes meanwhile, PostgreSQL reads it again before the update, so each attempt is counted.
@@ -59,12 +83,28 @@ _COUNT_TRY = text(
     FROM (SELECT clock_timestamp() AS now, make_interval(mins => :minutes) AS lock) clock
     WHERE email_key = :email_key AND removed_at IS NULL AND password_hash IS NOT NULL
       AND (locked_until IS NULL OR locked_until <= now)
-    RETURNING id, password_hash
+    RETURNING id, password_hash, locked_until IS NOT NULL
 """.replace("is_new", "(wrong_since IS NULL OR wrong_since <= now - lock OR locked_until IS NOT NULL)")
 )
 
 
-def begin(connection: Connection, member_id: int, password_hash: str) -> str | None:
+def note_wrong_password(connection: Connection, tried: Try | None, place: Place) -> None:
+    """Record that a password was wrong. For an unknown member this does the same work and records nothing."""
+    detail = f"{place}; the account is locked for {LOCK_MINUTES} minutes" if tried and tried.locks else str(place)
+    # Without a wait for the disk, which would tell by the time of the answer whether there is such a member.
+    connection.execute(text("SET LOCAL synchronous_commit = off"))
+    member_id = None if tried is None else tried.member_id
+    parameters = {"id": member_id, "action": actions.WRONG_PASSWORD, "detail": detail[: actions.DETAIL_LENGTH_MAX]}
+    connection.execute(_NOTE_WRONG, parameters)
+
+
+_NOTE_WRONG = text("""
+    INSERT INTO member_actions (action, organization_id, subject_id, detail)
+    SELECT :action, organization_id, id, :detail FROM members WHERE id = CAST(:id AS bigint)
+""")
+
+
+def begin(connection: Connection, member_id: int, password_hash: str, place: Place = _UNKNOWN) -> str | None:
     """Begin a session for a member whose password was right; return its token. Only its hash is stored.
 
     None: the password was changed, or the member removed, since the check.
@@ -73,11 +113,11 @@ def begin(connection: Connection, member_id: int, password_hash: str) -> str | N
     organization_id = connection.execute(_FORGET_TRIES, {"id": member_id, "password_hash": password_hash}).scalar()
     if organization_id is None:
         return None
-    connection.execute(_BEGIN, {"member_id": member_id, "hash": token_hash, "hours": SESSION_HOURS})
+    session = {"member_id": member_id, "hash": token_hash, "hours": SESSION_HOURS, **place._asdict()}
+    connection.execute(_BEGIN, session)
     connection.execute(_FORGET_ENDED)
-    actions.record(
-        connection, actions.SIGNED_IN, organization_id=organization_id, member_id=member_id, subject_id=member_id
-    )
+    who = {"organization_id": organization_id, "member_id": member_id, "subject_id": member_id}
+    actions.record(connection, actions.SIGNED_IN, **who, detail=str(place) or None)
     return token
 
 
@@ -86,8 +126,8 @@ _FORGET_TRIES = text("""
     WHERE id = :id AND password_hash = :password_hash RETURNING organization_id
 """)
 _BEGIN = text("""
-    INSERT INTO member_sessions (member_id, hash, expires_at)
-    VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours))
+    INSERT INTO member_sessions (member_id, hash, expires_at, browser, address)
+    VALUES (:member_id, :hash, clock_timestamp() + make_interval(hours => :hours), :browser, :address)
 """)
 # Each new session deletes a few expired ones, so no scheduled task is needed for that.
 _FORGET_ENDED = text("""
@@ -125,7 +165,7 @@ def find_all(connection: Connection, member_id: int) -> list[ListedSession]:
 
 
 _FIND_ALL = text("""
-    SELECT id, created_at, expires_at FROM member_sessions
+    SELECT id, created_at, expires_at, browser, address FROM member_sessions
     WHERE member_id = :member_id AND revoked_at IS NULL AND expires_at > clock_timestamp() ORDER BY id DESC
 """)
 

@@ -4,7 +4,8 @@ import time
 from typing import NamedTuple
 
 from app import logs
-from app.messaging import hints, jobs
+from app.messaging import jobs, requests
+from app.messaging.requests import Request
 
 # After a failure, how long to send the broker nothing: each attempt costs its timeout.
 _LEFT_ALONE_S = 1.0
@@ -28,19 +29,23 @@ class Drains:
         # Until when (`time.monotonic`) the broker is sent nothing; 0 once it has taken a message.
         self._left_alone_until = 0.0
 
-    def ask(self, job: Job) -> None:
-        """Ask for a drain that issues this batch, unless a requested one will still look at the queue.
+    def ask(self, *jobs: Job) -> None:
+        """Ask for drains that issue these batches, unless requested ones will still look at the queues.
 
-        Never fails: the batch is accepted, and a sweep issues it if no message does.
+        Never fails: the batches are accepted, and a sweep issues them if no message does.
         """
         now = time.monotonic()
         if now < self._left_alone_until:
             return
         if self._left_alone_until:  # This request tries the broker; the others do not wait for the result.
             self._left_alone_until = now + _LEFT_ALONE_S
-        if hints.request_drain(job.organization_id):
-            is_taken = _submit(job)
+        needing = requests.need_message([Request(job.organization_id, job.request_id) for job in jobs])
+        by_organization = {job.organization_id: job for job in jobs}
+        for request in needing:
+            is_taken = _submit(by_organization[request.organization_id])
             self._left_alone_until = 0.0 if is_taken else time.monotonic() + _LEFT_ALONE_S
+            if not is_taken:
+                return  # Each further message would wait for the broker as long.
 
 
 def _submit(job: Job) -> bool:

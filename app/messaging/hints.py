@@ -1,7 +1,6 @@
-"""Wake-ups over Redis: requests for drains, and hints about the batches that a drain has committed.
+"""Hints over Redis about the batches that a drain has committed.
 
-Both save time and decide nothing. When a hint is lost, the front's polling finds the batch. A request expires after a
-second, so a lost one blocks others for no longer. A sweep needs neither.
+They save time and decide nothing: when one is lost, the front's polling finds the batch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,45 +11,31 @@ from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from app import logs
-from app.messaging import process_redis, worker_counters
+from app.messaging import process_redis, requests, worker_counters
+from app.messaging.requests import Staying
 from app.messaging.worker_counters import Counts
-from app.settings import settings
-
-# Far longer than a message waits and its drain takes. After that, the message counts as lost.
-_REQUEST_KEPT_S = 1.0
 
 _CHANNEL = "points:drains"
-_REQUEST = "points:drain-requested:{}"
 _UNANSWERED_MAX = 3
 
 _log = logs.logger()
 
 
-def request_drain(organization_id: int) -> bool:
-    """Note that an organization's drain is requested, and tell whether it was not requested before.
-
-    False needs no message: a worker withdraws the request before its last look at the queue, and that look finds
-    everything that was committed before this call. Without Redis this is unknown. Every request then counts as the
-    first, or none if Redis is the broker too and cannot take a message.
-    """
-    key, kept_ms = _REQUEST.format(organization_id), int(_REQUEST_KEPT_S * 1000)
-    try:
-        with process_redis.unless_away() as redis:
-            return bool(redis.set(key, 1, nx=True, px=kept_ms))
-    except RedisError:
-        return settings().broker_url is not None
-
-
-def publish(organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None) -> None:
+def publish(
+    organization_id: int, batch_ids: Sequence[int], counts: Counts | None = None, staying: Staying | None = None
+) -> None:
     """Tell every front that these batches are final, withdraw the request for their drain, and add to the counters.
 
-    One round trip. It never fails: a lost hint is only a delay, and lost counts are missing only in metrics.
+    One round trip, in which the worker also offers to stay. It never fails: a lost hint is only a delay, and lost
+    counts are missing only in metrics.
     """
     try:
         with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
             if batch_ids:
                 pipeline.publish(_channel(redis), " ".join(map(str, batch_ids)))
-            pipeline.delete(_REQUEST.format(organization_id))
+            pipeline.delete(requests.key_of(organization_id))
+            if staying is not None:
+                staying.offer(pipeline)
             worker_counters.add(counts or {}, pipeline)
             pipeline.execute()
     except process_redis.LeftAlone:

@@ -12,7 +12,7 @@ class Record:
     `not_read` (PostgreSQL went away after the batch was accepted).
 
     `trace_id` is the request's id for logs and tasks. These must hold no e-mail address, so an id with an @ is replaced
-    by the beginning of its SHA-256.
+    by the beginning of its SHA-256. `calls_counted` are the calls of its key, this one too, in the rate limit's window.
     """
 
     request_id: str
@@ -21,6 +21,7 @@ class Record:
     organization_id: int | None = None
     batch_id: int | None = None
     waiting_since: float | None = None
+    calls_counted: int = 0
     wait: str | None = None
 
 

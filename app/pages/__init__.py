@@ -5,6 +5,7 @@
     batch_pages, transaction_pages, reversal_pages, delivery_pages    the pages of one list each
     addresses        the rows of one address, for batches and transactions
     references       the rows of one reference, for transactions
+    far              the rows that a person looks for in the console, further back than a program's page
     statements       the parts of SQL that the lists share
 
 A page is one statement, so all its rows are of one state. The statement reads an index from the page's first row,

@@ -1,22 +1,25 @@
 """The pages of `GET /v1/batches`: newest first, by the time of acceptance, then by id."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from app.batches.read import BatchRow
 from app.pages.addresses import NEWEST_FIRST, address_conditions, rows_of_address
-from app.pages.filters import CursorPosition, Filters, Page
-from app.pages.statements import BATCH, BESIDE_BATCH, order_and_limit, read_page
+from app.pages.filters import FAR_BATCHES_MAX, LOOKED_AT_MAX, CursorPosition, Filters, Page
+from app.pages.statements import BATCH, BESIDE_BATCH, INDEX_ORDER_ONLY, order_and_limit, read_page
 from app.values.ids import POSITIONS
 
 _NEWEST_FIRST = "created_at DESC, id DESC"
 
 
-def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[BatchRow]:
+def page(
+    connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int, is_far: bool = False
+) -> Page[BatchRow]:
     """Return the batches of a page.
 
     Args:
+        is_far: look as far back as for a person.
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
@@ -26,7 +29,45 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
     def next_start(row: Any) -> CursorPosition:
         return CursorPosition(row.created_at, row.id) if by_time else _start_in_address(row)
 
-    return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
+    looked_at_max = FAR_BATCHES_MAX if is_far and by_time else LOOKED_AT_MAX
+    return read_page(
+        connection,
+        statement,
+        filters,
+        start,
+        limit=limit,
+        to_row=_row,
+        next_start=next_start,
+        looked_at_max=looked_at_max,
+    )
+
+
+class Totals(NamedTuple):
+    """How many batches match, and the points issued by them; not whole if there is more to look at, further back."""
+
+    batches: int
+    points: int
+    is_whole: bool
+
+
+def totals(connection: Connection, filters: Filters, first: Page[BatchRow], *, limit: int) -> Totals:
+    """Return the totals of what is found by the time, as far as the first page for a person may look.
+
+    `first` is that page. If it is not full, it has looked at everything.
+    """
+    if len(first.rows) < limit:
+        points = sum(batch.debited_amount or 0 for batch in first.rows)
+        return Totals(len(first.rows), points, is_whole=first.next is None)
+    conditions = " AND ".join([_flags(filters), *filters.batch_conditions()])
+    statement = f"""
+        SELECT count(*) FILTER (WHERE {conditions}) AS batches, count(*) < :looked_at_max AS is_whole,
+               coalesce(sum(debited_amount) FILTER (WHERE {conditions}), 0) AS points
+        FROM (SELECT {BATCH} FROM batches WHERE {" AND ".join(filters.scope_conditions(moment="created_at"))}
+              {order_and_limit(filters, _NEWEST_FIRST)}) looked_at
+    """
+    connection.execute(INDEX_ORDER_ONLY)
+    row: Any = connection.execute(text(statement), filters.parameters() | {"looked_at_max": FAR_BATCHES_MAX}).one()
+    return Totals(row.batches, int(row.points), is_whole=row.is_whole)
 
 
 def _row(row: Any) -> BatchRow:

@@ -14,6 +14,11 @@ Row = TypeVar("Row")
 # A page looks at no more rows than this, so it is fast even if few rows match: it ends early, and the next page
 # continues from there.
 LOOKED_AT_MAX = 5_000
+# A page for a person looks at so many batches: a batch is cheaper than a transaction with its user.
+FAR_BATCHES_MAX = 1_000_000
+
+# The `sender` of what programs have sent.
+BY_API = 0
 
 # `debited` and `credited` of a transaction in each state.
 _NO_FLAGS: tuple[bool | None, bool | None] = (None, None)
@@ -53,6 +58,12 @@ class Filters:
     user_id: int | None = None
     # Deliveries only.
     webhook_id: int | None = None
+    # The console only: parts of an address and of a label, both in lower case; a member's id, `BY_API` for the API; and
+    # the points of one transaction, or of a whole batch.
+    email_part: str | None = None
+    label_part: str | None = None
+    sender: int | None = None
+    points: int | None = None
 
     @property
     def debit(self) -> bool | None:
@@ -96,7 +107,10 @@ class Filters:
             "reference": self.reference,
             "user_id": self.user_id,
             "webhook_id": self.webhook_id,
-            "looked_at_max": LOOKED_AT_MAX,
+            "email_part": self.email_part,
+            "label_part": self.label_part,
+            "sender": self.sender,
+            "points": self.points,
         }
 
     def scope_conditions(self, *, moment: str) -> list[str]:
@@ -124,7 +138,29 @@ class Filters:
     def batch_conditions(self) -> list[str]:
         """Return the conditions on a batch that no index serves: its rows are read one by one."""
         names = [name for name in ("label", "status") if getattr(self, name) is not None]
-        return [f"{name} = :{name}" for name in names]
+        conditions = [f"{name} = :{name}" for name in names] + self.sender_conditions()
+        if self.label_part is not None:
+            conditions.append("strpos(lower(label), :label_part) > 0")
+        if self.points is not None:
+            conditions.append("debited_amount = :points")
+        return conditions
+
+    def sender_conditions(self) -> list[str]:
+        """Return the condition on the sender of a batch."""
+        if self.sender is None:
+            return []
+        return ["member_id IS NULL" if self.sender == BY_API else "member_id = :sender"]
+
+    def transaction_conditions(self) -> list[str]:
+        """Return the conditions of the console on a transaction that an index has found, beside its batch."""
+        conditions = self.sender_conditions()
+        if self.email_part is not None:
+            conditions.append("strpos(coalesce(email_key, email), :email_part) > 0")
+        if self.label_part is not None:
+            conditions.append("strpos(lower(coalesce(own_label, label)), :label_part) > 0")
+        if self.points is not None:
+            conditions.append("coalesce(own_amount, amount) = :points")
+        return conditions
 
 
 def _given(*flags: bool | None) -> set[bool]:

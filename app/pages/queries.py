@@ -14,11 +14,11 @@ from app.batches.accept import IDEMPOTENCY_KEY
 from app.batches.read import STATES, STATUSES
 from app.errors import InvalidAddress
 from app.pages import cursors
-from app.pages.filters import CursorPosition, Filters, Page
+from app.pages.filters import BY_API, CursorPosition, Filters, Page
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
 from app.values import addresses
-from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, is_utf8, shown
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 from app.values.validation_errors import FaultsFound
 
@@ -33,6 +33,9 @@ PARAMETERS = {
     "deliveries": ("limit", "cursor"),
 }
 
+# What the console adds to the lists of the interface.
+OF_PEOPLE = ("email_part", "label_part", "sender", "points")
+
 # The forms of some parameters, as regular expressions for JSON Schema.
 FORMS = {
     "created_from": TIMESTAMP_FORM,
@@ -43,7 +46,7 @@ FORMS = {
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _NO_CURSOR = "must be the next_cursor of an earlier answer"
 
-# The parameters of a query, each with all its values.
+# The parameters of a query, each with all its values. A byte that is not UTF-8 is a lone surrogate.
 Query = Mapping[str, Sequence[str]]
 
 _Value = TypeVar("_Value")
@@ -62,21 +65,25 @@ class PageRequest:
     limit: int
 
 
-def parse_page_request(kind: str, query: Query, who: Caller, *, webhook_id: int | None = None) -> PageRequest:
+def parse_page_request(
+    kind: str, query: Query, who: Caller, *, webhook_id: int | None = None, also: Sequence[str] = ()
+) -> PageRequest:
     """Read the query of a list.
 
     Args:
         kind: the list: `batches`, `transactions`, `reversals` or `deliveries`. A cursor is valid in one list only.
         webhook_id: the webhook of a list of deliveries.
+        also: the parameters that this caller has beside those of the list.
 
     Raises:
         InvalidRequest: with every fault of the query, each under its parameter.
     """
     faults = FaultsFound()
-    faults.add_unknown("parameter", query, PARAMETERS[kind], whole="query")
+    known = (*PARAMETERS[kind], *also)
+    faults.add_unknown("parameter", query, known, whole="query")
 
     def read(name: str, parse: Callable[[str], _Value]) -> _Value | None:
-        return read_parameter(query, name, parse, faults) if name in PARAMETERS[kind] else None
+        return read_parameter(query, name, parse, faults) if name in known else None
 
     limit = read("limit", limit_of)
     filters = Filters(
@@ -96,6 +103,10 @@ def parse_page_request(kind: str, query: Query, who: Caller, *, webhook_id: int 
         state=read("state", _one_of(STATES)),
         user_id=read("user", _id_of("user")),
         webhook_id=webhook_id,
+        email_part=read("email_part", _part_of_address),
+        label_part=read("label_part", _part_of_label),
+        sender=read("sender", integer_of("the id of a member, or 0 for the API", BY_API, INT64_MAX)),
+        points=read("points", integer_of("a whole number of points, digits only", 1, INT64_MAX)),
     )
     cursor = read("cursor", _cursor)
     # A cursor can be compared only with filters that have no fault.
@@ -112,6 +123,8 @@ def read_parameter(query: Query, name: str, parse: Callable[[str], _Value], faul
     values = query.get(name, [])
     if len(values) > 1:
         faults.add(name, f"The {name} parameter must be given once, but comes {len(values)} times.")
+    elif values and not is_utf8(values[0]):
+        faults.add(name, f"The {name} parameter must be in UTF-8, but is not.")
     elif values:
         try:
             return parse(values[0])
@@ -186,6 +199,16 @@ def _label(text: str) -> str:
     if not 1 <= len(text) <= LABEL_LENGTH_MAX or "\0" in text:
         raise ParameterFault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL, but is {shown(text)}.")
     return text
+
+
+def _part_of_address(text: str) -> str:
+    """Read a part of an address, in lower case, as normalised addresses are."""
+    return _label(text).lower()
+
+
+def _part_of_label(text: str) -> str:
+    """Read a part of a label. Only ASCII letters are made small, as by PostgreSQL's `lower` of our texts."""
+    return "".join(one.lower() if one.isascii() else one for one in _label(text))
 
 
 def _one_of(known: Sequence[str]) -> Callable[[str], str]:

@@ -7,12 +7,12 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches.read import COLUMNS
-from app.pages.filters import CursorPosition, Filters, Page, Row
+from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page, Row
 from app.values.payloads import sender_of
 
 # Where PostgreSQL expects few rows, it collects and sorts them all, and its guess may be wrong. With these settings it
 # reads an index in order and stops when the page is full.
-_INDEX_ORDER_ONLY = text("""
+INDEX_ORDER_ONLY = text("""
     SELECT set_config(name, 'off', true)
     FROM unnest(ARRAY['enable_bitmapscan', 'enable_seqscan', 'enable_sort', 'jit']) AS name
 """)
@@ -27,6 +27,7 @@ def read_page(
     limit: int,
     to_row: Callable[[Any], Row],
     next_start: Callable[[Any], CursorPosition],
+    looked_at_max: int = LOOKED_AT_MAX,
 ) -> Page[Row]:
     """Run a page's statement, in a transaction that does nothing else, and return the page.
 
@@ -34,12 +35,13 @@ def read_page(
     """
     if filters.contradict_themselves:
         return Page([], None)
-    parameters = filters.parameters() | {"rows": limit + 1} | ({} if start is None else start.parameters())
-    connection.execute(_INDEX_ORDER_ONLY)
+    parameters = filters.parameters() | {"rows": limit + 1, "looked_at_max": looked_at_max}
+    parameters |= {} if start is None else start.parameters()
+    connection.execute(INDEX_ORDER_ONLY)
     rows: list[Row] = []
     for row in connection.execute(text(statement), parameters):
         # The next page begins at the first row too many, or at the last row that this page may look at.
-        if len(rows) == limit or row.rows_read >= parameters["looked_at_max"]:
+        if len(rows) == limit or row.rows_read >= looked_at_max:
             return Page(rows, next_start(row))
         rows.append(to_row(row))
     return Page(rows, None)

@@ -6,12 +6,14 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from app.batches.read import BatchRow, TransactionRow
-from app.pages import addresses, references
-from app.pages.filters import CursorPosition, Filters, Page
+from app.pages import addresses, far, references
+from app.pages.far import Totals
+from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.pages.statements import (
     BATCH,
     BESIDE_BATCH,
     COLUMNS_OF_TRANSACTION,
+    INDEX_ORDER_ONLY,
     TRANSACTION,
     order_and_limit,
     read_page,
@@ -24,10 +26,13 @@ Row = tuple[BatchRow, TransactionRow]
 _NEWEST_FIRST = "issued_at DESC, id DESC, position DESC"
 
 
-def page(connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int) -> Page[Row]:
+def page(
+    connection: Connection, filters: Filters, *, start: CursorPosition | None, limit: int, is_far: bool = False
+) -> Page[Row]:
     """Return the transactions of a page, each with its batch.
 
     Args:
+        is_far: look as far back as for a person (app/pages/far.py).
         start: where the page begins, the `next` of the previous page; None for the first page.
         limit: the most rows to return. A page may have fewer, even none, and still have a `next`.
     """
@@ -37,8 +42,8 @@ def page(connection: Connection, filters: Filters, *, start: CursorPosition | No
         if email_key is None:
             return Page([], None)
         filters = replace(filters, email_key=email_key)
-    by_time = filters.email_key is None and filters.reference is None
-    statement = _statement(filters, start)
+    by_time = _is_by_time(filters)
+    statement = _statement(filters, start, is_far=is_far)
 
     def next_start(row: Any) -> CursorPosition:
         return CursorPosition(row.issued_at if by_time else None, row.transaction_id)
@@ -71,21 +76,13 @@ def _row(row: Any) -> Row:
     return BatchRow(*row[:columns]), TransactionRow(*row[columns : columns + len(TransactionRow._fields)])
 
 
-def _statement(filters: Filters, start: CursorPosition | None) -> str:
+def _statement(filters: Filters, start: CursorPosition | None, *, is_far: bool) -> str:
     """Return the statement of a page: the source in the list's order, filtered, with users.
 
     PostgreSQL reads the source only as far as the page needs. The statement returns the source's last row even if it
     does not match: the next page begins there.
     """
-    if filters.reference is not None:
-        source, order = references.rows_of_reference(filters, start), references.NEWEST_FIRST
-        conditions = references.reference_conditions(filters)
-    elif filters.email_key is not None:
-        source, order = addresses.rows_of_address(filters, start), addresses.NEWEST_FIRST
-        conditions = addresses.address_conditions(filters, moment="issued_at")
-    else:
-        source, order, conditions = _rows_of_batches(filters, start), _NEWEST_FIRST, ["position IS NOT NULL"]
-    conditions += filters.flag_conditions()
+    source, order, conditions = _source(filters, start, is_far=is_far)
     lines = [
         _SHOWN,
         "FROM (SELECT * FROM (",
@@ -96,6 +93,48 @@ def _statement(filters: Filters, start: CursorPosition | None) -> str:
         "ORDER BY rows_read",
     ]
     return "\n".join(lines)
+
+
+def _is_by_time(filters: Filters) -> bool:
+    return filters.email_key is None and filters.reference is None
+
+
+def _source(filters: Filters, start: CursorPosition | None, *, is_far: bool) -> tuple[str, str, list[str]]:
+    """Return the statement of the rows that a page looks at, their order, and which of them match."""
+    if filters.reference is not None:
+        source, order = references.rows_of_reference(filters, start), references.NEWEST_FIRST
+        conditions = references.reference_conditions(filters)
+    elif filters.email_key is not None:
+        source, order = addresses.rows_of_address(filters, start), addresses.NEWEST_FIRST
+        conditions = addresses.address_conditions(filters, moment="issued_at")
+    else:
+        source = far.rows_found(filters, start) if is_far else _rows_of_batches(filters, start)
+        order, conditions = _NEWEST_FIRST, ["position IS NOT NULL"]
+    return source, order, [*conditions, *filters.flag_conditions(), *filters.transaction_conditions()]
+
+
+def totals(connection: Connection, filters: Filters, first: Page[Row], *, limit: int) -> Totals:
+    """Return the totals of what a person finds with these filters. Call it in a transaction of its own.
+
+    `first` is the first page. If it is not full, it has looked at everything.
+    """
+    if len(first.rows) < limit:
+        debited = [(row.amount or batch.amount or 0, row) for batch, row in first.rows if row.debited]
+        taken_back = sum(amount - row.points_left for amount, row in debited if row.points_left is not None)
+        return Totals(len(first.rows), sum(amount for amount, _ in debited), taken_back, is_whole=first.next is None)
+    if _is_by_time(filters):
+        return far.totals(connection, filters)
+    source, _, conditions = _source(filters, None, is_far=True)
+    matches = " AND ".join(conditions)
+    statement = f"""
+        SELECT count(*) FILTER (WHERE {matches}) AS transactions, count(*) < :looked_at_max AS is_whole,
+               coalesce(sum(coalesce(own_amount, amount)) FILTER (WHERE debited AND {matches}), 0) AS debited,
+               coalesce(sum(coalesce(own_amount, amount) - points_left) FILTER (WHERE {matches}), 0) AS reversed
+        FROM ({source}) looked_at
+    """
+    connection.execute(INDEX_ORDER_ONLY)
+    row: Any = connection.execute(text(statement), filters.parameters() | {"looked_at_max": LOOKED_AT_MAX}).one()
+    return Totals(row.transactions, int(row.debited), int(row.reversed), is_whole=row.is_whole)
 
 
 def _rows_of_batches(filters: Filters, start: CursorPosition | None) -> str:

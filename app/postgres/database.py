@@ -11,6 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import NotFound
 from app.postgres.connections import engine, psycopg_connection
+from app.settings import INT64_MAX
 from app.values.ids import require_id
 
 _T = TypeVar("_T")
@@ -125,6 +126,14 @@ def row_to(kind: Callable[..., _T], row: Row[Any]) -> _T:
     A NamedTuple whose fields are the columns in order is made by its `_make`, which is faster for thousands of rows.
     """
     return kind(**row._asdict())
+
+
+def shown_sum(points: str) -> str:
+    """Word in SQL a sum of points over several batches that is shown, and moves none: cut at 64 bits.
+
+    No balance holds more, and whoever reads JSON needs no larger numbers. A sum within one batch always fits.
+    """
+    return f"CAST(least(coalesce(sum({points}), 0), {INT64_MAX}) AS bigint)"
 
 
 def fetch_all(

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
-from app.batches.read import SCHEDULED
-from app.errors import BatchScheduled, IdempotencyKeyReused, OrganizationDisabled
+from app.batches.read import NEVER_ISSUED, SCHEDULED
+from app.errors import BatchNotIssued, BatchScheduled, IdempotencyKeyReused, OrganizationDisabled
 from app.postgres.database import row_with_id
+from app.postgres.digests import digest
 from app.reversals import read as reversals
 from app.reversals.request import ReverseRequest
 
@@ -54,6 +55,7 @@ def accept(
         IdempotencyKeyReused: the key was used with another body.
         NotFound: there is no such batch.
         BatchScheduled: it is not queued yet, so there is nothing to wait for.
+        BatchNotIssued: it was cancelled or refused, so there is nothing to take back.
         OrganizationDisabled: a suspended organization may take points back, a disabled one may not.
     """
     scope = {"organization_id": who.organization.id, "sandbox": who.sandbox, "idempotency_key": idempotency_key}
@@ -75,8 +77,11 @@ def accept(
             return AcceptedReversal(known.id, known.status, known.created_at, existed=True)
         if who.organization.is_disabled:
             raise OrganizationDisabled
-        if require_batch(connection, who, request) == SCHEDULED:
+        batch_status = require_batch(connection, who, request)
+        if batch_status == SCHEDULED:
             raise BatchScheduled
+        if batch_status in NEVER_ISSUED:
+            raise BatchNotIssued
         accepted = connection.execute(_ACCEPT, new).one_or_none()
         if accepted is not None:
             return AcceptedReversal(accepted.id, reversals.QUEUED, accepted.created_at, existed=False)
@@ -87,11 +92,20 @@ _KNOWN = text("""
     SELECT id, status, created_at, idempotency_hash FROM reversals
     WHERE (organization_id, sandbox, idempotency_key) = (:organization_id, :sandbox, :idempotency_key)
 """)
-_ACCEPT = text("""
-    INSERT INTO reversals (organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids, amount, atomic,
-                           reason, idempotency_key, idempotency_hash)
-    VALUES (:organization_id, :sandbox, :api_key_id, :member_id, :batch_id, CAST(:transaction_ids AS bigint[]), :amount,
-            :atomic, :reason, :idempotency_key, :idempotency_hash)
+_COLUMNS = """organization_id, sandbox, api_key_id, member_id, batch_id, transaction_ids, amount, atomic, reason,
+    idempotency_key, idempotency_hash"""
+_ACCEPT = text(f"""
+    INSERT INTO reversals (id, created_at, {_COLUMNS}, digest)
+    SELECT id, created_at, {_COLUMNS},
+           {digest(reversals.DIGESTED, "r", is_return="false", refusal="NULL", done_at="NULL", codes="NULL")}
+    FROM (SELECT nextval('batches_id_seq') AS id,
+                 time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean)) AS created_at,
+                 CAST(:organization_id AS bigint) AS organization_id, CAST(:sandbox AS boolean) AS sandbox,
+                 CAST(:api_key_id AS bigint) AS api_key_id, CAST(:member_id AS bigint) AS member_id,
+                 CAST(:batch_id AS bigint) AS batch_id, CAST(:transaction_ids AS bigint[]) AS transaction_ids,
+                 CAST(:amount AS bigint) AS amount, CAST(:atomic AS boolean) AS atomic, CAST(:reason AS text) AS reason,
+                 CAST(:idempotency_key AS text) AS idempotency_key, CAST(:idempotency_hash AS bytea) AS idempotency_hash
+         ) r
     ON CONFLICT (organization_id, sandbox, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id, created_at
 """)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from app.batches.read import CANCELLED, ISSUED, REFUSED
-from app.errors import BalanceTooLarge, OrganizationDisabled, PointsError, Refused
+from app.batches.read import ISSUED, NEVER_ISSUED
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError, Refused
 from app.organizations import OrganizationInMode
 from app.reversals.request import ReverseRequest
 from app.settings import INT64_MAX
@@ -14,13 +14,15 @@ from app.values.ids import POSITIONS
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recoverable:
-    """How many points a reversal would take, and how many of its `transactions` are in each state.
+    """How many points a reversal would take (0 when refused), and how many of its `transactions` are in each state.
 
-    Some of `held` and `credited` may have fewer points left than the amount that was asked for.
+    `held_points` of the recoverable ones are held, the others are their users'. Some of `held` and `credited` may have
+    fewer points left than the amount that was asked for.
     """
 
     refusal: PointsError | None
     recoverable: int
+    held_points: int
     transactions: int
     held: int
     credited: int
@@ -39,12 +41,12 @@ def recoverable(
     }
     row = connection.execute(_RECOVERABLE, parameters).one()
     is_short = request.atomic and row.served < row.transactions
-    points = 0 if is_short else int(row.points)
+    points = int(row.points)
     refusal: PointsError | None = None
     if organization.is_disabled:
         refusal = OrganizationDisabled()
-    elif batch_status in (CANCELLED, REFUSED):
-        refusal = Refused(f"The batch was {batch_status}, so there is nothing to take back.")
+    elif batch_status in NEVER_ISSUED:
+        refusal = BatchNotIssued()
     elif batch_status not in (None, ISSUED):
         refusal = Refused("The batch is not issued, so nothing can be taken back yet.")
     elif is_short:
@@ -52,10 +54,11 @@ def recoverable(
     elif points == 0:
         refusal = Refused("Nothing is left that could be taken back.")
     elif organization.balance + points > INT64_MAX:
-        refusal, points = BalanceTooLarge(), 0
+        refusal = BalanceTooLarge()
     return Recoverable(
         refusal=refusal,
-        recoverable=points,
+        recoverable=0 if refusal else points,
+        held_points=0 if refusal else int(row.held_points),
         transactions=row.transactions,
         held=row.held,
         credited=row.credited,
@@ -71,7 +74,9 @@ _RECOVERABLE = text(f"""
            count(*) FILTER (WHERE debited AND points_left > 0 AND credited) AS credited,
            count(*) FILTER (WHERE debited AND points_left = 0) AS already_reversed,
            count(*) FILTER (WHERE is_served) AS served,
-           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served), 0) AS points
+           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served), 0) AS points,
+           coalesce(sum(coalesce(CAST(:amount AS bigint), points_left)) FILTER (WHERE is_served AND NOT credited), 0)
+               AS held_points
     FROM (
         SELECT *, debited AND points_left > 0 AND coalesce(CAST(:amount AS bigint) <= points_left, true) AS is_served
         FROM (

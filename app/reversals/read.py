@@ -7,18 +7,35 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from app.postgres.database import fetch_all, row_with_id
+from app.postgres.digests import digest
 from app.values.ids import POSITIONS
 
 STATUSES = QUEUED, DONE, REFUSED = "queued", "done", "refused"
 
 
+# What a reversal and its replay answer, as far as neither the points nor the request tell it: `digest` binds these.
+# `codes` stands for those of its entries.
+DIGESTED = (
+    *("id", "organization_id", "sandbox", "api_key_id", "member_id", "batch_id", "amount", "atomic", "reason"),
+    *("is_return", "idempotency_key", "idempotency_hash", "created_at", "refusal", "done_at", "codes"),
+)
+# The codes of the entries of a reversal `r`.
+CODES = """(SELECT string_agg(position || code, ',' ORDER BY position) FROM reversal_entries
+            WHERE reversal_id = r.id AND code IS NOT NULL)"""
+
+
 class ReversalRow(NamedTuple):
-    """A reversal without its entries; its fields are columns of `reversals`."""
+    """A reversal without its entries; its fields are columns of `reversals`.
+
+    `is_return`: the service made it, of points held for too long.
+    """
 
     id: int
     organization_id: int
     status: str
     api_key_id: int | None
+    member_id: int | None
+    is_return: bool
     batch_id: int | None
     reason: str
     idempotency_key: str | None
@@ -64,6 +81,22 @@ _FIND = text(
 )
 
 
+def of_batch(
+    connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool, at_most: int
+) -> list[ReversalRow]:
+    """Return up to `at_most` reversals that ask for a batch or for some of its transactions, newest first."""
+    parameters = {"batch_ids": [batch_id], "organization_id": organization_id, "sandbox": sandbox, "at_most": at_most}
+    return [ReversalRow._make(row) for row in connection.execute(_OF_BATCH, parameters)]
+
+
+_OF_BATCH = text(f"""
+    SELECT {COLUMNS} FROM reversals
+    WHERE reversal_batches(batch_id, transaction_ids) @> CAST(:batch_ids AS bigint[])
+      AND organization_id = :organization_id AND sandbox = :sandbox
+    ORDER BY id DESC LIMIT :at_most
+""")
+
+
 def entries_of(connection: Connection, reversal_id: int) -> list[EntryRow]:
     """Return what a reversal took from each of its transactions, in request order."""
     rows = fetch_all(connection, _ENTRIES, {"reversal_id": reversal_id}, binary=True)
@@ -90,8 +123,10 @@ def forget_idempotency_keys(connection: Connection, *, older_than_days: int, at_
 
 
 # As for batches, a subquery reads the clock once.
-_FORGET_IDEMPOTENCY_KEYS = text("""
-    UPDATE reversals SET idempotency_key = NULL, idempotency_hash = NULL
+_FORGET_IDEMPOTENCY_KEYS = text(f"""
+    UPDATE reversals r
+    SET idempotency_key = NULL, idempotency_hash = NULL,
+        digest = {digest(DIGESTED, "r", idempotency_key="NULL", idempotency_hash="NULL", codes=CODES)}
     WHERE id = ANY(ARRAY(SELECT id FROM reversals
                          WHERE idempotency_key IS NOT NULL AND status <> 'queued'
                            AND created_at < (SELECT clock_timestamp() - make_interval(days => :older_than_days))

@@ -28,8 +28,9 @@ def copy_of(connection: Connection, upload: UploadRow) -> NewList:
     Raises:
         Refused: its lines are no longer kept.
     """
-    count = len(upload_parts.batch_ids_of(connection, upload.id))
-    items = [item for number in range(1, count + 1) for item in upload_parts.get(connection, upload.id, number).items]
+    count = len(upload.batch_ids or ())
+    parts = [upload_parts.find(connection, upload.id, number) for number in range(1, count + 1)]
+    items = [item for part in parts if part is not None for item in part.items]
     if not items:
         raise Refused("The lines of this list are no longer kept: upload the list again.")
     return NewList(written(items), upload.name, Asked(None, upload.amount, upload.label))

@@ -10,12 +10,11 @@ from app.recipient_files.recipients import Part
 
 
 class StoredPart(NamedTuple):
-    """The recipients of one batch, each with its line in the list; `batch_id` is None until the list is sent."""
+    """The recipients of one batch, each with its line in the list."""
 
     number: int
     lines: Sequence[int]
     items: Sequence[Item]
-    batch_id: int | None
 
 
 def add(connection: Connection, upload_id: int, parts: Sequence[Part]) -> None:
@@ -95,35 +94,24 @@ _PAYABLE = text("""
 """)
 
 
-def get(connection: Connection, upload_id: int, number: int) -> StoredPart:
-    """Return one part of a list; `number` is counted from 1."""
-    row = connection.execute(_GET, {"upload_id": upload_id, "number": number}).one()
+def find(connection: Connection, upload_id: int, number: int) -> StoredPart | None:
+    """Return one part of a list; None once its lines are no longer kept. `number` is counted from 1."""
+    row: Any = connection.execute(_FIND, {"upload_id": upload_id, "number": number}).one_or_none()
+    if row is None:
+        return None
     nothing = [None] * len(row.emails)
     items = list(map(Item, row.emails, row.amounts or nothing, row.item_references or nothing, row.labels or nothing))
-    return StoredPart(number, row.lines, items, row.batch_id)
+    return StoredPart(number, row.lines, items)
 
 
-_GET = text("""
-    SELECT lines, emails, amounts, item_references, labels, batch_id FROM upload_parts
+_FIND = text("""
+    SELECT lines, emails, amounts, item_references, labels FROM upload_parts
     WHERE (upload_id, number) = (:upload_id, :number)
 """)
 
 
-def batch_ids_of(connection: Connection, upload_id: int) -> list[int]:
-    """Return the batches of a sent list, in the order of its parts."""
-    return list(connection.execute(_BATCH_IDS, {"upload_id": upload_id}).scalars())
-
-
-_BATCH_IDS = text("SELECT batch_id FROM upload_parts WHERE upload_id = :upload_id ORDER BY number")
-
-
-def note_batches(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
-    """Store the batch of each part; `batch_ids` are in the order of the parts."""
-    connection.execute(_NOTE_BATCHES, {"id": upload_id, "batch_ids": list(batch_ids)})
-
-
-_NOTE_BATCHES = text("""
-    UPDATE upload_parts p SET batch_id = b.batch_id
-    FROM unnest(CAST(:batch_ids AS bigint[])) WITH ORDINALITY AS b (batch_id, number)
-    WHERE p.upload_id = :id AND p.number = b.number
-""")
+def get(connection: Connection, upload_id: int, number: int) -> StoredPart:
+    """Return one part of a list that is not sent yet."""
+    part = find(connection, upload_id, number)
+    assert part is not None, "the lines of an unsent list are kept"
+    return part

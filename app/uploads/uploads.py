@@ -1,6 +1,5 @@
 """Uploads: the lists that members check and send in the console, kept until some days after they are sent."""
 
-import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -60,6 +59,7 @@ class UploadRow(NamedTuple):
     findings: dict[str, Any] | None
     created_at: datetime
     sent_at: datetime | None
+    batch_ids: Sequence[int] | None
 
 
 _COLUMNS = ", ".join(f'"{field}"' for field in UploadRow._fields)
@@ -73,28 +73,20 @@ def add(
     sandbox: bool,
     name: str,
     content: bytes,
-    token: str | None = None,
+    token: str,
 ) -> int | None:
-    """Store an unchecked list, and return its id. Call `judge` in the same transaction.
-
-    Args:
-        token: of the form that makes it, so that this has one effect; None, and nothing is stored, if it was used.
-    """
+    """Store an unchecked list, and return its id; None: a list has this token. Call `judge` in the same transaction."""
     scope = {"organization_id": organization_id, "at_most": UNSENT_MAX - 1}
     connection.execute(_MAKE_ROOM, scope)
     parameters = scope | {
         "member_id": member_id,
         "sandbox": sandbox,
-        "token": token or new_token(),
+        "token": token,
         "name": name,
         "content": content,
     }
     upload_id: int | None = connection.execute(_ADD, parameters).scalar_one_or_none()
     return upload_id
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(24)
 
 
 _MAKE_ROOM = text("""
@@ -196,11 +188,12 @@ _BAD_LINES = text("SELECT bad_lines FROM uploads WHERE id = :id")
 
 def mark_sent(connection: Connection, upload_id: int, batch_ids: Sequence[int]) -> None:
     """Mark a list as sent, with the batches of its parts in order, and delete its content."""
-    connection.execute(_MARK_SENT, {"id": upload_id})
-    upload_parts.note_batches(connection, upload_id, batch_ids)
+    connection.execute(_MARK_SENT, {"id": upload_id, "batch_ids": list(batch_ids)})
 
 
-_MARK_SENT = text("UPDATE uploads SET sent_at = clock_timestamp(), content = NULL WHERE id = :id")
+_MARK_SENT = text("""
+    UPDATE uploads SET sent_at = clock_timestamp(), batch_ids = :batch_ids, content = NULL WHERE id = :id
+""")
 
 
 def forget(connection: Connection, *, at_most: int) -> int:

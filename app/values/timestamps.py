@@ -11,6 +11,8 @@ TIMESTAMP_FORM = (
 )
 
 _FORM = re.compile(TIMESTAMP_FORM)
+# The offsets that zones have, which generators of times do not keep to: callers are told in words.
+_OFFSETS = re.compile(r"[Zz]|[+-](0[0-9]|1[01]):(00|15|30|45)|[+-]12:00|\+(12:(15|30|45)|13:(00|15|30|45)|14:00)")
 _EXAMPLE = "2026-01-31T09:30:00Z"
 
 
@@ -28,6 +30,9 @@ def parse_timestamp(text: str, *, round_up: bool = False) -> datetime:
     found = _FORM.fullmatch(text)
     if not found:
         raise ValueError(f"must be a time in ISO 8601 with its zone, such as {_EXAMPLE}, but is {shown(text)}.")
+    if not _OFFSETS.fullmatch(found[3]):
+        offsets = "an offset of whole quarters of an hour from -12:00 to +14:00"
+        raise ValueError(f"must be a time with {offsets}, but is {shown(text)}.")
     is_cut = (found[2] or "")[len(".123456") :].strip("0") != ""
     try:
         moment = datetime.fromisoformat(text.upper()).astimezone(UTC)  # It keeps six decimals.

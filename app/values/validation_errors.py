@@ -37,7 +37,7 @@ class FaultsFound:
             return
         unknown = [name for name in names if name not in known]
         for name in unknown[:UNKNOWN_OF_ENTRY_MAX]:
-            field = f"{key}.{_shortened(name)}" if name else key
+            field = f"{key}.{shortened(name)}" if name else key
             self.add(field, unknown_name("field", name, known, taker="an item"))
         self._add_more_unknown("field", len(unknown) - UNKNOWN_OF_ENTRY_MAX, whole=key)
 
@@ -66,7 +66,7 @@ class FaultsFound:
         """
         unknown = [name for name in names if name not in known]
         for name in unknown[:ENTRIES_LISTED_MAX]:
-            self.add(_shortened(name) or whole, unknown_name(kind, name, known, taker="this call"))
+            self.add(shortened(name) or whole, unknown_name(kind, name, known, taker="this call"))
         self._add_more_unknown(kind, len(unknown) - ENTRIES_LISTED_MAX, whole=whole)
 
     def _add_more_unknown(self, kind: str, more: int, *, whole: str) -> None:
@@ -93,5 +93,6 @@ def unknown_name(kind: str, name: str, known: Collection[str], *, taker: str) ->
     return f"There is no {kind} of this name: {f'did you mean {near[0]}?' if near else taken}"
 
 
-def _shortened(name: str) -> str:
+def shortened(name: str) -> str:
+    """Return the name for a key of a fault, cut where it is long."""
     return f"{name[:_NAME_LENGTH_MAX]}…" if len(name) > _NAME_LENGTH_MAX else name

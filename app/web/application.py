@@ -9,7 +9,7 @@ from werkzeug.routing import IntegerConverter
 from app import logs
 from app.api import docs, openapi
 from app.api.answers import envelope
-from app.api.limits import limit_rate, retry_after_s
+from app.api.limits import add_what_is_left, limit_rate, retry_after_s
 from app.api.views import (
     batches,
     cancel,
@@ -34,6 +34,7 @@ from app.errors import OutOfReach, PointsError
 from app.metrics.record import current_record
 from app.postgres.database import is_away
 from app.settings import settings
+from app.web.compressing import compress_if_asked
 from app.web.recording import record_requests
 
 _log = logs.logger()
@@ -78,7 +79,13 @@ def create_app() -> Flask:
 
 
 def _add_headers(response: Response) -> Response:
-    response.headers.update(envelope.HEADERS)
+    headers = response.headers
+    kept = headers.get("Cache-Control")  # Only the style and the script of the console set it.
+    headers.update(envelope.HEADERS)
+    if kept is not None:
+        headers["Cache-Control"] = kept
+    add_what_is_left(response)
+    compress_if_asked(response)
     return response
 
 
@@ -98,7 +105,7 @@ def _http_failure(error: HTTPException) -> Response:
         field, sentence = _HTTP_SENTENCES[status]
         faults = {field: [sentence]}
     else:
-        field = "content_type" if status == 415 else "request"
+        field = {408: "body", 415: "content_type"}.get(status, "request")
         faults = {field: [error.description or error.name]}
     response = envelope.failure(status, faults)
     for name, value in error.get_headers():

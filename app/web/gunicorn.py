@@ -18,7 +18,8 @@ from app.metrics.requests import forget_connections_of, watch_connections
 from app.postgres.connections import FRONT_ANSWER_TIMEOUT_S, discard_inherited_connections, require_writable_server
 from app.settings import settings
 from app.web.application import create_app
-from app.web.gunicorn_worker import GatewayLogger, GatewayWorker, require_clear_names
+from app.web.gunicorn_worker import GatewayLogger, GatewayWorker
+from app.web.request_head import require_clear_head
 
 try:
     settings()
@@ -70,7 +71,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def pre_request(worker: Any, request: Any) -> None:
-    require_clear_names(request)
+    require_clear_head(request)
 
 
 def child_exit(server: Any, worker: Any) -> None:

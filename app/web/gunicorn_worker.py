@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import re
 import time
 from email.utils import formatdate
 from http import HTTPStatus
@@ -10,7 +9,13 @@ from socket import socket
 from typing import Any
 
 from gunicorn.glogging import Logger
-from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
+from gunicorn.http.errors import (
+    InvalidResponseHeader,
+    InvalidResponseHeaderName,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    ParseException,
+)
 from gunicorn.workers.gthread import ThreadWorker
 from structlog.contextvars import clear_contextvars
 
@@ -19,45 +24,18 @@ from app.api.answers import envelope
 from app.errors import Faults
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings
-from app.web.caller_socket import READ_S, CallerSocket
+from app.web.caller_socket import CallerSocket
 from app.web.recording import request_id_of, trace_id_of
+from app.web.request_head import HeadError
 
 # An unread body is read and discarded, up to this many times the limit of a body.
 _DISCARDED_BODIES = 4
 # How long the caller has to read the last answer of a connection and to close its side.
 _LINGER_S = 2.0
-# Header names as gunicorn writes them.
-_KEY_HEADER, _NEARLY_KEY_HEADER = "IDEMPOTENCY-KEY", {"IDEMPOTENCYKEY", "XIDEMPOTENCYKEY"}
+# gunicorn's errors of requests that are errors of our answer.
+_OURS = (InvalidResponseHeader, InvalidResponseHeaderName)
 
 _log = logs.logger()
-
-
-class _KeyHeaderError(ParseException):
-    """The idempotency key came in a way in which it would be overlooked or mistaken for another."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
-
-
-def require_clear_names(request: Any) -> None:
-    """Keep only headers with unambiguous names: WSGI makes one name of `A-B` and `A_B`.
-
-    Args:
-        request: gunicorn's, whose `headers` are pairs of a name in capitals and a value.
-
-    Raises:
-        _KeyHeaderError: the idempotency key comes several times, or under a misspelled name. If the key were
-            overlooked, a repeated send would be issued twice.
-    """
-    names = [name for name, _ in request.headers]
-    for name in names:
-        if "IDEMPOTENCY" in name and name != _KEY_HEADER and re.sub("[-_]", "", name) in _NEARLY_KEY_HEADER:
-            raise _KeyHeaderError(f"The header must be spelled Idempotency-Key, but it is spelled {name.title()}.")
-    # WSGI would join the values to another key.
-    if names.count(_KEY_HEADER) > 1:
-        raise _KeyHeaderError("The Idempotency-Key must be sent once, but came several times.")
-    request.headers = [header for header in request.headers if "_" not in header[0]]
 
 
 class GatewayLogger(Logger):
@@ -90,8 +68,7 @@ class GatewayWorker(ThreadWorker):
         """
         if type(conn.sock) is socket:
             conn.sock = CallerSocket(fileno=conn.sock.detach())
-        conn.sock.read_until = time.monotonic() + READ_S
-        conn.sock.beginning = b""
+        conn.sock.begin_request()
         conn.data_ready = True  # Else gunicorn waits in a selector, with one more open file for each silent caller.
         kept = super().handle(conn)
         if not kept:
@@ -113,7 +90,11 @@ class GatewayWorker(ThreadWorker):
         Many callers write the whole body before they read. If we closed the connection first, they would see an error
         instead of the answer.
         """
-        kept = super().handle_request(req, conn)
+        conn.sock.begin_answer(req)
+        try:
+            kept = super().handle_request(req, conn)
+        finally:
+            conn.sock.end_answer()
         return _discard(req.body) and kept
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
@@ -124,7 +105,7 @@ class GatewayWorker(ThreadWorker):
         clear_contextvars()
         request_id = request_id_of(None if req is None else dict(req.headers).get("X-REQUEST-ID"))
         fields = {"request_id": trace_id_of(request_id), **logs.kind_of(exc)}
-        if isinstance(exc, ParseException):
+        if isinstance(exc, ParseException) and not isinstance(exc, _OURS):
             status, faults = HTTPStatus.BAD_REQUEST, self._faults(exc)
             _log.warning("not_a_request", status=status.value, **fields)
         else:
@@ -137,8 +118,8 @@ class GatewayWorker(ThreadWorker):
 
     def _faults(self, error: ParseException) -> Faults:
         """Say what is wrong. The contract has no separate statuses for requests that are too long (414, 431)."""
-        if isinstance(error, _KeyHeaderError):
-            return {"idempotency_key": [error.sentence]}
+        if isinstance(error, HeadError):
+            return error.faults
         sentence = "The bytes sent are not a well-formed HTTP request."
         if isinstance(error, LimitRequestLine):
             sentence = f"The request line must have at most {self.cfg.limit_request_line} bytes, but has more."

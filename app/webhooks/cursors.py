@@ -177,12 +177,15 @@ _RELEASE = text("""
 """)
 
 
-def due(connection: Connection) -> list[int]:
-    """Return the webhooks that have something to deliver now and that nobody owns, the longest waiting first."""
-    return [row[0] for row in fetch_all(connection, _DUE, {})]
+def due(connection: Connection) -> list[tuple[int, int]]:
+    """Return the webhooks that have something to deliver now and that nobody owns, each with its organization.
+
+    The longest waiting come first.
+    """
+    return [(webhook_id, organization_id) for webhook_id, organization_id in fetch_all(connection, _DUE, {})]
 
 
 _DUE = f"""
-    SELECT w.id FROM webhooks w JOIN event_logs l ON {_LOG} WHERE {_IS_DUE}
+    SELECT w.id, w.organization_id FROM webhooks w JOIN event_logs l ON {_LOG} WHERE {_IS_DUE}
     ORDER BY w.retry_at NULLS FIRST, w.id
 """.encode()

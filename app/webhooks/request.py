@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from app.events.log import PATTERNS
+from app.events.log import GLOB, PATTERNS, types_like
 from app.fields.field import Field, FieldFault, Schema, Table, kind
 from app.fields.kinds import Integer, Text
 from app.settings import INT64_MAX, Settings
@@ -47,14 +47,14 @@ class EventTypes(Field[list[str]]):
             key = f"{self.name}.{place}"
             if not isinstance(one, str):
                 faults.add_entry(key, f"The entry must be a string, but is {kind(one)}.")
-            elif one not in PATTERNS:
+            elif not types_like(one):
                 faults.add_entry(key, unknown_name("type", one, PATTERNS, taker="a webhook"))
             elif one in value[:place]:
                 faults.add_entry(key, f"The entry is the same type as {self.name}.{value.index(one)}.")
         return entries
 
     def schema(self, limits: Settings) -> Schema:
-        entries = {"type": "string", "enum": list(PATTERNS)}
+        entries = {"type": "string", "pattern": GLOB.pattern, "examples": list(PATTERNS)}
         return {"type": "array", "items": entries, "minItems": 1, "maxItems": TYPES_MAX, "uniqueItems": True}
 
 
@@ -64,7 +64,13 @@ URL = Url(
     "https://shop.example.com/points",
     is_required=True,
 )
-TYPES = EventTypes("types", "The types of events to send; all by default.", ["*"], default=["*"], takes_empty=True)
+TYPES = EventTypes(
+    "types",
+    "The types of events to send, `*` for any part of one.",
+    ["*"],
+    default=["*"],
+    takes_empty=True,
+)
 DESCRIPTION = Text("description", "For people.", "The shop", length_max=DESCRIPTION_LENGTH_MAX)
 NEW_WEBHOOK = Table("NewWebhook", "A new webhook.", URL, TYPES, DESCRIPTION)
 CHANGED_WEBHOOK = Table(
@@ -72,7 +78,7 @@ CHANGED_WEBHOOK = Table(
     "The fields of a webhook to change; the others stay as they are.",
     # What is left out stays as it is, so nothing has a default.
     replace(URL, is_required=False, is_nullable=False, default=...),
-    replace(TYPES, about="The types of events to send; null: all.", default=...),
+    replace(TYPES, about="The types of events to send, `*` for any part of one; null: all.", default=...),
     replace(DESCRIPTION, about="For people; null: none.", default=...),
     minProperties=1,
 )

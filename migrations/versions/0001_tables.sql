@@ -6,7 +6,11 @@
 
 -- An organization, with a live and a sandbox balance; `last_refill` is the balance right after the last refill.
 -- `held_days` is how long points may be held if the send has no `hold_days`; null: without end. An event reports when
--- the live balance falls below `low_balance`; null: never.
+-- the live balance falls below `low_balance`; null: never. `sandbox_ahead` is how far the clock of its sandbox was set
+-- ahead; it has no days, whose length depends on the zone.
+--
+-- `held_points` and `held_count` (and the sandbox's) are the sums of the held transactions, as if nothing in
+-- `unfolded_claims` had been claimed yet. Points are numeric: over the years more may be held than fits in 64 bits.
 --
 -- Every drain updates this row; free space in its page keeps the updates out of the index.
 CREATE TABLE organizations (
@@ -22,10 +26,26 @@ CREATE TABLE organizations (
         CONSTRAINT ck_organizations_sandbox_balance_not_negative CHECK (sandbox_balance >= 0),
     sandbox_last_refill bigint NOT NULL DEFAULT 0,
     sandbox_start_balance bigint NOT NULL DEFAULT 0,
+    sandbox_ahead interval NOT NULL DEFAULT '0'
+        CONSTRAINT ck_organizations_sandbox_ahead_in_range CHECK (sandbox_ahead BETWEEN '0' AND '731 days'),
     held_days int CONSTRAINT ck_organizations_held_days_in_range CHECK (held_days BETWEEN 1 AND 3650),
     low_balance bigint CONSTRAINT ck_organizations_low_balance_positive CHECK (low_balance > 0),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    held_points numeric NOT NULL DEFAULT 0,
+    held_count bigint NOT NULL DEFAULT 0,
+    sandbox_held_points numeric NOT NULL DEFAULT 0,
+    sandbox_held_count bigint NOT NULL DEFAULT 0,
+    CONSTRAINT ck_organizations_held_not_negative CHECK (
+        least(held_points, held_count, sandbox_held_points, sandbox_held_count) >= 0)
 ) WITH (fillfactor = 50);
+-- The few sandboxes whose clock was set ahead, for the release and the return of what is due by it.
+CREATE INDEX ix_organizations_sandbox_ahead ON organizations (id) WHERE sandbox_ahead > '0';
+
+-- The time of an organization in one mode.
+CREATE FUNCTION time_of(organization_id bigint, sandbox boolean) RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+    SELECT clock_timestamp() + CASE WHEN $2 THEN (SELECT sandbox_ahead FROM organizations WHERE id = $1)
+                                    ELSE interval '0' END
+$$;
 
 -- An API key of one organization and mode, stored as its SHA-256.
 CREATE TABLE api_keys (
@@ -74,7 +94,8 @@ CREATE TABLE members (
 CREATE UNIQUE INDEX uq_members_email_key ON members (email_key) WHERE removed_at IS NULL;
 CREATE INDEX ix_members_organization_id ON members (organization_id);
 
--- A member's session in one browser, found by the SHA-256 of a random token.
+-- A member's session in one browser, found by the SHA-256 of a random token. `browser` and `address` are what the
+-- browser said when it began.
 CREATE TABLE member_sessions (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_sessions PRIMARY KEY,
     member_id bigint NOT NULL CONSTRAINT fk_member_sessions_member_id REFERENCES members (id),
@@ -83,7 +104,9 @@ CREATE TABLE member_sessions (
         CONSTRAINT ck_member_sessions_hash_is_sha256 CHECK (octet_length(hash) = 32),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz NOT NULL,
-    revoked_at timestamptz
+    revoked_at timestamptz,
+    browser text COLLATE "C" CONSTRAINT ck_member_sessions_browser_length CHECK (char_length(browser) <= 100),
+    address text COLLATE "C" CONSTRAINT ck_member_sessions_address_length CHECK (char_length(address) <= 100)
 );
 CREATE INDEX ix_member_sessions_member_id ON member_sessions (member_id);
 CREATE INDEX ix_member_sessions_expires_at ON member_sessions (expires_at);
@@ -102,6 +125,15 @@ CREATE TABLE member_actions (
 );
 CREATE INDEX ix_member_actions_organization_id_id ON member_actions (organization_id, id);
 
+-- The forms of the console that have had their effect; each has it once.
+CREATE TABLE used_forms (
+    member_id bigint NOT NULL CONSTRAINT fk_used_forms_member_id REFERENCES members (id),
+    form_id text COLLATE "C" NOT NULL CONSTRAINT ck_used_forms_form_id_length CHECK (char_length(form_id) = 24),
+    used_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT pk_used_forms PRIMARY KEY (member_id, form_id)
+);
+CREATE INDEX ix_used_forms_used_at ON used_forms (used_at);
+
 -- A secret that all processes of the service share. The first process that needs it makes it.
 CREATE TABLE service_secrets (
     name text COLLATE "C" CONSTRAINT pk_service_secrets PRIMARY KEY,
@@ -112,8 +144,9 @@ CREATE TABLE service_secrets (
 -- A list as a member uploaded it in the console, and what its check found. `token` names it in URLs and forms, and
 -- begins the idempotency keys of its batches. `content` is what was uploaded, until the list is sent. `column` is the
 -- chosen column of addresses (from 0). `question` is what the member must still answer before the list can be checked.
--- `amount` null: each line has its own. `send_at` null: it is issued at once. `findings` are shown with the check; `bad_lines` holds all of them. Both are
--- dropped with the parts after their time.
+-- `amount` null: each line has its own. `send_at` null: it is issued at once. `findings` are shown with the check;
+-- `bad_lines` holds all of them. Both are dropped with the parts after their time. `batch_ids` are the batches of the
+-- parts, in order, once the list is sent.
 CREATE TABLE uploads (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_uploads_organization_id REFERENCES organizations (id),
@@ -135,6 +168,8 @@ CREATE TABLE uploads (
     bad_lines json,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     sent_at timestamptz,
+    batch_ids bigint[],
+    CONSTRAINT ck_uploads_sent_as_batches CHECK ((sent_at IS NULL) = (batch_ids IS NULL)),
     CONSTRAINT ck_uploads_checked_unless_a_question CHECK (
         (question IS NULL) = (recipients IS NOT NULL) AND (question IS NULL) = (points IS NOT NULL)
         AND (question IS NULL) = (digest IS NOT NULL)),
@@ -143,12 +178,14 @@ CREATE TABLE uploads (
 );
 -- Finds out whether a list was sent before.
 CREATE INDEX ix_uploads_sent ON uploads (organization_id, sandbox, digest, sent_at) WHERE sent_at IS NOT NULL;
+-- The lists of an organization, newest first, and the list that a batch was sent from.
+CREATE INDEX ix_uploads_listed ON uploads (organization_id, sandbox, id);
+CREATE INDEX ix_uploads_batches ON uploads USING gin (batch_ids);
 -- For the upkeep: the oldest that are not sent, and those whose content is not dropped yet.
 CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
 CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
 
--- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value; the
--- batch is null until the list is sent.
+-- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value.
 CREATE TABLE upload_parts (
     upload_id bigint NOT NULL
         CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
@@ -158,7 +195,6 @@ CREATE TABLE upload_parts (
     amounts bigint[],
     item_references text[] COLLATE "C",
     labels text[] COLLATE "C",
-    batch_id bigint,
     CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
     CONSTRAINT ck_upload_parts_recipients_counted CHECK (
         cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
@@ -167,7 +203,8 @@ CREATE TABLE upload_parts (
         AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))
 );
 
--- An account, found by the normalised form of its address. `folded_balance` holds the credits of all batches except
+-- An account, found by the normalised form of its address. A user of a sandbox (`sandbox_of`: the organization's) is
+-- known there only, and has no balance. `folded_balance` holds the credits of all batches except
 -- those in `unfolded_batches`; app/users.py adds the rest. It is numeric, because many organizations together may
 -- credit more than fits in 64 bits.
 --
@@ -175,13 +212,17 @@ CREATE TABLE upload_parts (
 CREATE TABLE users (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
     email text COLLATE "C" NOT NULL,
-    email_key text COLLATE "C" NOT NULL CONSTRAINT uq_users_email_key UNIQUE,
+    email_key text COLLATE "C" NOT NULL,
     first_name text COLLATE "C" NOT NULL,
     last_name text COLLATE "C" NOT NULL,
+    sandbox_of bigint CONSTRAINT fk_users_sandbox_of REFERENCES organizations (id),
     folded_balance numeric NOT NULL DEFAULT 0
         CONSTRAINT ck_users_folded_balance_not_negative CHECK (folded_balance >= 0),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT ck_users_no_balance_in_the_sandbox CHECK (sandbox_of IS NULL OR folded_balance = 0)
 ) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX uq_users_email_key ON users (email_key) WHERE sandbox_of IS NULL;
+CREATE UNIQUE INDEX uq_users_sandbox_of_email_key ON users (sandbox_of, email_key) WHERE sandbox_of IS NOT NULL;
 -- Finds the users who registered lately, for the search for crossed registrations.
 CREATE INDEX ix_users_created_at ON users (created_at);
 
@@ -197,6 +238,8 @@ CREATE INDEX ix_users_created_at ON users (created_at);
 -- `hold_days` is how long its points may be held; null: the organization's `held_days`. `held_until` is computed from
 -- either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
 -- held until a moment.
+--
+-- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
 --
 -- There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the front.
 -- The accepting statement joins that row instead, and organizations are never deleted.
@@ -237,6 +280,7 @@ CREATE TABLE batches (
     last_refill bigint,
     held_until timestamptz,
     return_at timestamptz,
+    digest bytea,
     CONSTRAINT ck_batches_sent_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
     CONSTRAINT ck_batches_recipients_counted CHECK (
         recipient_count BETWEEN 1 AND 131072 AND cardinality(emails) = recipient_count
@@ -283,6 +327,8 @@ CREATE INDEX ix_batches_due ON batches (send_at, id) WHERE status = 'scheduled';
 CREATE INDEX ix_batches_scheduled ON batches (organization_id, sandbox, send_at) WHERE status = 'scheduled';
 -- Batches that a return must look at, by when.
 CREATE INDEX ix_batches_return ON batches (return_at, id) WHERE return_at IS NOT NULL;
+-- The same of one sandbox, whose clock may be ahead.
+CREATE INDEX ix_batches_sandbox_return ON batches (organization_id, return_at) WHERE sandbox AND return_at IS NOT NULL;
 -- The lists (app/pages), newest first by the time that each shows. The unpaid indexes hold only the few batches that
 -- the balance did not pay in full.
 CREATE INDEX ix_batches_created ON batches (organization_id, sandbox, created_at, id);
@@ -326,8 +372,7 @@ CREATE TABLE transactions (
     CONSTRAINT pk_transactions PRIMARY KEY (batch_id, position),
     CONSTRAINT ck_transactions_debited_is_credited_or_held CHECK (
         CASE WHEN debited THEN credited = (user_id IS NOT NULL) ELSE NOT credited END),
-    CONSTRAINT ck_transactions_claimed_only_if_live_and_credited CHECK (
-        claimed_at IS NULL OR (credited AND NOT sandbox)),
+    CONSTRAINT ck_transactions_claimed_only_if_credited CHECK (claimed_at IS NULL OR credited),
     CONSTRAINT ck_transactions_points_left_of_the_debited CHECK (
         points_left IS NULL OR (debited AND points_left >= 0 AND (amount IS NULL OR points_left < amount))),
     CONSTRAINT ck_transactions_held_until_of_the_debited CHECK (held_until IS NULL OR debited),
@@ -337,6 +382,9 @@ CREATE TABLE transactions (
 -- Only held transactions, by address, for claims. If all points were taken back, nothing is held.
 CREATE INDEX ix_transactions_held ON transactions (coalesce(email_key, email))
     WHERE debited AND NOT credited AND NOT sandbox AND points_left IS DISTINCT FROM 0;
+-- The same of one sandbox.
+CREATE INDEX ix_transactions_sandbox_held ON transactions (organization_id, coalesce(email_key, email))
+    WHERE sandbox AND debited AND NOT credited AND points_left IS DISTINCT FROM 0;
 -- The lists of one address (app/pages/addresses.py): 16 bytes per row for any length of the address. The range of ids
 -- comes first: otherwise 10,000 hashes would touch as many pages of an index that grows without end.
 CREATE INDEX ix_transactions_address ON transactions (
@@ -358,6 +406,15 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1 * 131072 + $2';
 CREATE TABLE unfolded_batches (batch_id bigint CONSTRAINT pk_unfolded_batches PRIMARY KEY)
 WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
+-- What a claim has credited of an organization's held transactions, until a fold takes it off the organization's sums. A
+-- claim may not wait for the row of each organization that holds points for its user. Every row lives for seconds.
+CREATE TABLE unfolded_claims (
+    organization_id bigint NOT NULL,
+    points numeric NOT NULL,
+    count bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX ix_unfolded_claims_organization_id ON unfolded_claims (organization_id);
+
 -- Points added to a balance. Only a sandbox reset may take some away.
 CREATE TABLE refills (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_refills PRIMARY KEY,
@@ -371,7 +428,7 @@ CREATE TABLE refills (
     CONSTRAINT uq_refills_organization_id_reference UNIQUE (organization_id, reference),
     CONSTRAINT ck_refills_amount_positive_unless_sandbox CHECK (amount > 0 OR (sandbox AND amount <> 0))
 );
-CREATE INDEX ix_refills_organization_id_sandbox ON refills (organization_id, sandbox);
+CREATE INDEX ix_refills_created ON refills (organization_id, sandbox, created_at, id);
 
 -- An accepted request to take points back: of a whole batch, or of transactions in request order. Ids come from the
 -- sequence of the batches, so that one order by id holds across sends and reversals. `amount` is what to take from each
@@ -403,6 +460,7 @@ CREATE TABLE reversals (
     done_at timestamptz,
     reversed_amount bigint CONSTRAINT ck_reversals_reversed_amount_not_negative CHECK (reversed_amount >= 0),
     current_balance bigint CONSTRAINT ck_reversals_current_balance_not_negative CHECK (current_balance >= 0),
+    digest bytea,
     CONSTRAINT ck_reversals_asked_by_one CHECK (num_nonnulls(api_key_id, member_id) <= 1),
     CONSTRAINT ck_reversals_of_a_batch_or_of_transactions CHECK (
         (batch_id IS NULL) = (transaction_ids IS NOT NULL) AND cardinality(transaction_ids) BETWEEN 1 AND 131072),
@@ -422,6 +480,14 @@ CREATE INDEX ix_reversals_idempotency_age ON reversals (created_at) WHERE idempo
 -- Queued reversals, in order. Each drain looks here, and the index is nearly always empty.
 CREATE INDEX ix_reversals_queued ON reversals (organization_id, id) WHERE status = 'queued';
 CREATE INDEX ix_reversals_created ON reversals (organization_id, sandbox, created_at, id);
+-- What was taken back of late, and the balance then (app/ledger/issued.py).
+CREATE INDEX ix_reversals_done ON reversals (organization_id, sandbox, done_at, id) INCLUDE (reversed_amount)
+    WHERE done_at IS NOT NULL;
+-- The reversals of a batch, whether it was asked for whole or by some of its transactions.
+CREATE FUNCTION reversal_batches(batch_id bigint, transaction_ids bigint[]) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS 'SELECT CASE WHEN $1 IS NOT NULL THEN ARRAY[$1] ELSE ARRAY(SELECT DISTINCT id / 131072 FROM unnest($2) id) END';
+CREATE INDEX ix_reversals_batches ON reversals USING gin (reversal_batches(batch_id, transaction_ids));
 
 -- What a reversal took from one transaction: `reversed` points, or 0 and a `code` for the reason. `position` counts
 -- from 0 in request order. `reversed` may be 0 without a `code`: an atomic reversal that cannot take everything takes
@@ -465,7 +531,7 @@ CREATE TABLE unnumbered_events (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- An event with its sequence: 1, 2, 3 … for each organization and mode, without a gap. `idempotency_key` is a copy from
--- the batch or the reversal, which forgets it before the event is dropped.
+-- the batch or the reversal, which forgets it before the event is dropped. `digest` is that of an event with `data`.
 CREATE TABLE events (
     organization_id bigint NOT NULL,
     sequence bigint NOT NULL CONSTRAINT ck_events_sequence_positive CHECK (sequence > 0),
@@ -479,6 +545,7 @@ CREATE TABLE events (
     type text COLLATE "C" NOT NULL,
     idempotency_key text COLLATE "C",
     data json,
+    digest bytea,
     CONSTRAINT pk_events PRIMARY KEY (organization_id, sandbox, sequence)
 );
 
@@ -595,7 +662,8 @@ CREATE TRIGGER reversals_answer_to_one_key BEFORE UPDATE OF idempotency_key, ide
 CREATE TRIGGER reversal_entries_written_once BEFORE DELETE OR UPDATE ON reversal_entries
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, claimed_at ON transactions
-    FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.sandbox OR OLD.returned_at IS NOT NULL)
+    FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.returned_at IS NOT NULL
+                       OR OLD.sandbox AND NEW.claimed_at IS NULL)
     EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
     FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
@@ -611,7 +679,7 @@ CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
     FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER member_actions_written_once BEFORE DELETE OR UPDATE ON member_actions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key ON users
+CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key, sandbox_of ON users
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events

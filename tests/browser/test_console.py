@@ -4,9 +4,10 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from app.members import links
+from app.web.application import create_app
 from tests.browser.conftest import Look
 from tests.browser.page_checks import (
     cut_off_texts,
@@ -24,6 +25,10 @@ _PICTURE = ROOT / "docs" / "console.png"
 _PASSWORD = "correct horse battery"
 _PAGES = {
     "": "Overview",
+    "/lists": "Lists",
+    "/transactions?email=example": "Transactions",
+    "/batches?label=may": "Batches",
+    "/reversals": "Reversals",
     "/keys": "Keys",
     "/webhooks": "Webhooks",
     "/members": "Members",
@@ -106,6 +111,18 @@ def test_every_page_can_be_read_by_everybody(look: Look, email: str, width: int,
     _require_good_page(page, f"Shop {width} {dark}")
     page.goto(f"{look.service.url}/console/live/nowhere")
     _require_good_page(page, "Not found")
+    page.goto(f"{look.service.url}/console/live/members")
+    page.get_by_label("First name").fill("Kept")
+    with look.service.connection() as connection:
+        connection.exec_driver_sql("UPDATE member_sessions SET revoked_at = now() WHERE revoked_at IS NULL")
+    page.get_by_role("button", name="Add the member").click()
+    expect(page.get_by_text("You were signed out.")).to_be_visible()
+    _require_good_page(page, "Sign in")
+    page.get_by_label("E-mail address").fill(email)
+    page.get_by_label("Password").fill(_PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Kept", exact=True)).to_be_visible()
+    _require_good_page(page, "Go on where you were")
 
 
 @_WIDTHS
@@ -142,16 +159,34 @@ def test_the_picture_of_the_page_is_that_of_the_console(look: Look, email: str) 
     assert _PICTURE.read_bytes()[16:24] == (1000).to_bytes(4) + (560).to_bytes(4)
 
 
+def test_a_page_that_finds_the_database_away_goes_on_by_itself(look: Look, email: str) -> None:
+    page = look.at("/console")
+    _sign_in(page, email)
+    away = create_app().test_client().get("/console/live")  # In this process PostgreSQL is nowhere.
+    assert away.status_code == 503
+    failures = [away.text] * 2
+
+    def answer(route: Route) -> None:
+        if failures:
+            route.fulfill(status=503, body=failures.pop(), content_type="text/html")
+        else:
+            route.continue_()
+
+    page.route("**/console/live/batches", answer)
+    page.goto(f"{look.service.url}/console/live/batches")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Batches")
+
+
 def test_the_keyboard_alone_skips_to_the_content_and_switches_the_mode(look: Look, email: str) -> None:
     page = look.at("/console")
     _sign_in(page, email)
-    page.goto(f"{look.service.url}/console/live/activity")
+    page.goto(f"{look.service.url}/console/live/batches")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
-    page.get_by_role("link", name="Sandbox").focus()
+    page.get_by_role("link", name="Sandbox", exact=True).focus()
     page.keyboard.press("Enter")
-    page.wait_for_url("**/console/sandbox/activity")
+    page.wait_for_url("**/console/sandbox/batches")
     expect(page.get_by_text("A sandbox: nothing here is real.")).to_be_visible()
     assert re.search("Sandbox", page.title())

@@ -8,6 +8,9 @@ import json
 import psycopg
 from psycopg import sql
 
+from app.batches.read import DIGESTED
+from app.postgres.digests import digest
+from app.values.ids import POSITIONS
 from tests.service.up import Service
 
 _BATCH = ("created_at", "issued_at", "held_until", "return_at")
@@ -30,3 +33,14 @@ def let_days_pass(service: Service, days: int, *batch_ids: int) -> None:
             update = sql.SQL("UPDATE {} SET {} WHERE {} = ANY(%(ids)s)")
             connection.execute(update.format(name, changes, sql.Identifier(its_id)), past)
             connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(name))
+        # What the audit holds against these moments: the digests, and the events of claims.
+        connection.execute(f"UPDATE batches b SET digest = {digest(DIGESTED, 'b')} WHERE id = ANY(%(ids)s)", past)
+        connection.execute("ALTER TABLE events DISABLE TRIGGER USER")
+        connection.execute(_CLAIMS_TOLD, past)
+        connection.execute("ALTER TABLE events ENABLE TRIGGER USER")
+
+
+_CLAIMS_TOLD = f"""
+    UPDATE events SET created_at = created_at - CAST(%(past)s AS interval)
+    WHERE type = 'transaction.claimed' AND (data #>> '{{transactions,0}}')::bigint / {POSITIONS} = ANY(%(ids)s)
+"""

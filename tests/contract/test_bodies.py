@@ -38,6 +38,13 @@ def test_an_optional_field_that_is_null_or_empty_counts_as_missing(acme: Organiz
     success(acme.live.call("POST", "/v1/points/verify", content=body, headers=_JSON))
 
 
+@pytest.mark.parametrize("name", ["send_at", "hold_days", "expect", "metadata"])
+def test_an_empty_field_that_would_change_what_is_paid_and_when_is_a_fault(acme: Organization, name: str) -> None:
+    empties: tuple[Any, ...] = ("", [], {})
+    for empty in empties:
+        refusal(acme.live.send({"recipient": address(), "amount": 1, name: empty}), 400, name)
+
+
 def test_either_recipient_or_recipients_is_sent_and_only_what_is_missing_is_named(acme: Organization) -> None:
     both = {"recipient": address(), "recipients": addresses(1), "amount": 1}
     _refused(acme.live, both, "recipient", "recipients")

@@ -195,7 +195,7 @@ def test_a_replay_compares_the_items_by_meaning(service: Service) -> None:
         "amount": 3,
         "label": "x",
         "atomic": False,
-        "metadata": {},
+        "metadata": None,
         "expect": {"recipients": 2, "amount": 7},
     }
     answer = made.live.send(short, Idempotency_Key=key)
@@ -269,6 +269,8 @@ def test_a_list_is_filtered_by_state(service: Service) -> None:
         ({"recipient": 2}, ("mean recipients?",)),
         ({}, ("empty",)),
         ([2], ("array",)),
+        ("", ("a string",)),
+        ([], ("array",)),
         (7, ("integer",)),
     ],
     ids=str,
@@ -283,7 +285,7 @@ def test_control_totals_that_differ_write_nothing(acme: Organization, expect: An
 
 
 def test_control_totals_that_agree_change_nothing(acme: Organization) -> None:
-    for expect in ({"recipients": 2}, {"amount": 10}, {"recipients": 2, "amount": 10}, {"amount": None}, None, ""):
+    for expect in ({"recipients": 2}, {"amount": 10}, {"recipients": 2, "amount": 10}, {"amount": None}, None):
         for body in ({"recipients": addresses(2), "amount": 5}, {"items": _items(4, 6)}):
             success(acme.live.send(body | {"expect": expect}), 201)
 
@@ -296,7 +298,9 @@ def test_metadata_is_shown_on_the_batch_and_never_on_its_transactions(acme: Orga
     assert list(batch["metadata"].items()) == list(metadata.items())
     [listed] = success(acme.live.get("/v1/batches", limit=1))["batches"]
     assert listed["metadata"] == metadata
-    plain = acme.live.send({"recipient": address(), "amount": 1, "metadata": {}}).json()["additional_data"]["batch_id"]
+    plain = acme.live.send({"recipient": address(), "amount": 1, "metadata": None}).json()["additional_data"][
+        "batch_id"
+    ]
     assert acme.live.batch(plain)["metadata"] is None
 
 
@@ -313,6 +317,9 @@ def test_metadata_is_shown_on_the_batch_and_never_on_its_transactions(acme: Orga
         {"a": "\0"},
         ["a"],
         "a",
+        {},
+        "",
+        [],
     ],
     ids=lambda value: str(value)[:20],
 )

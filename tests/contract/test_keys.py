@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.contract.calls import Organization, address, nothing_changes, organization, refusal, success
-from tests.e2e.raw_http import exchange
+from tests.e2e.raw_http import exchange, first_bytes
 from tests.service.up import Service
 
 _READ = ("/v1/organization", "/v1/batches", "/v1/transactions", "/v1/batches/1")
@@ -91,11 +91,18 @@ def test_a_key_that_calls_too_often_gets_429_with_retry_after_and_other_keys_do_
     assert sum(answer.status_code == 200 for answer in answers) >= _LIMIT
     limited = next(answer for answer in answers if answer.status_code == 429)
     refusal(limited, 429, "rate_limit")
+    left = {answer.headers["RateLimit"] for answer in answers if answer.status_code == 200}
+    assert left >= {f'"key";r={number}' for number in range(_LIMIT)}
+    assert {answer.headers["RateLimit"] for answer in answers if answer.status_code == 429} == {'"key";r=0'}
+    assert {answer.headers["RateLimit-Policy"] for answer in answers} == {f'"key";q={_LIMIT};w=60'}
     assert 1 <= int(limited.headers["Retry-After"]) <= 60
 
     # It is looked at before the body is read, and what is refused is not issued.
     headers = {"Content-Type": "text/plain"}
     refusal(busy.call("POST", "/v1/points/send", content=b"x" * 300_000, headers=headers), 429, "rate_limit")
+    expecting = f"POST /v1/points/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {busy.text}\r\n"
+    expecting += "Expect: 100-continue\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+    assert first_bytes(narrow.port, expecting.encode()).startswith(b"HTTP/1.1 429 ")
     body = {"recipient": address(), "amount": 10}
     refusal(busy.send(body, Idempotency_Key="limited"), 429, "rate_limit")
     assert other.balance == 100

@@ -208,7 +208,8 @@ def test_verify_says_what_would_come_back_and_changes_nothing(service: Service) 
             assert (found["validated"], found["recoverable"]) == (False, 0)
             assert found["error"]
     with acme.stopped("disable"):
-        assert not would_take(acme.live, {"batch": batch_id})["validated"]
+        found = would_take(acme.live, {"batch": batch_id})
+        assert (found["validated"], found["recoverable"], found["credited"]) == (False, 0, 1)
     with acme.stopped("suspend"):
         assert would_take(acme.live, {"batch": batch_id})["validated"]
 

@@ -39,6 +39,32 @@ def test_the_log_tells_a_wait_that_ran_out_from_one_that_was_not_wished(narrow: 
         until(lambda batch_id=batch_id: caller.is_issued(batch_id))
 
 
+def test_a_caller_waits_as_long_as_it_prefers_and_is_told_so(service: Service, acme: Organization) -> None:
+    body, told = {"recipient": address(), "amount": 5}, {}
+    for prefer in ("wait=10", "wait=600", 'foo, wait="10"; x=1', "wait=10, wait=0", "wait=soon", "wait=-1", "wait"):
+        answer = acme.live.send(body, Prefer=prefer)
+        batch_id = success(answer, 201)["transactions"][0]["id"] // 131_072
+        told[prefer] = answer.headers.get("Preference-Applied")
+    assert list(told.values()) == ["wait=10", "wait=25", "wait=10", "wait=10", None, None, None]
+    assert "Preference-Applied" not in acme.live.send(body).headers
+    with service.paused("worker"):
+        for prefer, longest_s in (("wait=1", 1), ("wait=0", 0), ("respond-async, wait=10", 0)):
+            began = time.monotonic()
+            for answer in (
+                acme.live.send(body, Prefer=prefer),
+                acme.live.call(
+                    "POST",
+                    "/v1/points/reverse",
+                    json={"batch": batch_id, "reason": "x"},
+                    headers={"Prefer": prefer},
+                ),
+            ):
+                success(answer, 202)
+                assert answer.headers["Preference-Applied"] == prefer.partition(",")[0]
+            assert 2 * longest_s <= time.monotonic() - began < 2 * longest_s + 5
+    until(lambda: acme.live.listed("batches", status="queued") == [])
+
+
 @pytest.mark.parametrize(
     ("prefer", "status"),
     [

@@ -13,7 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.contract.calls import TIMESTAMP, Key, Organization, address, organizations, refusal, success
 from tests.deadline import until
-from tests.receiver import Receiver, status
+from tests.receiver import Receiver, hang, status
 from tests.service.up import Service
 
 _WEBHOOK = {"id", "url", "types", "description", "status", "disabled_reason", "position", "failures", "failing_since"}
@@ -59,9 +59,13 @@ def _read(key: Key, webhook: dict[str, Any]) -> dict[str, Any]:
 
 def test_an_issued_batch_arrives_as_the_log_shows_it_signed(two: list[Organization], receiver: Receiver) -> None:
     key = two[0].live
-    webhook = _make(key, receiver.url, types=["batch.*"], description="The shop")
+    webhook = _make(key, receiver.url, types=["batch.*", "*.issued"], description="The shop")
     assert set(webhook) == _WEBHOOK | {"secret"}
-    assert (webhook["status"], webhook["types"], webhook["description"]) == ("enabled", ["batch.*"], "The shop")
+    assert (webhook["status"], webhook["types"], webhook["description"]) == (
+        "enabled",
+        ["batch.*", "*.issued"],
+        "The shop",
+    )
     assert TIMESTAMP.match(webhook["created_at"])
     email = address()
     batch_id = key.send({"recipient": email, "amount": 1}).json()["additional_data"]["batch_id"]
@@ -90,6 +94,23 @@ def test_an_event_arrives_within_a_second_of_its_commit(two: list[Organization],
         until(lambda so_many=number: len(receiver.calls) > so_many, "the event arrives")
         waits_s.append(receiver.calls[-1].at - answered_at)
     assert statistics.median(waits_s) < 1
+
+
+def test_slow_receivers_of_four_organizations_do_not_delay_a_stranger(
+    service: Service, two: list[Organization], receiver: Receiver
+) -> None:
+    stranger, slow = two[0].live, organizations(service, 0, 0, 0, 0)
+    _make(stranger, receiver.url, types=["batch.issued"])
+    with Receiver().running() as silent:
+        silent.answer = hang
+        made = [(one.live, _make(one.live, silent.url)) for one in slow for _ in range(10)]
+        for key, webhook in made:
+            success(_act(key, webhook, "ping"))
+        until(lambda: len(silent.calls) >= 10, "the slow ones are called")
+        success(stranger.send({"recipient": address(), "amount": 1}), 201)
+        until(lambda: receiver.calls, "the stranger's event arrives", within_s=5)
+        for key, webhook in made:
+            success(_act(key, webhook, "disable"))
 
 
 def test_a_receiver_that_is_down_is_tried_again_attempts_shown(two: list[Organization], receiver: Receiver) -> None:

@@ -21,7 +21,7 @@ plant_after(drain, "issue", partial(reach, places.WORKER_BEFORE_COMMIT))
 # The round is committed, and nobody has been told.
 plant_before(hints, "publish", partial(reach, places.WORKER_AFTER_COMMIT))
 # The whole drain is over, and its message is not acknowledged.
-plant_after(tasks, "drain_and_tell", partial(reach, places.WORKER_BEFORE_ACKNOWLEDGEMENT))
+plant_after(tasks, "drain_and_stay", partial(reach, places.WORKER_BEFORE_ACKNOWLEDGEMENT))
 
 if places.VISIBILITY_TIMEOUT_S in os.environ:
     # Unacknowledged messages go to somebody else after this time, and are looked for all the time.
@@ -40,6 +40,6 @@ if places.VISIBILITY_TIMEOUT_S in os.environ:
 
 
 if places.DRAIN_LASTS_S in os.environ:
-    plant_after(tasks, "drain_and_tell", lambda *_, **__: time.sleep(float(os.environ[places.DRAIN_LASTS_S])))
+    plant_after(tasks, "drain_and_stay", lambda *_, **__: time.sleep(float(os.environ[places.DRAIN_LASTS_S])))
 
 __all__ = ["celery"]

@@ -7,5 +7,8 @@ from app.web.gunicorn import *  # noqa: F403  # gunicorn reads its settings from
 wsgi_app = "tests.e2e.broken_web:fail"
 
 
-def fail(environ: dict[str, Any], _start_response: object) -> None:
+def fail(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    if environ["PATH_INFO"] == "/header":
+        start_response("200 OK", [("X-Name", f"– {environ['QUERY_STRING']}")])
+        return [b"done"]
     raise ValueError(environ["QUERY_STRING"])

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPMessage, HTTPResponse
 
@@ -35,19 +36,23 @@ def exchange(port: int, request: bytes, *, then_close: bool = False) -> Answer:
             connection.sendall(request)
             if then_close:
                 connection.shutdown(socket.SHUT_WR)
-        with contextlib.closing(HTTPResponse(connection, method=method)) as response:
-            response.begin()
-            body = response.read()
-            elapsed_s = time.monotonic() - started
-            rest = _read_to_the_end(connection)
-            return Answer(
-                status=response.status,
-                version=response.version,
-                headers=response.msg,
-                body=body,
-                rest=rest,
-                elapsed_s=elapsed_s,
-            )
+        return _answer_of(connection, method, started)
+
+
+def _answer_of(connection: socket.socket, method: str, started: float) -> Answer:
+    with contextlib.closing(HTTPResponse(connection, method=method)) as response:
+        response.begin()
+        body = response.read()
+        elapsed_s = time.monotonic() - started
+        rest = _read_to_the_end(connection)
+        return Answer(
+            status=response.status,
+            version=response.version,
+            headers=response.msg,
+            body=body,
+            rest=rest,
+            elapsed_s=elapsed_s,
+        )
 
 
 def _read_to_the_end(connection: socket.socket) -> bytes:
@@ -57,6 +62,23 @@ def _read_to_the_end(connection: socket.socket) -> bytes:
         while chunk := connection.recv(65_536):
             rest += chunk
     return rest
+
+
+def first_bytes(port: int, request: bytes) -> bytes:
+    """Send a request, or the head of one, and return what comes first, without sending more."""
+    with socket.create_connection(("127.0.0.1", port), timeout=_READ_TIMEOUT_S) as connection:
+        connection.sendall(request)
+        return connection.recv(65_536)
+
+
+def exchange_slowly(port: int, pieces: Sequence[bytes], *, pause_s: float) -> Answer:
+    """Send the pieces of a request with pauses between them, and read its answer."""
+    with socket.create_connection(("127.0.0.1", port), timeout=2 * _READ_TIMEOUT_S) as connection:
+        started = time.monotonic()
+        for place, piece in enumerate(pieces):
+            time.sleep(pause_s if place else 0)
+            connection.sendall(piece)
+        return _answer_of(connection, "POST", started)
 
 
 def seconds_until_it_is_over(port: int, request: bytes, *, trickle: bytes = b"", at_most_s: float) -> float:

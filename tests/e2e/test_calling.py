@@ -6,15 +6,20 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.api.openapi.calls import CODES
+from app.local import ports
+from tests.deadline import until
+from tests.ports import free_port
 from tests.service.inside import Organization, Service
 
 _ROOT = Path(__file__).parents[2]
+_PAGES = ("README.md", "docs/calling.md", "client/README.md")
 # What runs a block that it reads from its standard input, and what must be there for that.
 _PROGRAMS = {
     "python": ([sys.executable, "-"], None),
@@ -87,12 +92,47 @@ def test_a_caller_in_another_language_is_not_paid_twice_and_is_told_of_a_fault(
         _run(service, caller, language, code.replace("grace@", "grace"))
 
 
+def test_a_webhook_on_a_laptop_gets_its_ping(service: Service, caller: Organization) -> None:
+    blocks = _BLOCK.findall(_section("docs/events.md", "On a laptop"))
+    [receiver] = [code for language, code in blocks if language == "python"]
+    [_, register] = [code for language, code in blocks if language == "sh"]
+    port = free_port()
+    command = [sys.executable, "-c", receiver.replace("9000", str(port))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as program:
+        try:
+            until(lambda: not ports.is_free(port))
+            _run(service, caller, "sh", register.replace("9000", str(port)))
+            assert program.stdout is not None
+            # Before it may come what happened just before, and had no number yet.
+            assert "ping\n" in iter(program.stdout.readline, "")
+        finally:
+            program.terminate()
+
+
+_KEYS = re.compile(r"""(?:[Ii]dempotency[-_][Kk]ey(?:=|: )|issue\(\$?body, )['"]?([a-z]+-[a-z0-9-]+)""")
+
+
+def test_a_key_that_the_pages_show_stands_with_one_body() -> None:
+    blocks = [code for page in _PAGES for _, code in _BLOCK.findall(_section(page, None))]
+    shown = Counter(key for code in blocks for key in set(_KEYS.findall(code)))
+    assert len(shown) >= 8
+    assert [key for key, times in shown.items() if times > 1] == []
+
+
 def test_the_answer_that_is_printed_below_a_call_is_the_one_it_gets(service: Service, caller: Organization) -> None:
     found = _BLOCK.findall(_section("docs/calling.md", None))
     printed = [(found[place - 1], code) for place, (language, code) in enumerate(found) if language == "json"]
     assert len(printed) == 3
     for (language, code), answer in printed:
         assert _unchanging(json.loads(_run(service, caller, language, code))) == _unchanging(json.loads(answer))
+
+
+def test_the_rehearsals_print_what_the_page_says(service: Service, caller: Organization) -> None:
+    found = _BLOCK.findall(_section("docs/rehearsing.md", None))
+    assert [language for language, _ in found] == ["sh", "text", "python", "text"]
+    for (language, code), (_, printed) in zip(found[::2], found[1::2], strict=True):
+        assert _run(service, caller, language, code) == printed
+    assert service.balance(caller.development) == 1_000
 
 
 def _unchanging(value: Any) -> Any:

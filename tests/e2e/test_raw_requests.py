@@ -174,14 +174,15 @@ def broken(tmp_path: Path) -> Iterator[tuple[int, Path]]:
 
 def test_a_fault_below_the_application_is_500_and_its_line_repeats_nothing(broken: tuple[int, Path]) -> None:
     port, log = broken
-    answer = exchange(port, b"GET /v1/transactions?email=ann@example.com HTTP/1.1\r\nHost: x\r\n\r\n")
-    [sentence] = _errors_of(answer, 500)["service"]
-    request_id = answer.headers["X-Request-Id"]
-    assert request_id in sentence
-    until(lambda: request_id in log.read_text(), within_s=_SEEN_WITHIN_S)
-    [line] = [line for line in log.read_text().splitlines() if request_id in line]
-    assert "request_failed" in line
-    assert "ValueError" in line
+    for path, fault in (("/v1/transactions", "ValueError"), ("/header", "InvalidResponseHeader")):
+        answer = exchange(port, f"GET {path}?email=ann@example.com HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        [sentence] = _errors_of(answer, 500)["service"]
+        request_id = answer.headers["X-Request-Id"]
+        assert request_id in sentence
+        until(lambda request_id=request_id: request_id in log.read_text(), within_s=_SEEN_WITHIN_S)
+        [line] = [line for line in log.read_text().splitlines() if request_id in line]
+        assert "request_failed" in line
+        assert fault in line
     assert "ann@" not in log.read_text()
 
 

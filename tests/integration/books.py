@@ -22,13 +22,35 @@ from app.ledger.drain import drain
 from app.ledger.refill import refill
 from app.messaging import process_redis, worker_counters
 from app.postgres.connections import engine
-from app.postgres.database import single_statement, snapshot, transaction
+from app.postgres.database import single_statement, snapshot, steps, transaction
+from app.postgres.digests import digest
 from app.reversals import accept as reversal_acceptance
 from app.reversals import read as reversals
 from app.reversals.request import ReverseRequest
+from app.values.ids import POSITIONS
 from app.values.keys import hash_key
 from tests.deadline import until
 from tests.tables import EMPTY
+
+# Keeps the sums of what is held as the transactions are now: for a test that has changed these past every function.
+KEEP_HELD = """
+    UPDATE organizations o
+    SET held_points = s.points, held_count = s.count, sandbox_held_points = s.sandbox_points,
+        sandbox_held_count = s.sandbox_count
+    FROM (SELECT o.id, coalesce(sum(left_) FILTER (WHERE NOT sandbox), 0) + (
+                     SELECT coalesce(sum(points), 0) FROM unfolded_claims WHERE organization_id = o.id) AS points,
+                 count(left_) FILTER (WHERE NOT sandbox) + (
+                     SELECT coalesce(sum(count), 0) FROM unfolded_claims WHERE organization_id = o.id) AS count,
+                 coalesce(sum(left_) FILTER (WHERE sandbox), 0) AS sandbox_points,
+                 count(left_) FILTER (WHERE sandbox) AS sandbox_count
+          FROM organizations o
+          LEFT JOIN (SELECT t.organization_id, t.sandbox, coalesce(t.points_left, t.amount, b.amount) AS left_
+                     FROM transactions t JOIN batches b ON b.id = t.batch_id
+                     WHERE t.debited AND NOT t.credited AND t.points_left IS DISTINCT FROM 0) t
+                 ON t.organization_id = o.id
+          GROUP BY o.id) s
+    WHERE s.id = o.id
+"""
 
 
 def empty() -> None:
@@ -45,6 +67,17 @@ def make_organization(balance: int = 0, *, sandbox_balance: int = 0, name: str =
         if sandbox_balance:
             refill(connection, organization_id, sandbox_balance, sandbox=True)
     return organization_id
+
+
+def refill_now(organization_id: int, amount: int) -> None:
+    with transaction() as connection:
+        refill(connection, organization_id, amount)
+
+
+def set_flags(organization_id: int, **flags: bool) -> None:
+    """Set `is_disabled` or `is_suspended` as the commands do."""
+    with transaction() as connection:
+        organizations.set_flags(connection, organization_id, **flags)
 
 
 def make_users(*emails: str) -> list[int]:
@@ -112,6 +145,7 @@ def _queue_all_the_same(connection: Connection, organization_id: int, request: I
     names, parameters = ", ".join(values), ", ".join(f":{name}" for name in values)
     statement = text(f"INSERT INTO batches ({names}) VALUES ({parameters}) RETURNING id")
     batch_id: int = connection.execute(statement, values).scalar_one()
+    connection.exec_driver_sql(DIGEST_BATCHES)
     return batch_id
 
 
@@ -216,6 +250,11 @@ def fold() -> int:
     raise AssertionError("something is always unfolded")
 
 
+def fold_claims() -> None:
+    """Fold every claim, as the worker's task does."""
+    steps(ledger_fold.fold_claims, steps_max=_DRAINS_MAX)
+
+
 def claim_crossed(*, registered_within_s: float | None = 900.0) -> None:
     """Run the upkeep that claims what is held for users whose registration crossed an issue."""
     # Importing the worker ends a process without settings, and a test has some only while it runs.
@@ -231,6 +270,22 @@ def return_unclaimed() -> None:
     return_unclaimed()
 
 
+# For a test that has written or changed batches past every function: the audit takes them as they are now.
+DIGEST_BATCHES = f"UPDATE batches b SET digest = {digest(batches.DIGESTED, 'b')}"
+DIGEST_REVERSALS = f"UPDATE reversals r SET digest = {digest(reversals.DIGESTED, 'r', codes=reversals.CODES)}"
+
+
+def move_scheduled(moment: str, which: str = "true") -> None:
+    """Move scheduled batches to a moment, as a call does that may be long ago; `which` says in SQL which of them."""
+    execute(f"""
+        WITH moved AS (
+            UPDATE batches SET send_at = {moment} WHERE status = 'scheduled' AND {which}
+            RETURNING organization_id, sandbox, id, send_at
+        )
+        INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, send_at)
+        SELECT organization_id, sandbox, 'batch.scheduled', id, send_at FROM moved""")
+
+
 def let_days_pass(days: int) -> None:
     """Put what has an end, and what was claimed of it, so many days into the past."""
     past = f"interval '{24 * days} hours'"
@@ -240,6 +295,13 @@ def let_days_pass(days: int) -> None:
         " FROM batches b WHERE b.id = t.batch_id AND b.held_until IS NOT NULL",
         f"UPDATE batches SET created_at = created_at - {past}, issued_at = issued_at - {past},"
         f" held_until = held_until - {past}, return_at = return_at - {past} WHERE held_until IS NOT NULL",
+        *(
+            f"UPDATE {table} e SET created_at = e.created_at - {past} FROM batches b"
+            f" WHERE e.type = 'transaction.claimed' AND b.held_until IS NOT NULL"
+            f" AND b.id = (e.data #>> '{{transactions,0}}')::bigint / {POSITIONS}"
+            for table in ("events", "unnumbered_events")
+        ),
+        DIGEST_BATCHES,
         *WITH_GUARDS,
     )
 
@@ -276,7 +338,7 @@ _DRAINS_MAX = 20
 # The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows, or undone.
 _GUARDED = (
     *("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries"),
-    *("unnumbered_events", "events", "event_logs"),
+    *("unnumbered_events", "events", "event_logs", "members"),
 )
 WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in _GUARDED]
 WITH_GUARDS = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in _GUARDED]

@@ -12,8 +12,8 @@ from app.postgres.database import transaction
 from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
-from tests.integration.test_console_send import checked, confirm, hidden, rows_of, upload, value, words_of
-from tests.integration.visitors import Visitor, forgery_token, visitor
+from tests.integration.test_console_send import checked, confirm, hidden, rows_of, upload, value
+from tests.integration.visitors import Visitor, forgery_token, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
@@ -123,7 +123,7 @@ def test_one_form_makes_one_list(app: Flask, ann: Visitor, many_connections: Non
 
 def test_a_list_that_is_not_sent_or_has_nobody_unpaid_becomes_no_other(app: Flask, ann: Visitor) -> None:
     unsent, paid = checked(ann, "email\na@example.com\n", amount="5"), _sent(ann, "email\nb@example.com\n", amount="5")
-    form = {"csrf_token": forgery_token(ann.get()), "form_id": "f" * 32}
+    form = {"csrf_token": forgery_token(ann.get()), "form_id": "f" * 24}
     assert ann.client.post(f"{unsent}/again", data=form).status_code == 404
     assert ann.client.post(f"{paid}/unpaid", data=form).location == f"{paid}/outcome"
     assert "Everybody was paid" in words_of(ann.get(f"{paid}/outcome"))

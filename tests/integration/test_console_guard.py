@@ -52,7 +52,7 @@ def _everything() -> list[object]:
 
 
 _FORM = {"mode": "live", "role": "admin", "email": "x@example.com", "first_name": "X", "last_name": "Y"}
-_FORM |= {"url": "https://example.com/hook", "types": "*", "from_sequence": "1"}
+_FORM |= {"url": "https://example.com/hook", "types": "*", "from_sequence": "1", "form_id": "f" * 24}
 
 
 def test_every_form_says_which_role_it_is_for(app: Flask) -> None:

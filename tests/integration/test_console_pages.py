@@ -78,12 +78,12 @@ def test_held_points_that_were_taken_back_are_held_no_longer(app: Flask) -> None
 
 
 def test_the_page_tells_the_mode_by_a_word_and_by_a_class(admin: Visitor) -> None:
-    live, sandbox = admin.get("/keys").text, admin.get("/console/sandbox/keys").text
+    live, sandbox = admin.get("/batches").text, admin.get("/console/sandbox/batches").text
     assert '<body class="live">' in live
     assert "Real points" in live
     assert '<body class="sandbox">' in sandbox
     assert "nothing here is real" in sandbox
-    assert 'href="/console/sandbox/keys"' in live
+    assert 'href="/console/sandbox/batches"' in live
 
 
 @pytest.mark.parametrize("mode", ["live", "sandbox"])
@@ -224,7 +224,9 @@ def test_a_batch_of_a_member_names_it_as_the_sender_in_every_answer(app: Flask) 
     member_id = make_member(organization_id, "ann@example.com", "sender")
     batch_id = books.queue_batch(organization_id, ["bo@example.com"], 10)
     books.execute(
-        *books.WITHOUT_GUARDS, f"UPDATE batches SET api_key_id = NULL, member_id = {member_id} WHERE id = {batch_id}"
+        *books.WITHOUT_GUARDS,
+        f"UPDATE batches SET api_key_id = NULL, member_id = {member_id} WHERE id = {batch_id}",
+        *books.WITH_GUARDS,
     )
     books.drain_all(organization_id)
     books.issue_now(organization_id, ["eve@example.com"], 10)

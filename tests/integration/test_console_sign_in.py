@@ -1,5 +1,6 @@
 """Signing in at the console: links good once, passwords, the lock, sessions that end."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -85,6 +86,11 @@ def test_a_link_is_over_after_a_day_and_by_a_newer_one(app: Flask) -> None:
         ("short", "short", "12 to 256 characters"),
         ("x" * 257, "x" * 257, "12 to 256"),
         (PASSWORD, "other", "not the same"),
+        ("password1234", "password1234", "easy to guess"),
+        ("qwertyuiop123", "qwertyuiop123", "easy to guess"),
+        ("passwordpassword", "passwordpassword", "easy to guess"),
+        ("Ann@example.com!", "Ann@example.com!", "easy to guess"),
+        ("annsmithannsmith", "annsmithannsmith", "easy to guess"),
     ],
 )
 def test_a_bad_password_is_refused_beside_its_field(app: Flask, password: str, again: str, fault: str) -> None:
@@ -237,8 +243,52 @@ def test_the_cookie_is_for_the_console_alone_and_for_no_script(app: Flask) -> No
     plain = client.get("/console/sign-in").headers["Set-Cookie"]
     assert {"HttpOnly", "Path=/console", "SameSite=Lax"} <= set(plain.split("; "))
     assert "Secure" not in plain
-    behind_tls = app.test_client().get("/console/sign-in", headers={"X-Forwarded-Proto": "https"})
-    assert "Secure" in behind_tls.headers["Set-Cookie"].split("; ")
+    for named, is_https in (("https", True), ("https,http", True), ("HTTPS, http", True), ("http, https", False)):
+        behind_tls = app.test_client().get("/console/sign-in", headers={"X-Forwarded-Proto": named})
+        assert ("Secure" in behind_tls.headers["Set-Cookie"].split("; ")) == is_https, named
+
+
+_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+_CHROME = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Mobile Safari/537.36"
+
+
+def test_a_session_and_a_wrong_password_name_browser_and_address(app: Flask) -> None:
+    organization_id = books.make_organization()
+    make_member(organization_id, "ann@example.com", "viewer")
+    client = app.test_client()
+
+    def enter(password: str, browser: str, forwarded: str, direct: str) -> TestResponse:
+        form = {"email": "ann@example.com", "password": password}
+        form["csrf_token"] = forgery_token(client.get("/console/sign-in"))
+        headers = {"User-Agent": browser, "X-Forwarded-For": forwarded}
+        return client.post("/console/sign-in", data=form, headers=headers, environ_base={"REMOTE_ADDR": direct})
+
+    for _ in range(9):
+        enter("a wrong password", _CHROME, "198.51.100.9", "8.8.8.8")
+    assert enter(PASSWORD, _FIREFOX, "10.0.0.1, 203.0.113.5", "127.0.0.1").status_code == 303
+    account = client.get("/console/live/account").text
+    assert "Firefox on Linux" in account
+    assert "203.0.113.5" in account
+    activity = client.get("/console/live/activity").text
+    assert activity.count("Somebody</td>") == 9
+    assert activity.count("Gave a wrong password for Ann Viewer: Chrome on Android, 8.8.8.8") == 9
+    assert "Signed in: Firefox on Linux, 203.0.113.5" in activity
+    for _ in range(10):
+        enter("a wrong password", "x", "not an address", "127.0.0.1")
+    assert (
+        "another browser, 127.0.0.1; the account is locked for 15 minutes" in client.get("/console/live/activity").text
+    )
+
+
+def test_style_and_script_are_kept_by_their_version(app: Flask) -> None:
+    books.make_organization()
+    client = app.test_client()
+    paths = re.findall(r'"(/console/static/[^"]+)"', client.get("/console/sign-in").text)
+    assert len(paths) >= 2
+    for path in paths:
+        assert client.get(path).headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        for other in (path.partition("?")[0], f"{path}0"):
+            assert client.get(other).headers["Cache-Control"] == "no-store, private"
 
 
 def test_processes_read_each_others_cookies_and_a_made_up_one_is_nothing(app: Flask) -> None:

@@ -9,8 +9,8 @@ from werkzeug.test import TestResponse
 from app.values.ids import POSITIONS
 from app.web.application import create_app
 from tests.integration import books
-from tests.integration.test_console_send import hidden, value, words_of
-from tests.integration.visitors import Visitor, forgery_token, visitor
+from tests.integration.test_console_send import hidden, value
+from tests.integration.visitors import Visitor, forgery_token, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 
@@ -68,7 +68,7 @@ def test_fewer_points_are_taken_from_each_and_who_has_too_few_is_told(ann: Visit
     assert "Points taken back 15" in _taken(ann, _press(ann, shown, path, amount="15", recipient="1"))
     again = _press(ann, ann.get(path), path, show="figures", amount="15")
     assert "Take back 45 points" in words_of(again)
-    assert "With fewer points left 1" in words_of(again)
+    assert "1 recipient with fewer points left: nothing is taken from them." in words_of(again)
     assert "Points taken back 45" in _taken(ann, _press(ann, again, path, amount="15"))
     wrong = _press(ann, ann.get(path), path, amount="none")
     assert wrong.status_code == 400

@@ -13,8 +13,8 @@ from app.postgres.database import transaction
 from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.integration import books
-from tests.integration.test_console_send import checked, confirm, hidden, rows_of, value, words_of
-from tests.integration.visitors import Visitor, visitor
+from tests.integration.test_console_send import checked, confirm, hidden, rows_of, value
+from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
 

@@ -16,6 +16,7 @@ _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
 _ACTION = "INSERT INTO member_actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
+_FORM = "INSERT INTO used_forms (member_id, form_id)"
 _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
 _WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
@@ -33,6 +34,7 @@ REFUSED = [
     ("ck_organizations_sandbox_balance_not_negative", "UPDATE organizations SET sandbox_balance = -1"),
     ("ck_organizations_name_length", "UPDATE organizations SET name = ''"),
     ("ck_organizations_name_length", "UPDATE organizations SET name = repeat('x', 256)"),
+    ("ck_organizations_held_not_negative", "UPDATE organizations SET sandbox_held_count = -1"),
     ("ck_organizations_low_balance_positive", "UPDATE organizations SET low_balance = 0"),
     ("ck_unnumbered_events_type_known", f"{_EVENT}) VALUES (1, false, 'batch.lost', 1)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}) VALUES (1, false, 'batch.issued', NULL)"),
@@ -65,12 +67,34 @@ REFUSED = [
     ("ck_members_removed_has_no_way", "UPDATE members SET removed_at = now() WHERE id = 1"),
     ("fk_member_sessions_member_id", f"{_SESSION} VALUES (9, sha256('x'), now())"),
     ("ck_member_sessions_hash_is_sha256", f"{_SESSION} VALUES (1, 'the token itself', now())"),
+    (
+        "ck_member_sessions_browser_length",
+        f"{_SESSION[:-1]}, browser) VALUES (1, sha256('x'), now(), repeat('x', 101))",
+    ),
+    (
+        "ck_member_sessions_address_length",
+        f"{_SESSION[:-1]}, address) VALUES (1, sha256('x'), now(), repeat('x', 101))",
+    ),
     ("uq_member_sessions_hash", f"{_SESSION} VALUES (1, sha256('x'), now()), (2, sha256('x'), now())"),
     ("fk_member_actions_organization_id", f"{_ACTION} VALUES (9, 1, 'x')"),
     ("fk_member_actions_member_id", f"{_ACTION} VALUES (1, 9, 'x')"),
     ("ck_member_actions_detail_length", f"{_ACTION[:-1]}, detail) VALUES (1, 1, 'x', repeat('x', 256))"),
+    ("fk_used_forms_member_id", f"{_FORM} VALUES (9, repeat('x', 24))"),
+    ("pk_used_forms", f"{_FORM} VALUES (1, repeat('x', 24)), (1, repeat('x', 24))"),
+    ("ck_used_forms_form_id_length", f"{_FORM} VALUES (1, 'x')"),
     ("ck_service_secrets_secret_of_256_bits", "INSERT INTO service_secrets (name, secret) VALUES ('x', 'short')"),
+    ("ck_organizations_sandbox_ahead_in_range", "UPDATE organizations SET sandbox_ahead = '732 days'"),
+    ("ck_organizations_sandbox_ahead_in_range", "UPDATE organizations SET sandbox_ahead = '-1 s'"),
     ("ck_users_folded_balance_not_negative", "UPDATE users SET folded_balance = -1"),
+    ("ck_users_no_balance_in_the_sandbox", "UPDATE users SET sandbox_of = 1, folded_balance = 1"),
+    ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),
+    (
+        "uq_users_sandbox_of_email_key",
+        (
+            "INSERT INTO users (email, email_key, first_name, last_name, sandbox_of)"
+            " VALUES ('A@x.org', 'a@x.org', 'A', 'B', 1), ('a@x.org', 'a@x.org', 'A', 'B', 1)"
+        ),
+    ),
     (
         "uq_users_email_key",
         "INSERT INTO users (email, email_key, first_name, last_name) VALUES ('A@x.org', 'a@x.org', 'A', 'B')",
@@ -168,12 +192,8 @@ REFUSED = [
         "UPDATE transactions SET user_id = 1 WHERE (batch_id, position) = (1, 1)",
     ),
     (
-        "ck_transactions_claimed_only_if_live_and_credited",
+        "ck_transactions_claimed_only_if_credited",
         "UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (1, 1)",
-    ),
-    (
-        "ck_transactions_claimed_only_if_live_and_credited",
-        "UPDATE transactions SET claimed_at = now(), sandbox = true WHERE (batch_id, position) = (1, 0)",
     ),
     (
         "ck_transactions_points_left_of_the_debited",
@@ -270,7 +290,8 @@ REFUSED = [
     ("ck_uploads_checked_unless_a_question", "UPDATE uploads SET digest = NULL"),
     ("ck_uploads_amount_positive", "UPDATE uploads SET amount = 0"),
     ("ck_uploads_label_length", "UPDATE uploads SET label = repeat('x', 256)"),
-    ("ck_uploads_sent_once_checked", "UPDATE uploads SET sent_at = now()"),
+    ("ck_uploads_sent_once_checked", "UPDATE uploads SET sent_at = now(), batch_ids = '{1}'"),
+    ("ck_uploads_sent_as_batches", "UPDATE uploads SET batch_ids = '{1}'"),
     ("fk_upload_parts_upload_id", f"{_PART} VALUES (9, 1, '{{1}}', '{{a}}')"),
     ("pk_upload_parts", f"{_PART} VALUES (1, 1, '{{1}}', '{{a}}')"),
     ("ck_upload_parts_recipients_counted", f"{_PART} VALUES (1, 2, '{{}}', '{{}}')"),

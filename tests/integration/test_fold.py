@@ -5,11 +5,12 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
-from app import users
+from app import organizations, users
 from app.ledger import claim
 from app.ledger import fold as folding
 from app.ledger.claim import claim_crossed, register, users_with_held
 from app.ledger.fold import fold
+from app.organizations import Held
 from app.postgres import locks
 from app.postgres.database import transaction
 from tests.integration import books, races
@@ -248,3 +249,43 @@ def test_registrations_and_issues_at_once_credit_every_point_once(attempt: int) 
     books.claim_crossed()
     assert [books.balance_of_user(email) for email in emails] == [30] * 20
     assert books.breaches() == []
+
+
+def _held(organization_id: int, *, sandbox: bool = False) -> Held:
+    """Return what is kept as held; the audit proves that it is the sum of the held transactions."""
+    assert books.breaches() == []
+    with transaction() as connection:
+        return organizations.held_of(connection, organization_id, sandbox=sandbox)
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+def test_the_sum_of_what_is_held_follows_every_issue_and_reversal(*, sandbox: bool) -> None:
+    books.make_users(ANN)
+    organization_id = books.make_organization(100, sandbox_balance=100)
+    batch_id = books.issue_now(organization_id, [ANN, BOB, "cid@example.com"], 10, sandbox=sandbox)
+    assert _held(organization_id, sandbox=sandbox) == Held(2, 20)
+    books.issue_now(organization_id, [ANN, BOB, "cid@example.com"], [7, 8, 9], sandbox=sandbox)
+    assert _held(organization_id, sandbox=sandbox) == Held(4, 37)
+    books.issue_now(organization_id, [ANN, BOB], 30, sandbox=sandbox)  # The balance pays the first of the two.
+    assert _held(organization_id, sandbox=sandbox) == Held(4, 37)
+    books.reverse_now(organization_id, batch_id=batch_id, amount=4, sandbox=sandbox)
+    assert _held(organization_id, sandbox=sandbox) == Held(4, 29)
+    books.reverse_now(organization_id, batch_id=batch_id, sandbox=sandbox)
+    assert _held(organization_id, sandbox=sandbox) == Held(2, 17)
+    assert _held(organization_id, sandbox=not sandbox) == Held(0, 0)
+
+
+def test_a_claim_is_held_no_longer_and_waits_for_no_organization(many_connections: None) -> None:
+    organization_id, other_id = books.make_organization(100), books.make_organization(100)
+    batch_id = books.issue_now(organization_id, [ANN, BOB], 10)
+    books.reverse_now(organization_id, batch_id=batch_id, amount=3)
+    books.issue_now(other_id, [ANN], 5)
+    with races.started() as start, transaction() as connection:
+        locks.lock_organization(connection, organization_id)
+        start(lambda: books.make_users(ANN)).result(timeout=20)
+        books.fold_claims()  # It leaves the locked organization alone.
+    for _ in range(2):
+        assert (_held(organization_id), _held(other_id)) == (Held(1, 7), Held(0, 0))
+        books.fold_claims()
+    with transaction() as connection:
+        assert connection.execute(text("SELECT count(*) FROM unfolded_claims")).scalar() == 0

@@ -32,10 +32,8 @@ def _schedule(organization_id: int, *, amount: int = 1, sandbox: bool = False, k
 
 def _come(interval: str = "1 s", *ids: int) -> None:
     """Let the moment of these batches, or of all that are scheduled, have been so long ago."""
-    which = f"AND id IN ({', '.join(map(str, ids))})" if ids else ""
-    books.execute(
-        f"UPDATE batches SET send_at = clock_timestamp() - interval '{interval}' WHERE status = 'scheduled' {which}"
-    )
+    which = f"id IN ({', '.join(map(str, ids))})" if ids else "true"
+    books.move_scheduled(f"clock_timestamp() - interval '{interval}'", which)
 
 
 def _release(*, at_most: int = 100) -> list[int]:

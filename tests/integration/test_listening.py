@@ -1,4 +1,4 @@
-"""Hints and requests for drains over a real Redis: every front hears each hint, and a drain is requested once."""
+"""Hints over a real Redis: every front hears each hint."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,6 @@ import pytest
 from app.messaging import hints, process_redis
 from app.settings import settings
 from tests.conftest import Servers
-from tests.deadline import until
 
 
 @pytest.fixture(autouse=True)
@@ -53,23 +52,3 @@ def test_hints_that_come_together_and_are_longer_than_one_read_are_each_heard() 
     for batch_ids in said:
         hints.publish(7, batch_ids)
     assert [heard(listening) for _ in said] == said
-
-
-def test_a_drain_is_requested_once_until_a_worker_withdraws_the_request() -> None:
-    assert [hints.request_drain(7), hints.request_drain(7), hints.request_drain(8)] == [True, False, True]
-    hints.publish(7, [])  # The drain has found nothing.
-    assert [hints.request_drain(7), hints.request_drain(8)] == [True, False]
-
-
-def test_a_request_whose_message_was_lost_is_forgotten_after_a_second() -> None:
-    assert hints.request_drain(7)
-    until(lambda: hints.request_drain(7), "it can be requested again", within_s=10)
-
-
-def test_a_request_is_of_one_database_of_redis(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert hints.request_drain(7)
-    monkeypatch.setenv("REDIS_URL", servers.redis_url.rpartition("/")[0] + "/9")
-    settings.cache_clear()
-    process_redis.redis.cache_clear()
-    process_redis.redis().flushdb()
-    assert hints.request_drain(7)

@@ -177,6 +177,8 @@ class Both:
         batch_id, send = self.sent[-1 - step.of]
         if batch_id in dict(self.scheduled):  # That is refused: it can be cancelled.
             return
+        if batch_id in self.cancelled or self.final.get(batch_id, (send, []))[1] is None:  # There is nothing to take.
+            return
         if step.places is not None:
             there = [place for place in step.places if place < len(send.emails)]
             if not there or self.final.get(batch_id, (send, None))[1] is None:
@@ -194,7 +196,7 @@ class Both:
         self.queued[send.organization_id].append((reversal_id, (batch_id, step)))
 
     def _release(self) -> None:
-        books.execute("UPDATE batches SET send_at = now() WHERE status = 'scheduled'")
+        books.move_scheduled("now()")
         with transaction() as connection:
             schedule.release_due(connection, at_most=1_000)
         for batch_id, send in self.scheduled:

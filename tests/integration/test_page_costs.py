@@ -1,14 +1,15 @@
 """What a page costs in a filled database: as PostgreSQL counts it, the same at any depth, for every filter."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import product
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine, TextClause, text
 
-from app.pages import batch_pages, transaction_pages
+from app.ledger.issued import issued_by_day
+from app.pages import batch_pages, far, transaction_pages
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
 from app.postgres.connections import new_engine
 from app.values.ids import POSITIONS
@@ -156,3 +157,34 @@ def test_one_batch_is_found_and_not_walked_to(full: Engine, kind: str) -> None:
             # What was credited, only the rows of the batch can tell.
             most = BUFFERS_A_ROW * (rows + 1) if filters.credit is None else PAGE_MAX
             assert buffers <= most, filters
+
+
+@pytest.mark.parametrize(
+    "asked", [{"email_part": "nobody"}, {"label_part": "x"}, {"sender": 7}, {"points": 6}, {"state": "returned"}]
+)
+def test_a_search_for_a_person_looks_no_further_than_it_may(
+    full: Engine, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(far, "FAR_MAX", 20_000)
+    filters = Filters(organization_id=1, sandbox=False, **asked)
+    for batch_id in (None, 20_000):  # From the large batches, and from among the small ones.
+        start = None if batch_id is None else place_at("transactions", filters, batch_id)
+        with full.connect() as connection:
+            explained: Any = Explained(connection)
+            page = transaction_pages.page(explained, filters, start=start, limit=LIMIT, is_far=True)
+        assert (page.rows, page.next is None, explained.scanned) == ([], False, set())
+        assert explained.buffers <= far.FAR_MAX, batch_id
+    with full.connect() as connection:
+        explained = Explained(connection)
+        assert not far.totals(explained, filters).is_whole
+    assert explained.scanned == set()
+    assert explained.buffers <= 2 * far.FAR_MAX
+
+
+def test_the_points_of_a_day_cost_the_same_however_many_batches_it_had(full: Engine) -> None:
+    first, last = date(2026, 1, 1), date(2026, 2, 28)
+    with full.connect() as connection:
+        explained: Any = Explained(connection)
+        issued_by_day(explained, 1, sandbox=False, first=first, last=last)
+    assert not explained.scanned & {"batches", "transactions"}
+    assert explained.buffers <= 2 * BUFFERS_A_ROW * ((last - first).days + 2)

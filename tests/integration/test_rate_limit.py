@@ -71,7 +71,10 @@ def test_the_calls_of_a_key_are_counted_together_on_every_path_in_every_process_
     monkeypatch.setenv("POINTS_RATE_LIMIT", "3/day")
     one, other = process(key), process(key)
     data_of(one.post("/v1/points/verify", json={"recipient": "a@example.com", "amount": 1}), 200)
-    data_of(one.get(_PATH), 200)
+    answer = one.get(_PATH)
+    data_of(answer, 200)
+    told = {"RateLimit": '"key";r=1', "RateLimit-Policy": '"key";q=3;w=86400'}
+    assert {name: answer.headers[name] for name in told} == told
     errors_of(other.get("/v1/batches/99999999999999999999"), 404)
     for client in (one, other):
         errors_of(client.get(_PATH), 429)
@@ -105,7 +108,13 @@ def test_the_limit_is_open_while_redis_is_away_and_a_call_without_a_key_is_no_er
     monkeypatch.setenv("POINTS_RATE_LIMIT", "3/day")
     client = process(key)
     for _ in range(10):
-        data_of(client.get(_PATH), 200)
-    data_of(client.get("/healthz"), 200)
-    errors_of(client.get(_PATH, headers={"Authorization": ""}), 401)
+        answer = client.get(_PATH)
+        data_of(answer, 200)
+        assert answer.headers["RateLimit"] == '"key";r=3'  # Nothing was counted.
+    healthy = client.get("/healthz")
+    data_of(healthy, 200)
+    assert "RateLimit" not in healthy.headers
+    stranger = client.get(_PATH, headers={"Authorization": ""})
+    errors_of(stranger, 401)
+    assert stranger.headers["RateLimit"] == '"key";r=3'
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

@@ -73,8 +73,11 @@ def test_what_cannot_be_claimed_hides_nothing_that_can(monkeypatch: pytest.Monke
     books.make_users(ANN, BOB)
     later = books.issue_now(books.make_organization(7), [BOB, ANN], 3)
     books.execute(
-        f"ALTER TABLE transactions DISABLE TRIGGER USER; UPDATE transactions SET credited = false, user_id = NULL"
-        f" WHERE batch_id = {later}; ALTER TABLE transactions ENABLE TRIGGER USER"
+        *books.WITHOUT_GUARDS,
+        f"UPDATE transactions SET credited = false, user_id = NULL WHERE batch_id = {later}",
+        f"UPDATE unnumbered_events SET credited = 0 WHERE batch_id = {later}",
+        *books.WITH_GUARDS,
+        books.KEEP_HELD,
     )
     books.fold()
     books.claim_crossed()
@@ -94,7 +97,7 @@ def test_what_is_unclaimed_goes_back_by_one_reversal_of_its_batch(
     books.return_unclaimed()
     assert books.balance_of(organization_id, sandbox=sandbox) == 14
     books.let_days_pass(5)
-    books.execute("UPDATE organizations SET is_disabled = true")
+    books.set_flags(organization_id, is_disabled=True)
     for _ in range(2):
         books.return_unclaimed()
     assert books.balance_of(organization_id, sandbox=sandbox) == 30
@@ -144,11 +147,7 @@ def test_a_batch_of_which_nothing_is_held_any_more_is_looked_at_once() -> None:
 
 def test_points_that_the_balance_cannot_hold_are_returned_later() -> None:
     organization_id, batch_id = _hold()
-    books.execute(
-        f"INSERT INTO refills (organization_id, sandbox, amount, balance) VALUES ({organization_id}, false,"
-        f" {2**63 - 10}, {2**63 - 10})",
-        f"UPDATE organizations SET balance = {2**63 - 10}, last_refill = {2**63 - 10}",
-    )
+    books.refill_now(organization_id, 2**63 - 10)
     books.let_days_pass(5)
     books.return_unclaimed()
     assert _states(organization_id, batch_id) == ["held"] * 3

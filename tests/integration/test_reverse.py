@@ -65,7 +65,7 @@ def test_a_reversal_of_a_refused_batch_takes_nothing() -> None:
     organization_id = books.make_organization(10)
     batch_id = books.queue_batch(organization_id, [ANN], 10)
     reversal = books.queue_reversal(organization_id, batch_id=batch_id)
-    books.execute("UPDATE organizations SET is_suspended = true")
+    books.set_flags(organization_id, is_suspended=True)
     assert books.drain_all(organization_id) == [batch_id, reversal]
     assert books.entries_of(reversal) == []
     assert books.breaches() == []
@@ -75,10 +75,10 @@ def test_a_disabled_organization_is_found_under_the_lock_and_its_key_is_free_aga
     organization_id = books.make_organization(10)
     batch_id = books.issue_now(organization_id, [ANN], 10)
     books.queue_reversal(organization_id, batch_id=batch_id, idempotency_key="once")
-    books.execute("UPDATE organizations SET is_disabled = true")
+    books.set_flags(organization_id, is_disabled=True)
     books.drain_all(organization_id)
     assert books.balance_of(organization_id) == 0
-    books.execute("UPDATE organizations SET is_disabled = false")
+    books.set_flags(organization_id, is_disabled=False)
     reversal = books.queue_reversal(organization_id, batch_id=batch_id, idempotency_key="once")
     books.drain_all(organization_id)
     assert books.entries_of(reversal) == [(10, None)]
@@ -88,10 +88,7 @@ def test_a_disabled_organization_is_found_under_the_lock_and_its_key_is_free_aga
 def test_points_that_the_balance_cannot_hold_are_not_taken() -> None:
     organization_id = books.make_organization(2**63 - 1)
     batch_id = books.issue_now(organization_id, [ANN], 10)
-    books.execute(
-        "INSERT INTO refills (organization_id, sandbox, amount, balance) VALUES (1, false, 5, 9223372036854775802)",
-        "UPDATE organizations SET balance = 9223372036854775802, last_refill = 9223372036854775802",
-    )
+    books.refill_now(organization_id, 5)
     refused = books.reverse_now(organization_id, batch_id=batch_id)
     assert books.entries_of(refused) == []
     assert books.breaches() == []

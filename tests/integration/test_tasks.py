@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from app.ledger import drain, issue
 from app.messaging import hints, last_runs, process_redis
+from app.messaging.requests import Request, need_message
 from app.postgres.database import transaction
 from tests.integration import books
 
@@ -26,14 +27,17 @@ def tasks(database: None, broker: None) -> ModuleType:
 
 
 @pytest.fixture
-def submitted(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Collect the organizations for which a task asks for a drain, in place of the broker."""
-    asked: list[int] = []
-    monkeypatch.setattr(tasks, "submit", lambda organization_id, **_: asked.append(organization_id))
-    return asked
+def submitted(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """Collect the drains for which a task sends a message, in place of the broker."""
+    sent: list[Request] = []
+    monkeypatch.setattr(
+        "worker.draining.submit",
+        lambda organization_id, request_id: sent.append(Request(organization_id, request_id)),
+    )
+    return sent
 
 
-def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, submitted: list[int]) -> None:
+def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, submitted: list[Request]) -> None:
     organization_id = books.make_organization(100)
     queued = [books.queue_batch(organization_id, [ANN], 1) for _ in range(2)]
     hint = hints.listen()
@@ -50,28 +54,40 @@ def test_the_issue_task_drains_and_tells_the_waiting_fronts(tasks: ModuleType, s
     }
 
 
-def test_the_issue_task_asks_for_a_fresh_one_when_others_shall_have_their_turn(
-    tasks: ModuleType, submitted: list[int], monkeypatch: pytest.MonkeyPatch
+def test_a_task_whose_turn_is_over_asks_for_a_fresh_one_with_the_request_it_worked_for(
+    tasks: ModuleType, submitted: list[Request], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(issue, "BATCHES_MAX", 1)
     monkeypatch.setattr(drain, "ROUNDS_MAX", 2)
+    monkeypatch.setattr("worker.draining._TURN_S", 0.0)
     organization_id = books.make_organization(100)
     for _ in range(3):
         books.queue_batch(organization_id, [ANN], 1)
-    tasks.issue(organization_id)
-    assert submitted == [organization_id]
-    tasks.issue(organization_id)
-    assert submitted == [organization_id]
+    assert tasks.issue(organization_id, request_id="req-1") == [1, 2]
+    assert submitted == [Request(organization_id, "req-1")]
+    assert tasks.issue(organization_id) == [3]
+    assert submitted == [Request(organization_id, "req-1")]
     assert books.counts() == (0, 3)
 
 
-def test_a_fresh_task_keeps_the_names_of_the_one_before(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drain, "ROUNDS_MAX", 0)
-    asked: list[tuple[int, dict[str, object]]] = []
-    monkeypatch.setattr(tasks, "submit", lambda organization_id, **job: asked.append((organization_id, job)))
-    job = {"batch_id": 3, "recipients": 20, "request_id": "req-1"}
-    tasks.issue(7, **job)
-    assert asked == [(7, job)]
+def test_a_worker_that_drains_serves_whoever_asks_after_its_round_and_then_the_rest(
+    tasks: ModuleType, submitted: list[Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issue, "BATCHES_MAX", 1)
+    busy, other = books.make_organization(100), books.make_organization(100)
+    batches = [books.queue_batch(busy, [ANN], 1) for _ in range(3)]
+    late: list[int] = []
+    publish = hints.publish
+
+    def asks_at_the_first_hint(*arguments: Any, **named: Any) -> None:
+        publish(*arguments, **named)
+        if not late:
+            late.append(books.queue_batch(other, [ANN], 1))
+            assert need_message([Request(other)]) == [], "the worker is woken"
+
+    monkeypatch.setattr(hints, "publish", asks_at_the_first_hint)
+    assert tasks.issue(busy) == [batches[0], *late, *batches[1:]]
+    assert submitted == []
 
 
 def _keys_known() -> int:

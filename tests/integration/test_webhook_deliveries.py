@@ -608,7 +608,7 @@ def test_who_has_something_to_deliver_is_found_without_a_message(organization_id
 
     def due() -> list[int]:
         with transaction() as connection:
-            return list(cursors.due(connection))
+            return [webhook_id for webhook_id, _ in cursors.due(connection)]
 
     assert due() == [webhook.id]
     _deliver(webhook)

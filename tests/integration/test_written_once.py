@@ -86,7 +86,7 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     number_all()
     books.execute(
         "DELETE FROM events WHERE sequence = 1 AND NOT sandbox AND organization_id = 1",
-        "UPDATE event_logs SET dropped_to = 1, dropped_until = 'epoch' WHERE NOT sandbox AND organization_id = 1",
+        "UPDATE event_logs SET dropped_to = 1, dropped_until = now() WHERE NOT sandbox AND organization_id = 1",
     )
     books.queue_batch(organization_id, ["a@example.com"], 10)
     tomorrow = datetime.now(UTC) + timedelta(days=1)
@@ -115,5 +115,8 @@ def test_a_claim_and_the_forgetting_of_a_key_are_let_through() -> None:
     books.drain_all(organization_id)
     books.make_users("b@example.com")
     assert books.balance_of_user("b@example.com") == 10
-    books.execute(f"UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL WHERE id = {batch_id}")
+    books.execute(
+        f"UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL WHERE id = {batch_id}",
+        books.DIGEST_BATCHES,
+    )
     assert books.breaches() == []

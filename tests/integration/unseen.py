@@ -1,5 +1,7 @@
-"""Changes of the books that no audit sees: the trigger that refuses each. docs/threat-model.md says why."""
+"""Changes of the books that a trigger refuses, those that no audit sees first. docs/threat-model.md says why."""
 
+from app import api_keys
+from app.postgres.database import transaction
 from tests.integration import books
 from tests.integration.breaks import ANN
 
@@ -13,11 +15,6 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
             "UPDATE transactions SET email_key = 'eve@example.com' WHERE (batch_id, position) = (1, 1)",
         ],
     ),
-    ("batches_accepted_once", "other metadata", ["UPDATE batches SET metadata = '{}' WHERE id = 1"]),
-    ("batches_accepted_once", "another sender", ["UPDATE batches SET api_key_id = 9 WHERE id = 1"]),
-    ("batches_accepted_once", "another label", ["UPDATE batches SET label = 'another' WHERE id = 1"]),
-    ("batches_accepted_once", "another amount that nobody paid", ["UPDATE batches SET amount = 40 WHERE id = 14"]),
-    ("batches_accepted_once", "another flag where nobody paid", ["UPDATE batches SET atomic = true WHERE id = 14"]),
     (
         "transactions_written_once",
         "a batch that nobody paid, gone whole",
@@ -27,6 +24,28 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
             "DELETE FROM unnumbered_events WHERE batch_id = 14",
         ],
     ),
+    ("api_keys_made_once", "a key that others know", ["UPDATE api_keys SET hash = sha256(id::text::bytea)"]),
+    (
+        "users_registered_once",
+        "a key that is not the normal form of its address",
+        ["UPDATE users SET email = 'Eve@example.com' WHERE id = 1"],
+    ),
+    (
+        "transactions_held_until_only_rises",
+        "an end of what is claimed already",
+        ["UPDATE transactions SET held_until = now() + interval '99 d' WHERE (batch_id, position) = (12, 2)"],
+    ),
+    ("reversals_accepted_once", "a reversal that waits, gone", ["DELETE FROM reversals WHERE id = 11"]),
+    ("users_registered_once", "a user without points, gone", ["DELETE FROM users WHERE id = 5"]),
+]
+
+# What the audit sees too, by the rules of `tests.integration.breaks_of_answers`.
+SEEN_TOO: list[tuple[str, str, list[str]]] = [
+    ("batches_accepted_once", "other metadata", ["UPDATE batches SET metadata = '{}' WHERE id = 1"]),
+    ("batches_accepted_once", "another sender", ["UPDATE batches SET api_key_id = 9 WHERE id = 1"]),
+    ("batches_accepted_once", "another label", ["UPDATE batches SET label = 'another' WHERE id = 1"]),
+    ("batches_accepted_once", "another amount that nobody paid", ["UPDATE batches SET amount = 40 WHERE id = 14"]),
+    ("batches_accepted_once", "another flag where nobody paid", ["UPDATE batches SET atomic = true WHERE id = 14"]),
     ("batches_final_once", "another name in an answer", ["UPDATE batches SET organization_name = 'x' WHERE id = 1"]),
     ("batches_final_once", "another last refill in an answer", ["UPDATE batches SET last_refill = 1 WHERE id = 1"]),
     (
@@ -56,17 +75,11 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     ),
     ("api_keys_made_once", "a key of another organization", ["UPDATE api_keys SET organization_id = 2"]),
     ("api_keys_made_once", "a key of the other mode", ["UPDATE api_keys SET sandbox = NOT sandbox"]),
-    ("api_keys_made_once", "a key that others know", ["UPDATE api_keys SET hash = sha256(id::text::bytea)"]),
     ("api_keys_made_once", "a key that never was", ["DELETE FROM api_keys"]),
     (
         "api_keys_revoked_once",
         "a revoked key that works again",
         ["UPDATE api_keys SET revoked_at = NULL WHERE revoked_at IS NOT NULL"],
-    ),
-    (
-        "users_registered_once",
-        "a key that is not the normal form of its address",
-        ["UPDATE users SET email = 'Eve@example.com' WHERE id = 1"],
     ),
     ("reversals_accepted_once", "another reason", ["UPDATE reversals SET reason = 'another' WHERE id = 8"]),
     ("reversals_accepted_once", "another who reverses", ["UPDATE reversals SET api_key_id = 9 WHERE id = 8"]),
@@ -75,12 +88,6 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
         "other days",
         ["UPDATE batches SET hold_days = 1 WHERE id = 15"],
     ),
-    (
-        "transactions_held_until_only_rises",
-        "an end of what is claimed already",
-        ["UPDATE transactions SET held_until = now() + interval '99 d' WHERE (batch_id, position) = (12, 2)"],
-    ),
-    ("reversals_accepted_once", "a reversal that waits, gone", ["DELETE FROM reversals WHERE id = 11"]),
     ("reversals_final_once", "another moment", ["UPDATE reversals SET done_at = 'epoch' WHERE id = 8"]),
     (
         "reversals_answer_to_one_key",
@@ -92,7 +99,6 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
         "another reason why nothing was taken",
         ["UPDATE reversal_entries SET code = 'more_than_left' WHERE (reversal_id, position) = (8, 3)"],
     ),
-    ("users_registered_once", "a user without points, gone", ["DELETE FROM users WHERE id = 5"]),
 ]
 
 
@@ -102,7 +108,6 @@ def write_what_no_audit_sees() -> None:
     books.issue_now(1, [ANN], 30)  # Batch 14: of 20 points nobody could be paid.
     books.queue_batch(1, [ANN], 30, idempotency_key="once")  # Batch 15 stays queued.
     books.queue_reversal(4, batch_id=7, idempotency_key="once")  # Reversal 16 stays queued.
-    books.execute(
-        "INSERT INTO api_keys (organization_id, sandbox, hash, start, revoked_at)"
-        " VALUES (1, false, sha256('revoked'), 'pts_live', now())"
-    )
+    with transaction() as connection:
+        revoked, _ = api_keys.create(connection, 1, sandbox=False)
+        api_keys.revoke(connection, revoked)

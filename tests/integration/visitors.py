@@ -1,5 +1,6 @@
 """Members of an organization at the console, each with a browser of its own: a client that keeps its cookie."""
 
+import html
 import re
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from app.values.passwords import hash_password
 PASSWORD = "correct horse battery"
 _HASH = hash_password(PASSWORD)
 
+_FORM_ID = re.compile(r'name="form_id" value="([^"]+)"')
 _FORGERY_TOKEN = re.compile(r'name="csrf_token" value="([^"]+)"')
 
 
@@ -32,7 +34,9 @@ class Visitor:
     def post(self, path: str, *, of: str | None = None, **fields: object) -> TestResponse:
         """Send a form as the page `of` (the path itself, where none is named) protects it."""
         page = self.client.get("/console/live" if of is None else _whole(of))
-        return self.client.post(_whole(path), data={"csrf_token": forgery_token(page), **fields})
+        form_id = _FORM_ID.search(page.text)
+        hidden = {"csrf_token": forgery_token(page), "form_id": form_id[1] if form_id else ""}
+        return self.client.post(_whole(path), data=hidden | fields)
 
 
 def forgery_token(page: TestResponse) -> str:
@@ -65,8 +69,13 @@ def visitor(app: Flask, organization_id: int, role: str, email: str | None = Non
     with transaction() as connection:
         token = sessions.begin(connection, member_id, _HASH)
     with client.session_transaction(path="/console/live") as cookie:
-        cookie["token"] = token
+        cookie.update(token=token, is_members=True)
     return Visitor(member_id=member_id, organization_id=organization_id, email=email, client=client)
+
+
+def words_of(page: TestResponse) -> str:
+    """Return the text of a page, on one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.text)).replace("\u202f", " ").split())
 
 
 def _whole(path: str) -> str:

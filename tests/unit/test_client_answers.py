@@ -252,7 +252,7 @@ def test_a_secret_is_not_shown() -> None:
 def test_the_fake_does_not_guess() -> None:
     calls: tuple[Callable[[Points], object], ...] = (
         lambda points: points.batches.cancel(1),
-        lambda points: points.reset_sandbox(),
+        lambda points: points.rehearsing.set_clock("tomorrow"),
         lambda points: points.send(**BODY, hold_days=1),
         lambda points: points.send(recipients=["jörg@exämple.com"], amount=1),
         lambda points: list(points.transactions.list(created_from=MOMENT)),

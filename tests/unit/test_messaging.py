@@ -21,6 +21,7 @@ from app.messaging import hints, jobs, last_runs, process_redis, worker_counters
 from app.messaging.broker import VISIBILITY_TIMEOUT_S, broker_settings
 from app.messaging.last_runs import LastAudit
 from app.messaging.process_redis import redis_client
+from app.messaging.requests import Request, need_message
 from app.postgres import connections
 from app.settings import settings
 from app.values.redis_address import Sentinels
@@ -193,7 +194,7 @@ def test_a_redis_that_is_away_is_asked_once_a_second_and_not_by_everybody(
     _USES[first]()  # Redis is out of reach.
     for use in _USES.values():
         use()
-        assert not hints.request_drain(7)
+        assert not need_message([Request(7)])
     assert [event["event"] for event in events] == [first]
     now += 1
     _USES[first]()
@@ -201,10 +202,11 @@ def test_a_redis_that_is_away_is_asked_once_a_second_and_not_by_everybody(
 
 
 def test_without_redis_another_broker_takes_each_request_for_a_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [hints.request_drain(7) for _ in range(2)] == [False, False]  # Redis is the broker.
+    requests = [Request(7), Request(7)]
+    assert need_message(requests) == []  # Redis is the broker.
     monkeypatch.setenv("POINTS_BROKER_URL", "amqp://points:hush@127.0.0.1:1/")
     settings.cache_clear()
-    assert [hints.request_drain(7) for _ in range(2)] == [True, True]
+    assert need_message(requests) == requests
 
 
 @pytest.mark.parametrize("error", [RedisTimeoutError, ReadOnlyError])

@@ -154,7 +154,7 @@ def test_a_value_of_another_type_is_told_what_it_must_be_and_what_it_is(field: s
 
 
 def test_a_number_that_is_no_json_is_refused_also_where_no_field_is_at_fault() -> None:
-    assert set(faults_of(raw(atomic='NaN, "atomic": true'))) == {"body"}
+    assert set(faults_of(raw(atomic='NaN, "atomic": true'))) == {"body", "atomic"}
     assert set(faults_of(raw(unknown="NaN"))) == {"unknown"}
     assert set(faults_of(raw(recipients='["a@example.com", NaN]', unknown="NaN"))) == {"recipients.1", "unknown"}
 

@@ -21,6 +21,7 @@ HEADERS = {"Cache-Control": "no-store, private", "Vary": "Accept, Authorization"
 CODES = {
     404: "not_found",
     405: "method_not_allowed",
+    408: "body_too_slow",
     413: "body_too_large",
     415: "unsupported_media_type",
     429: "rate_limited",

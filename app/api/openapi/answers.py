@@ -4,9 +4,13 @@
 A model's docstring is for callers: it becomes the description of a schema.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, WithJsonSchema
+
+from app.batches.read import QUEUED, SCHEDULED, STATES, STATUSES
+from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
 
 
 def says(description: str, *example: Any, **more: Any) -> Any:
@@ -14,11 +18,19 @@ def says(description: str, *example: Any, **more: Any) -> Any:
     return Field(description=description, examples=list(example) or None, **more)
 
 
+def says_one_of(words: Sequence[str], description: str, *example: Any) -> Any:
+    """Return a field that is one of these words. It is described as any text: a client must not fail at a new word."""
+    known = f"{description} Known: {', '.join(f'`{word}`' for word in words)}; others may come."
+    return says(known, *example, json_schema_extra={"x-extensible-enum": list(words)})
+
+
 Id = Annotated[int, Field(ge=1, json_schema_extra={"format": "int64"})]
 Points = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
 Time = Annotated[str, Field(pattern=_TIME, json_schema_extra={"format": "date-time"})]
 
+
+_MAY_NOT_ISSUE = (OrganizationDisabled.code, OrganizationSuspended.code)
 
 # Always null. Described as an object or null, because some client generators know no type that is only null.
 Null = Annotated[None, WithJsonSchema({"type": ["object", "null"]})]
@@ -63,9 +75,7 @@ class Transaction(BaseModel):
         "Until when its points are held, ISO 8601 in UTC, six decimals; null unless it is held and has an end.",
         None,
     )
-    state: Literal["credited", "held", "unpaid", "reversed", "returned"] = says(
-        "Its state. Returned: it was held too long. More states may be added.", "credited"
-    )
+    state: str = says_one_of(STATES, "Its state. Returned: it was held too long.", "credited")
     sandbox: bool = says("Issued in the sandbox, with a development key.", False)
     created_at: Time = says("When it was issued. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
 
@@ -89,8 +99,8 @@ class AcceptedBatch(BaseModel):
     """A batch that is accepted and will be issued exactly once; read it at `Location`."""
 
     batch_id: Id = says("The id of the batch.", 1)
-    status: Literal["queued", "scheduled"] = says(
-        "Queued: it waits for a worker. Scheduled: it waits for its `send_at`.", "queued"
+    status: str = says_one_of(
+        (QUEUED, SCHEDULED), "Queued: it waits for a worker. Scheduled: it waits for its `send_at`.", "queued"
     )
 
 
@@ -107,12 +117,12 @@ class Counts(BaseModel):
 
 class _BatchHead(BaseModel):
     batch_id: Id = says("The id of the batch.", 1)
-    status: Literal["scheduled", "queued", "issued", "refused", "cancelled"] = says(
-        "Scheduled: it waits for its `send_at`. Refused: the organization may not issue.", "issued"
+    status: str = says_one_of(
+        STATUSES, "Scheduled: it waits for its `send_at`. Refused: the organization may not issue.", "issued"
     )
     final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
-    refusal: Literal["organization_disabled", "organization_suspended"] | None = says(
-        "Why it was refused, as a stable word; null unless it was refused.", None
+    refusal: str | None = says_one_of(
+        _MAY_NOT_ISSUE, "Why it was refused, as a stable word; null unless it was refused.", None
     )
     label: str | None = says("The label that it was sent with; null if none.", None)
     metadata: dict[str, str] | None = says("The metadata that it was sent with; null if none.", None)
@@ -195,8 +205,8 @@ class Additions(BaseModel):
 class VerifyAdditions(Additions):
     """The verdict, for programs."""
 
-    code: Literal["insufficient_balance", "organization_disabled", "organization_suspended"] | None = says(
-        "Why not, as a stable word; null when it is possible.", None
+    code: str | None = says_one_of(
+        (InsufficientBalance.code, *_MAY_NOT_ISSUE), "Why not, as a stable word; null when it is possible.", None
     )
     required: Points = says("Points for all recipients together.", 100)
     available: Points = says("The balance of the organization.", 1_000)
@@ -226,6 +236,35 @@ class Scheduled(BaseModel):
     batches: int = says("How many batches are scheduled.", 0, ge=0)
     amount: Points = says("The points for all their recipients together, at most what 64 bits hold.", 0)
     next_at: Time | None = says("When the next one is due; null if there is none.", None)
+
+
+class SandboxTime(BaseModel):
+    """The time of the sandbox."""
+
+    now: Time = says("Its time from now on. ISO 8601 in UTC, six decimals.", "2027-01-31T09:30:00.000000Z")
+
+
+class SandboxUser(BaseModel):
+    """A user of the sandbox."""
+
+    id: Id = says("The id of the user.", 8)
+    email: str = says("The address, trimmed.", "ada@example.com")
+    first_name: str = says("The given name.", "Ada")
+    last_name: str = says("The family name; empty if there is none.", "Lovelace")
+    created_at: Time = says("When it was registered, by the clock of the sandbox.", "2026-01-31T09:30:00.000000Z")
+
+
+class Claimed(BaseModel):
+    """What was held for the address and is now credited."""
+
+    transactions: int = says("How many transactions.", 1, ge=0)
+    amount: Points = says("Their points together.", 50)
+
+
+class SandboxUserAdditions(Additions):
+    """What was claimed."""
+
+    claimed: Claimed = says("What was held for the address and is now credited.")
 
 
 class OrganizationAdditions(Additions):

@@ -9,11 +9,12 @@ from app.batches.fields import TOTALS
 from app.fields.field import Field, Schema, Table, reference_to
 from app.fields.kinds import RECIPIENT
 from app.ledger.extend import EXTEND
+from app.ledger.sandbox import CLOCK, NEW_USER
 from app.reversals import request as of_reverse
 from app.settings import Settings
 from app.webhooks.request import CHANGED_WEBHOOK, NEW_WEBHOOK, REPLAY
 
-_TABLES = (of_send.ITEM, TOTALS, of_send.RESCHEDULE, EXTEND, NEW_WEBHOOK, CHANGED_WEBHOOK, REPLAY)
+_TABLES = (of_send.ITEM, TOTALS, of_send.RESCHEDULE, EXTEND, NEW_WEBHOOK, CHANGED_WEBHOOK, REPLAY, CLOCK, NEW_USER)
 
 # A form of a body that has just one of several fields: this field, and rows that differ from the table's.
 _Form = tuple[str, Field[Any], *tuple[Field[Any], ...]]
@@ -37,7 +38,7 @@ _FORMS: dict[Table, dict[str, _Form]] = {
     },
 }
 # The values that count as missing.
-_MISSING: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}, "default": None}
+_MISSING: Schema = {"type": ["string", "array", "null"], "maxLength": 0, "maxItems": 0, "items": {}}
 
 
 def schemas(limits: Settings) -> dict[str, Schema]:

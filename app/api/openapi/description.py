@@ -11,7 +11,7 @@ from app.settings import Settings
 # The usual refusals: of every call, of those with a key, and of those with a body.
 _OF_ALL = ("NoRequest", "WrongMethod", "Fault")
 _WITH_KEY = ("Unauthorized", "TooManyCalls", "Away")
-_WITH_BODY = ("BadRequest", "TooLarge", "WrongType")
+_WITH_BODY = ("BadRequest", "TooLarge", "WrongType", "TooSlow")
 
 _SENT = {
     "operationId": "receiveEvent",
@@ -33,7 +33,8 @@ _SENT = {
 
 def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits of these settings."""
-    named = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.ANSWERS | failures.EXAMPLES
+    bodies_of_calls = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.SANDBOX_BODIES
+    named = bodies_of_calls | examples.ANSWERS | failures.EXAMPLES
     return {
         "openapi": "3.1.0",
         "info": {"title": "Points Issuing Service", "version": INTERFACE_VERSION, "description": calls.ABOUT},

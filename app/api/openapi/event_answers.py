@@ -4,8 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.api.openapi.answers import BATCH_IN_EVENT, Cursor, Id, Null, Points, Time, says
+from app.api.openapi.answers import BATCH_IN_EVENT, Cursor, Id, Null, Points, Time, says, says_one_of
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled
 from app.events.log import TYPES
+from app.reversals.read import QUEUED, STATUSES
+from app.webhooks.webhooks import STATUSES as STATUSES_OF_WEBHOOKS
 
 
 class ReversedTransaction(BaseModel):
@@ -15,8 +18,10 @@ class ReversedTransaction(BaseModel):
     email: str = says("The address as it was sent, trimmed.", "ada@example.com")
     amount: Points = says("The amount of the transaction.", 50)
     reversed: Points = says("Points that this reversal took.", 50)
-    code: Literal["not_debited", "already_reversed", "more_than_left"] | None = says(
-        "Why nothing could be taken, as a stable word; null if points were taken.", None
+    code: str | None = says_one_of(
+        ("not_debited", "already_reversed", "more_than_left"),
+        "Why nothing could be taken, as a stable word; null if points were taken.",
+        None,
     )
 
 
@@ -33,15 +38,17 @@ class QueuedReversal(BaseModel):
     """A reversal that is accepted and will be done exactly once; read it at `Location`."""
 
     reversal_id: Id = says("The id of the reversal.", 2)
-    status: Literal["queued"] = says("It waits for a worker.", "queued")
+    status: str = says_one_of((QUEUED,), "It waits for a worker.", "queued")
 
 
 class _ReversalHead(BaseModel):
     reversal_id: Id = says("The id of the reversal.", 2)
-    status: Literal["queued", "done", "refused"] = says("Refused: nothing was taken, and `refusal` says why.", "done")
+    status: str = says_one_of(STATUSES, "Refused: nothing was taken, and `refusal` says why.", "done")
     final: bool = says("Its status will not change. Rely on this, as more statuses may be added.", True)
-    refusal: Literal["organization_disabled", "balance_too_large"] | None = says(
-        "Why it was refused, as a stable word; null unless it was refused.", None
+    refusal: str | None = says_one_of(
+        (OrganizationDisabled.code, BatchNotIssued.code, BalanceTooLarge.code),
+        "Why it was refused, as a stable word; null unless it was refused.",
+        None,
     )
     reason: str = says("The reason that it was sent with.", "The wrong list")
     batch_id: Id | None = says("The batch to take back; null if the request named transactions.", 1)
@@ -90,7 +97,7 @@ class EventOrganization(BaseModel):
 class Event(BaseModel):
     """One thing that happened. An event never changes."""
 
-    type: Literal[TYPES] = says("What happened. More types may be added.", "batch.issued")  # type: ignore[valid-type]
+    type: str = says_one_of(TYPES, "What happened.", "batch.issued")
     timestamp: Time = says("When it happened. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.482913Z")
     id: Annotated[str, Field(pattern=r"^evt_[1-9]\d*$")] = says(
         "The id of the event, the same in the log and in webhooks.", "evt_7"
@@ -132,13 +139,15 @@ class Webhook(BaseModel):
 
     id: Id = says("The id of the webhook.", 1)
     url: str = says("Where events are sent.", "https://shop.example.com/points")
-    types: list[str] = says("The types of events that it takes: names, `batch.*`, or `*` for all.", ["batch.*"])
+    types: list[str] = says("The types of events that it takes, in which `*` stands for any part.", ["batch.*"])
     description: str | None = says("Its description; null if it has none.", "The shop")
-    status: Literal["enabled", "failing", "disabled"] = says(
-        "Failing: the last attempt failed, and another follows. Disabled: nothing is sent. More statuses may be added.",
+    status: str = says_one_of(
+        STATUSES_OF_WEBHOOKS,
+        "Failing: the last attempt failed, and another follows. Disabled: nothing is sent.",
         "enabled",
     )
-    disabled_reason: Literal["caller", "gone", "failing"] | None = says(
+    disabled_reason: str | None = says_one_of(
+        ("caller", "gone", "failing"),
         "Why it is disabled: by a call, by a 410 of the receiver, or after five days of failures. Null if it is not.",
         None,
     )
@@ -213,4 +222,4 @@ class Readiness(BaseModel):
 
     status: Literal["ready"] = says("Always `ready`; otherwise the answer is 503.", "ready")
     postgresql: Literal["ok"] = says("Always `ok`; while PostgreSQL is away, the answer is 503.", "ok")
-    redis: Literal["ok", "away"] = says("Sends go on while it is away, and take up to 3 s more.", "ok")
+    redis: str = says_one_of(("ok", "away"), "Sends go on while it is away, and take up to 3 s more.", "ok")

@@ -40,6 +40,10 @@ REVERSE_BODIES: dict[str, Any] = {
     "take_transactions": {"transactions": [131_072, 131_073], "amount": 20, "reason": "The wrong list"},
 }
 
+SANDBOX_BODIES: dict[str, Any] = {
+    "next_year": {"now": "2027-01-31T09:30:00Z"},
+    "ada": {"email": _ADA, "first_name": "Ada", "last_name": "Lovelace"},
+}
 WEBHOOK_BODIES: dict[str, Any] = {
     "new_webhook": {"url": "https://shop.example.com/points", "types": ["batch.*"], "description": "The shop"},
     "changed_webhook": {"types": ["*"], "description": None},
@@ -138,6 +142,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "webhook_moved_back": ({"position": 0}, {}),
     "webhook_moved_on": ({"status": "failing", "failing_since": "2026-01-31T09:30:00.492913Z"}, {}),
     "deliveries": ({"deliveries": [example(Delivery, **_NOT_DELIVERED)]}, {}),
+    "known_in_sandbox": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),
 }
 

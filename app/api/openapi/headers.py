@@ -6,7 +6,7 @@ from app.api.answers import envelope
 from app.api.docs import SECURITY
 
 # On answers of every status.
-EVERYWHERE = ("X-Request-Id", *envelope.HEADERS)
+EVERYWHERE = ("X-Request-Id", *envelope.HEADERS, "RateLimit", "RateLimit-Policy", "Content-Encoding")
 KEY = {
     "type": "http",
     "scheme": "bearer",
@@ -29,6 +29,24 @@ HEADERS = {
     "Cache-Control": _header("No cache may keep an answer.", const=envelope.HEADERS["Cache-Control"]),
     "Vary": _header("What an answer depends on besides its URL.", const=envelope.HEADERS["Vary"]),
     "Via": _header("The front end, a gateway to the workers, names itself.", const=envelope.HEADERS["Via"]),
+    "RateLimit": _header(
+        "What is left of the key's calls, on answers of `/v1`, unless the limit is off.",
+        required=False,
+        pattern='^"key";r=[0-9]+$',
+    ),
+    "RateLimit-Policy": _header(
+        "How many calls a key may make (`q`) in how many seconds (`w`).",
+        required=False,
+        pattern='^"key";q=[1-9][0-9]*;w=[1-9][0-9]*$',
+    ),
+    "Content-Encoding": _header(
+        "`gzip`, if the caller takes it and the answer has more than 1 kB.", required=False, const="gzip"
+    ),
+    "Preference-Applied": _header(
+        "The preference that was applied: `respond-async`, or the seconds that the call would have waited.",
+        required=False,
+        pattern="^(respond-async|wait=[0-9.]+)$",
+    ),
     "Connection": _header("Whether the connection is kept."),
     "Date": _header("When the answer was made."),
     "Server": _header("The server, without a version."),

@@ -12,6 +12,7 @@ from app.settings import INT64_MAX
 from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
 
 _TEXT = {"type": "string"}
+_TIME = "ISO 8601 with a zone: an offset is whole quarters of an hour from `-12:00` to `+14:00`."
 _MOMENT = {"type": "string", "format": "date-time", "pattern": FORMS["created_from"]}
 _KEY_FORM = {"pattern": FORMS["idempotency_key"]}
 _REFERENCE_FORM = {"minLength": 1, "maxLength": REFERENCE_LENGTH_MAX, "pattern": REFERENCE.pattern}
@@ -31,8 +32,8 @@ def _page(email: str, created: str, flag: str, *more: tuple[str, str, dict[str, 
         ("cursor", "The `next_cursor` of the page before.", _TEXT | {"pattern": FORMS["cursor"]}),
         ("email", email, _TEXT | {"format": "idn-email", "pattern": "@"}),
         ("batch", "Of this batch.", _ID | {"maximum": INT64_MAX}),
-        ("created_from", f"{created} at this time or later. ISO 8601 with a zone.", _MOMENT),
-        ("created_to", f"{created} at this time or earlier. ISO 8601 with a zone.", _MOMENT),
+        ("created_from", f"{created} at this time or later. {_TIME}", _MOMENT),
+        ("created_to", f"{created} at this time or earlier. {_TIME}", _MOMENT),
         *((name, flag.format(name), {"type": "boolean"}) for name in ("debited", "credited", "allocated")),
         *more,
     ]
@@ -43,7 +44,7 @@ _REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=
 _KEY = """\
 Makes a repeated send safe: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
 organization and mode. Make a new key for each batch, and send it again with each retry."""
-_PREFER = "`respond-async`: do not wait for the issue, answer 202 at once."
+_PREFER = "`respond-async`: do not wait for the issue, answer 202 at once. `wait=5`: wait 5 s at most."
 
 HEADERS = {
     "X-Request-Id": _parameter("header", "X-Request-Id", _REQUEST_ID, _TEXT),

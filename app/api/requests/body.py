@@ -3,15 +3,18 @@
 import codecs
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from flask import request
-from pydantic_core import from_json
-from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, UnsupportedMediaType
+from jiter import from_json
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge, RequestTimeout, UnsupportedMediaType
 
+from app.api.requests.names_twice import names_twice
 from app.errors import InvalidRequest
 from app.fields.field import kind
+from app.metrics.record import current_record
 from app.settings import Settings, settings
+from app.values.validation_errors import FaultsFound
 
 _JSON = "application/json"
 
@@ -33,21 +36,55 @@ def json_bytes() -> bytes:
 
     Raises:
         UnsupportedMediaType: the body is not declared as `application/json`, or is compressed.
-        BadRequest: the body ends early, or arrives too slowly.
+        BadRequest: the body ends early.
+        RequestTimeout: it arrives too slowly.
         RequestEntityTooLarge: the body is longer than `POINTS_BODY_BYTES_MAX`.
     """
-    environ, limit = request.environ, settings().body_bytes_max
+    _refuse_other_types()
+    return _body_bytes()
+
+
+def refuse_fields() -> None:
+    """Refuse every field, for a call that takes none: nothing that a caller sends is ignored. No body is fine.
+
+    Raises:
+        InvalidRequest: with every fault of the body.
+        HTTPException: as `json_bytes`.
+    """
+    if body := _body_bytes():
+        _refuse_other_types()
+        read_object(body, _read_nothing)
+
+
+def _read_nothing(fields: dict[str, Any]) -> None:
+    faults = FaultsFound()
+    faults.add_unknown("field", fields, (), whole="body")
+    faults.raise_if_any()
+
+
+def _refuse_other_types() -> None:
+    environ = request.environ
     if environ.get("CONTENT_TYPE") != _JSON and request.mimetype != _JSON:
         raise UnsupportedMediaType(f"The Content-Type must be {_JSON}, but is {request.mimetype or 'missing'}.")
     if environ.get("HTTP_CONTENT_ENCODING", "").lower() not in ("", "identity"):
         raise UnsupportedMediaType("The body must not be compressed.")
-    length = refuse_too_large()
+
+
+def _body_bytes() -> bytes:
+    environ, limit = request.environ, settings().body_bytes_max
+    length = _refuse_too_large()
+    # gunicorn's, with our time limits; absent in tests without a server. A caller with a good key may take longer.
+    caller_socket = environ.get("gunicorn.socket")
+    if caller_socket is not None and current_record().organization_id is not None:
+        caller_socket.trust(length)
     try:
         # Read from gunicorn directly: Werkzeug's streams are slow.
         # Without a declared length, one byte above the limit shows that the body is too long.
         body: bytes = environ["wsgi.input"].read(limit + 1 if length is None else length)
+    except ConnectionResetError:
+        raise RequestTimeout("The body must arrive within 20 s, or at 20 kB/s with a good key, but did not.") from None
     except OSError:
-        raise BadRequest("The body ended early or arrived too slowly.") from None
+        raise BadRequest("The body ended early.") from None
     if len(body) < (length or 0):
         raise BadRequest("The body ended before its Content-Length.")
     if len(body) > limit:
@@ -55,12 +92,8 @@ def json_bytes() -> bytes:
     return body
 
 
-def refuse_too_large() -> int | None:
-    """Return the declared length of the body, or None.
-
-    Raises:
-        RequestEntityTooLarge: longer than `POINTS_BODY_BYTES_MAX`.
-    """
+def _refuse_too_large() -> int | None:
+    """Return the declared length of the body, or None."""
     length = request.content_length
     if length is not None and length > settings().body_bytes_max:
         raise RequestEntityTooLarge
@@ -74,32 +107,46 @@ _TOO_LONG = re.compile(rb"(?<![0-9])([0-9]{4000})[0-9]{301,}")
 def read_object(body: bytes, read: Callable[[dict[str, Any]], Value]) -> Value:
     """Parse strictly (UTF-8, no lone surrogates, bounded nesting, an object at the top), and read the fields.
 
-    Some libraries write NaN and Infinity, which are not JSON. An integer may have more digits than the parser takes.
-    Such a body is refused after its fields are read, since a field may have a better sentence.
-
     Raises:
         InvalidRequest: on `body`, or what `read` raises.
     """
-    fields, refusal = _parse(body)
-    value = read(fields)
-    if refusal is not None:
-        raise refusal
-    return value
-
-
-def _parse(body: bytes) -> tuple[dict[str, Any], InvalidRequest | None]:
-    refusal = None
     if body.startswith(_BYTE_ORDER_MARKS):
         raise InvalidRequest({"body": ["The body must be a JSON object in UTF-8: leave out the byte order mark."]})
     try:
-        value = from_json(body, allow_inf_nan=False, cache_strings="keys")
-    except ValueError as error:
-        refusal = InvalidRequest({"body": [f"The body must be a JSON object in UTF-8: {error}."]})
-        try:
-            # A shortened integer is still out of range, so its field reports the fault.
-            value = from_json(_TOO_LONG.sub(rb"\1", body), allow_inf_nan=True, cache_strings="keys")
-        except ValueError:
-            raise refusal from None
+        fields = from_json(body, allow_inf_nan=False, cache_mode="keys", catch_duplicate_keys=True)
+    except ValueError:
+        _refuse(body, read)
+    return read(_require_object(fields))
+
+
+def _require_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidRequest({"body": [f"The body must be a JSON object, but is {kind(value)}."]})
-    return value, refusal
+    return value
+
+
+def _refuse(body: bytes, read: Callable[[dict[str, Any]], object]) -> NoReturn:
+    """Refuse a body that is not strict JSON, with every fault that can be found.
+
+    Some libraries write NaN and Infinity, which are not JSON. An integer may have more digits than the parser takes.
+    Such a body is refused on its fields if these have a fault, for they have a better sentence. A name that stands
+    twice is a fault beside those of the fields.
+    """
+    whole: dict[str, list[str]] = {}
+    try:
+        value = from_json(body, allow_inf_nan=False, cache_mode="keys")
+    except ValueError as error:
+        whole = {"body": [f"The body must be a JSON object in UTF-8: {error}."]}
+        try:
+            # A shortened integer is still out of range, so its field reports the fault.
+            value = from_json(_TOO_LONG.sub(rb"\1", body), allow_inf_nan=True, cache_mode="keys")
+        except ValueError:
+            raise InvalidRequest(whole) from None
+    fields, twice = _require_object(value), names_twice(body)
+    try:
+        read(fields)
+    except InvalidRequest as invalid:
+        found = invalid.faults
+        both = {**found, **{name: [*found.get(name, ()), *sentences] for name, sentences in twice.items()}}
+        raise InvalidRequest(both) from None
+    raise InvalidRequest({**whole, **twice})

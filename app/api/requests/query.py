@@ -1,19 +1,25 @@
 """The query of the request: its parameters, each with all its values; and that of `GET /v1/events`."""
 
 from dataclasses import dataclass
+from urllib.parse import parse_qs
 
 from flask import request
 
 from app.events.log import TYPES, types_like
 from app.pages.queries import LIMIT_DEFAULT, ParameterFault, Query, integer_of, limit_of, read_parameter
 from app.settings import INT64_MAX
-from app.values.texts import shown
+from app.values.texts import in_utf8, shown
 from app.values.validation_errors import FaultsFound
 
 
 def query() -> Query:
-    """Return the parameters of the request."""
-    return request.args.to_dict(flat=False)
+    """Return the parameters of the request.
+
+    Werkzeug would read a byte that is not UTF-8 as the text of its escape, and so a filter by another value.
+    """
+    written = request.environ.get("QUERY_STRING", "").encode("latin-1").decode(errors="surrogateescape")
+    values_of = parse_qs(written, keep_blank_values=True, errors="surrogateescape")
+    return {in_utf8(name): values for name, values in values_of.items()}
 
 
 def refuse_parameters() -> None:
@@ -24,7 +30,7 @@ def refuse_parameters() -> None:
     """
     if request.environ.get("QUERY_STRING"):
         faults = FaultsFound()
-        faults.add_unknown("parameter", request.args, (), whole="query")
+        faults.add_unknown("parameter", query(), (), whole="query")
         faults.raise_if_any()
 
 
@@ -64,11 +70,14 @@ def parse_events_request(query: Query) -> EventsRequest:
 def _types(text: str) -> list[str]:
     if len(text) > TYPES_LENGTH_MAX:
         raise ParameterFault(f"must have at most {TYPES_LENGTH_MAX} characters, but has {len(text)}.")
+    words = text.split(",")
     found: set[str] = set()
-    for word in text.split(","):
+    for place, word in enumerate(words):
         meant = types_like(word)
         if not meant:
             rule = "must be types with commas between them, * for any part of one"
             raise ParameterFault(f"{rule}, but one is {shown(word)}; the types are {', '.join(TYPES)}.")
+        if word in words[:place]:
+            raise ParameterFault(f"must have each type once, but has {shown(word)} twice.")
         found.update(meant)
     return [kind for kind in TYPES if kind in found]

@@ -1,11 +1,14 @@
-"""The headers of send and reverse: the idempotency key, and whether the caller waits."""
+"""The headers of send and reverse: the idempotency key, and how long the caller waits."""
 
+import re
+from typing import NamedTuple
 from urllib.request import parse_http_list
 
-from flask import request
+from flask import Response, request
 
 from app.batches.accept import IDEMPOTENCY_KEY
 from app.errors import InvalidRequest
+from app.settings import settings
 
 
 def idempotency_key() -> str | None:
@@ -22,9 +25,37 @@ def idempotency_key() -> str | None:
     raise InvalidRequest({"idempotency_key": [sentence]})
 
 
-def wants_no_wait() -> bool:
-    """Tell whether the caller prefers not to wait (RFC 7240: `Prefer: respond-async`, in upper or lower case)."""
-    preferences = request.environ.get("HTTP_PREFER")
-    return preferences is not None and any(
-        preference.partition(";")[0].strip() == "respond-async" for preference in parse_http_list(preferences.lower())
-    )
+class Wish(NamedTuple):
+    """How long a caller wishes to wait, and the preference that says so, as it is applied; None: it has none."""
+
+    wait_s: float
+    applied: str | None
+
+    def named_in(self, response: Response) -> Response:
+        """Tell the caller which preference was applied."""
+        if self.applied is not None:
+            response.headers["Preference-Applied"] = self.applied
+        return response
+
+
+def wish() -> Wish:
+    """Return how long to wait (RFC 7240: `Prefer: respond-async` or `wait=5`), at most as long as the settings say.
+
+    A preference that is not understood is ignored, and of one that comes twice the first counts.
+    """
+    preferences, longest = request.environ.get("HTTP_PREFER"), settings().wait_s
+    if preferences is None:
+        return Wish(longest, None)
+    values: dict[str, str] = {}
+    for preference in parse_http_list(preferences.lower()):
+        name, _, value = preference.partition(";")[0].partition("=")
+        values.setdefault(name.strip(), value.strip().strip('"'))
+    if values.get("respond-async") == "":
+        return Wish(0.0, "respond-async")
+    if _SECONDS.fullmatch(seconds := values.get("wait", "")):
+        wait_s = min(float(seconds), longest)
+        return Wish(wait_s, f"wait={wait_s:g}")
+    return Wish(longest, None)
+
+
+_SECONDS = re.compile(r"[0-9]{1,9}")

@@ -3,8 +3,8 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -17,8 +17,9 @@ from app.postgres.database import is_away, single_statement, transaction
 # The limits keep the statement short. If it fails, few sends are affected.
 _GROUP_SENDS_MAX = 64
 _GROUP_RECIPIENTS_MAX = 10_000
-# Callers who were answered together usually send again within this time.
-_AWAIT_MORE_STEP_S = 0.001
+# Callers who were answered together usually send again soon: one within the first time, all within the second.
+_NEXT_WITHIN_S = 0.004
+_ALL_WITHIN_S = 0.02
 
 
 class _Member:
@@ -41,11 +42,15 @@ class Accepting:
     arrive meanwhile form the next group.
     """
 
-    def __init__(self, ask: Callable[[Job], None]) -> None:
+    def __init__(self, ask: Callable[..., None]) -> None:
         self._ask = ask
         self._waiting: deque[_Member] = deque()
         self._group_lock = threading.Lock()
-        self._last_group_had_several = False
+        # How many sends this process has: those that wait to be accepted, and those that wait for their batch.
+        self._count_lock = threading.Lock()
+        self._present = 0
+        self._lately_present = 0
+        self._gathers: _Member | None = None
 
     def accept(self, send: Send, request_id: str) -> Acceptance:
         """Accept a send, together with the others that wait, and ask for its drain.
@@ -56,11 +61,14 @@ class Accepting:
         """
         member = _Member(send, request_id)
         self._waiting.append(member)
+        gatherer = self._gathers
+        if gatherer and self._is_complete():
+            gatherer.woken.set()
         while member.outcome is None:
             if self._group_lock.acquire(blocking=False):
                 group: list[_Member] = []
                 try:
-                    group = self._accept_group()
+                    group = self._accept_group(member)
                 finally:
                     self._group_lock.release()
                     self._wake_next()
@@ -72,8 +80,19 @@ class Accepting:
             raise member.outcome
         return member.outcome
 
-    def _accept_group(self) -> list[_Member]:
-        self._await_more()
+    @contextmanager
+    def present(self) -> Iterator[None]:
+        """Count a send as present for the block, from its arrival to its answer."""
+        with self._count_lock:
+            self._present += 1
+        try:
+            yield
+        finally:
+            with self._count_lock:
+                self._present -= 1
+
+    def _accept_group(self, leader: _Member) -> list[_Member]:
+        self._await_others(leader)
         group = self._next_group()
         outcomes: Sequence[Acceptance | Exception] = [RuntimeError("The group was not accepted.")] * len(group)
         try:
@@ -82,7 +101,6 @@ class Accepting:
             for member, outcome in zip(group, outcomes, strict=True):
                 member.outcome = outcome
                 member.woken.set()
-            self._last_group_had_several = len(group) > 1
         return group
 
     def _ask_for_drains(self, group: Sequence[_Member]) -> None:
@@ -94,15 +112,22 @@ class Accepting:
             for member in group
             if isinstance(member.outcome, Acceptance) and member.outcome.status == QUEUED
         }
-        for job in jobs.values():
-            self._ask(job)
+        if jobs:
+            self._ask(*jobs.values())
 
-    def _await_more(self) -> None:
-        """After a group of several, wait while more sends arrive."""
-        seen = 0
-        while self._last_group_had_several and seen < len(self._waiting) < _GROUP_SENDS_MAX:
+    def _await_others(self, leader: _Member) -> None:
+        """Wait while sends keep arriving, until as many are present as lately. Who is alone waits for nobody."""
+        ends, seen = time.monotonic() + _ALL_WITHIN_S, 0
+        self._gathers = leader
+        while not self._is_complete() and seen < len(self._waiting) and time.monotonic() < ends:
             seen = len(self._waiting)
-            time.sleep(_AWAIT_MORE_STEP_S)
+            leader.woken.clear()
+            leader.woken.wait(_NEXT_WITHIN_S)
+        self._gathers = None
+        self._lately_present = max(self._present, self._lately_present // 2)
+
+    def _is_complete(self) -> bool:
+        return self._present >= self._lately_present or len(self._waiting) >= _GROUP_SENDS_MAX
 
     def _next_group(self) -> list[_Member]:
         group: list[_Member] = []

@@ -21,12 +21,13 @@ _log = logs.logger()
 class Sent(NamedTuple):
     """A send's acceptance, when it happened (`perf_counter`), and the rows of its batch if they are already read.
 
-    `had_place`: a wait slot was free.
+    `is_waited_for`: the call was to wait for it. `had_place`: a wait slot was free.
     """
 
     acceptance: Acceptance
     accepted_at: float
     rows: Rows | None
+    is_waited_for: bool = False
     had_place: bool = True
 
 
@@ -40,34 +41,37 @@ class SendPath:
         self._threads = Threads(self._waiting.poll, self._waiting.listen)
         self._slots = WaitSlots(at_most=WAITING_SENDS_MAX, of_one_at_most=WAITING_SENDS_OF_AN_ORGANIZATION_MAX)
 
-    def process(self, send: Send, *, wait_s: float, request_id: str) -> Sent:
+    def process(self, send: Send, *, wait_s: float, wait_new_s: float, request_id: str) -> Sent:
         """Accept a send, then wait until its batch is final: at most `wait_s` seconds, and not at all if too many wait.
 
-        `request_id` goes with the message into the workers' logs.
+        A batch that the send itself has made is waited for `wait_new_s`. `request_id` goes with the message into the
+        workers' logs.
 
         Raises:
             PointsError: it is not accepted: a bad key, a reused idempotency key, an organization that may not issue.
             SQLAlchemyError: PostgreSQL is away; whether the send was accepted may be unknown.
         """
-        deadline = time.monotonic() + wait_s
+        began = time.monotonic()
         recipients = len(send.request.emails)
-        accepted = self._accepting.accept(send, request_id)
-        del send  # It may hold thousands of addresses.
-        accepted_at = time.perf_counter()
-        if accepted.key_use_is_old and accepted.api_key_id is not None:
-            _note_use(accepted.api_key_id)
-        if accepted.status != QUEUED:
-            return Sent(accepted, accepted_at, None)
-        self._threads.start()
-        if wait_s <= 0:
-            return Sent(accepted, accepted_at, None)
-        with (
-            self._slots.slot(accepted.organization_id) as may_wait,
-            self._waiting.waiter(accepted.batch_id, recipients) as waiter,
-        ):
-            if may_wait:
-                waiter.is_final.wait(deadline - time.monotonic())
-            return Sent(accepted, accepted_at, waiter.rows, may_wait)
+        with self._accepting.present():
+            accepted = self._accepting.accept(send, request_id)
+            del send  # It may hold thousands of addresses.
+            accepted_at = time.perf_counter()
+            if accepted.key_use_is_old and accepted.api_key_id is not None:
+                _note_use(accepted.api_key_id)
+            if accepted.status != QUEUED:
+                return Sent(accepted, accepted_at, None)
+            self._threads.start()
+            deadline = began + (wait_s if accepted.existed else wait_new_s)
+            if deadline <= began:
+                return Sent(accepted, accepted_at, None)
+            with (
+                self._slots.slot(accepted.organization_id) as may_wait,
+                self._waiting.waiter(accepted.batch_id, recipients) as waiter,
+            ):
+                if may_wait:
+                    waiter.is_final.wait(deadline - time.monotonic())
+                return Sent(accepted, accepted_at, waiter.rows, is_waited_for=True, had_place=may_wait)
 
     def wait_for_reversal(self, organization_id: int, reversal_id: int, *, wait_s: float, request_id: str) -> None:
         """Ask for the drain of an accepted reversal, then wait as for a batch. The caller reads the row afterwards."""

@@ -4,7 +4,7 @@ from flask import Blueprint, Response
 
 from app.api.answers import envelope
 from app.api.auth import caller
-from app.api.requests.body import refuse_too_large
+from app.api.requests.body import refuse_fields
 from app.api.requests.query import refuse_parameters
 from app.api.views.batches import read_batch
 from app.batches import schedule
@@ -21,10 +21,11 @@ def cancel(batch_id: int) -> Response:
     Raises:
         NotFound: the caller has no such batch.
         BatchConflict: it is issued or refused.
+        NotKnown: somebody holds its organization; ask again.
     """
-    refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
+    refuse_fields()
     with transaction() as connection:
         schedule.cancel(connection, batch_id, organization_id=who.organization.id, sandbox=who.sandbox)
         body = read_batch(connection, batch_id, who)

@@ -23,6 +23,7 @@ def reschedule(batch_id: int) -> Response:
         InvalidRequest: with every fault of the body.
         NotFound: the caller has no such batch.
         BatchConflict: it is no longer scheduled.
+        NotKnown: somebody holds its organization; ask again.
     """
     who = caller()
     refuse_parameters()

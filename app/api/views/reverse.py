@@ -11,10 +11,10 @@ from app.api.answers import envelope
 from app.api.auth import caller
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
-from app.api.requests.send_headers import idempotency_key, wants_no_wait
+from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api_keys import Caller
-from app.errors import BalanceTooLarge, OrganizationDisabled, ReversalLost
+from app.errors import BalanceTooLarge, BatchNotIssued, OrganizationDisabled, PointsError, ReversalLost
 from app.metrics.record import current_record
 from app.postgres.database import is_away, single_statement, transaction
 from app.reversals import accept as reversal_acceptance
@@ -24,11 +24,16 @@ from app.reversals.accept import AcceptedReversal
 from app.reversals.preview import recoverable
 from app.reversals.read import EntryRow, ReversalRow
 from app.reversals.request import ReverseReading, ReverseRequest
-from app.settings import Settings, settings
+from app.settings import Settings
 
 blueprint = Blueprint("reverse", __name__)
 
 _RETRY_AFTER_S = 1
+
+# What a worker may refuse a reversal for, by the code that it writes.
+_REFUSALS: dict[str | None, type[PointsError]] = {
+    refusal.code: refusal for refusal in (OrganizationDisabled, BatchNotIssued, BalanceTooLarge)
+}
 
 _log = logs.logger()
 
@@ -47,7 +52,11 @@ def verify() -> Response:
 @blueprint.post("/v1/points/reverse")
 def reverse() -> Response:
     """Answer 201 with the points taken from each transaction; 202 if the caller asks, or if the wait runs out."""
-    wait_s = 0.0 if wants_no_wait() else settings().wait_s
+    wished = wish()
+    return wished.named_in(_reverse(wished.wait_s))
+
+
+def _reverse(wait_s: float) -> Response:
     who = caller()
     request, key = _read(who), idempotency_key()
     with transaction() as connection:
@@ -91,7 +100,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
 
     Raises:
         ReversalLost: it is not there, or a failover gave its id to another reversal.
-        OrganizationDisabled, BalanceTooLarge: the worker has refused it under the row lock.
+        OrganizationDisabled, BatchNotIssued, BalanceTooLarge: the worker has refused it under the row lock.
     """
     found = _committed(who, accepted.reversal_id)
     if found is None or found[0].created_at != accepted.created_at:
@@ -99,7 +108,7 @@ def _answer(who: Caller, accepted: AcceptedReversal) -> Response:
         raise ReversalLost
     reversal, entries = found
     if reversal.status == reversals.REFUSED:
-        raise BalanceTooLarge if reversal.refusal == BalanceTooLarge.code else OrganizationDisabled
+        raise _REFUSALS.get(reversal.refusal, OrganizationDisabled)
     if reversal.status == reversals.QUEUED:
         return _queued(reversal.id)
     response = envelope.success(payloads.reverse_result(reversal, entries), status=201)

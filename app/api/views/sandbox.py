@@ -1,13 +1,16 @@
-"""`POST /v1/sandbox/reset`: set the sandbox balance back to its start value; for development keys."""
+"""`POST /v1/sandbox/reset`, `/clock` and `/users`: the sandbox itself, for development keys."""
 
 from flask import Blueprint, Response
 
 from app import organizations
 from app.api.answers import envelope
+from app.api.answers.sandbox import clock_payload, user_payload
 from app.api.auth import caller
-from app.api.requests.body import refuse_too_large
+from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import refuse_parameters
+from app.api_keys import Caller
 from app.errors import DevelopmentKeyRequired
+from app.ledger import sandbox
 from app.ledger.refill import reset_sandbox
 from app.postgres.database import transaction
 
@@ -16,17 +19,58 @@ blueprint = Blueprint("sandbox", __name__)
 
 @blueprint.post("/v1/sandbox/reset")
 def reset() -> Response:
-    """Answer 200 with the organization and its new sandbox balance. Works also while the organization may not issue.
-
-    Raises:
-        DevelopmentKeyRequired: the key is a live key.
-    """
-    refuse_too_large()  # The body is not read, but its limit applies to every call.
-    who = caller()
-    refuse_parameters()
-    if not who.sandbox:
-        raise DevelopmentKeyRequired
+    """Answer 200 with the organization and its new sandbox balance. Works also while the organization may not issue."""
+    who = _caller_in_sandbox()
+    refuse_fields()
     with transaction() as connection:
         reset_sandbox(connection, who.organization.id)
         organization = organizations.get(connection, who.organization.id, sandbox=True)
     return envelope.success(organization.payload())
+
+
+@blueprint.post("/v1/sandbox/clock")
+def set_clock() -> Response:
+    """Answer 200 with the time of the sandbox.
+
+    Raises:
+        InvalidRequest: the time is before that of the sandbox, or too far ahead.
+    """
+    who = _caller_in_sandbox()
+    now = read_json(sandbox.NOW.read_alone)
+    with transaction() as connection:
+        sandbox.set_clock(connection, who.organization.id, now)
+    return envelope.success(clock_payload(now))
+
+
+@blueprint.post("/v1/sandbox/users")
+def register() -> Response:
+    """Answer 201 with the new user; 200 if it is registered already, with the same names.
+
+    Raises:
+        UserConflict: it is registered with other names.
+        SandboxUserLimit: there are too many users.
+    """
+    who = _caller_in_sandbox()
+    new = read_json(sandbox.read_user)
+    with transaction() as connection:
+        user, claimed = sandbox.register(connection, who.organization.id, new)
+    transactions, amount = claimed or (0, 0)
+    return envelope.success(
+        user_payload(user),
+        status=200 if claimed is None else 201,
+        claimed={"transactions": transactions, "amount": int(amount)},
+    )
+
+
+def _caller_in_sandbox() -> Caller:
+    """Find the caller of a call without parameters.
+
+    Raises:
+        InvalidKey: as by `caller`.
+        DevelopmentKeyRequired: the key is a live key.
+    """
+    who = caller()
+    refuse_parameters()
+    if not who.sandbox:
+        raise DevelopmentKeyRequired
+    return who

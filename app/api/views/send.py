@@ -1,6 +1,8 @@
 """`POST /v1/points/send`: accept a batch, hand it to the workers, and answer from the rows that they commit."""
 
+from contextlib import suppress
 from functools import partial
+from socket import SHUT_RDWR
 
 from flask import Blueprint, Response, request
 from sqlalchemy.exc import SQLAlchemyError
@@ -8,21 +10,21 @@ from werkzeug.exceptions import HTTPException
 
 from app import logs
 from app.api.answers import envelope
-from app.api.auth import caller, hash_of_key
+from app.api.auth import caller, hash_of_key, is_development_key
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
-from app.api.requests.send_headers import idempotency_key, wants_no_wait
+from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.accept import Acceptance, Send
 from app.batches.fields import SEND
-from app.batches.request import read_issue_request
+from app.batches.rehearsing import ACCEPTED, SILENT, refusal_of, rehearsed_by
+from app.batches.request import IssueRequest, read_issue_request
 from app.errors import BatchCancelled, BatchLost, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.record import current_record
 from app.postgres.database import is_away, transaction
-from app.settings import settings
 
 blueprint = Blueprint("send", __name__)
 
@@ -37,19 +39,28 @@ _log = logs.logger()
 @blueprint.post("/v1/points/send")
 def send() -> Response:
     """Answer 201 with every transaction; 202 if the caller asks, if the batch is scheduled, or if the wait runs out."""
-    wait_s = 0.0 if wants_no_wait() else settings().wait_s
+    wished = wish()
+    return wished.named_in(_send(wished.wait_s))
+
+
+def _send(wait_s: float) -> Response:
     record = current_record()
     try:
-        sent = send_path.process(_read_send(), wait_s=wait_s, request_id=record.trace_id)
+        asked = [_read_send()]  # Taken out by the call: while it waits, nothing must hold thousands of addresses.
+        reserved = _rehearsed_by(asked[0].request)
+        wait_new_s = wait_s if reserved.isdisjoint((ACCEPTED, SILENT)) else 0.0
+        sent = send_path.process(asked.pop(), wait_s=wait_s, wait_new_s=wait_new_s, request_id=record.trace_id)
     except PointsError as error:
         record.organization_id = record.organization_id or error.organization_id
         raise
     accepted = sent.acceptance
     record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
+    if SILENT in reserved and not accepted.existed:
+        _end_connection()
     if accepted.status == batches.SCHEDULED:
         return _accepted(accepted.batch_id, wait="scheduled", status=batches.SCHEDULED)
     if accepted.status == batches.QUEUED:
-        if wait_s == 0:
+        if not sent.is_waited_for:
             return _accepted(accepted.batch_id, wait="not_wished")
         record.waiting_since = sent.accepted_at
     try:
@@ -70,7 +81,9 @@ def _read_send() -> Send:
         InvalidRequest: with every fault.
     """
     key_hash = hash_of_key()
-    if request.content_length is None or request.content_length > _READ_FOR_STRANGERS_BYTES:
+    length = request.content_length
+    # A caller that waits to be told to send its body is not told before its key is checked.
+    if length is None or length > _READ_FOR_STRANGERS_BYTES or "HTTP_EXPECT" in request.environ:
         caller()
     try:
         refuse_parameters()
@@ -78,6 +91,27 @@ def _read_send() -> Send:
     except (PointsError, HTTPException):
         caller()
         raise
+
+
+def _rehearsed_by(request: IssueRequest) -> frozenset[str]:
+    """Return the reserved recipients of a send with a development key.
+
+    Raises:
+        PointsError: the error that they rehearse; or `InvalidKey`.
+    """
+    if not is_development_key():
+        return frozenset()
+    reserved = rehearsed_by(request)
+    if (refusal := refusal_of(reserved)) is not None:
+        caller()
+        raise refusal
+    return reserved
+
+
+def _end_connection() -> None:
+    """End the caller's connection: the answer then reaches nobody."""
+    with suppress(OSError):  # The caller may have gone already.
+        request.environ["gunicorn.socket"].shutdown(SHUT_RDWR)
 
 
 def _read(accepted: Acceptance) -> Rows | None:

@@ -7,6 +7,7 @@ from app.api.auth import caller
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
 from app.batches import verify as ledger
+from app.batches.rehearsing import as_rehearsed
 from app.batches.request import read_issue_request
 
 blueprint = Blueprint("verify", __name__)
@@ -15,8 +16,9 @@ blueprint = Blueprint("verify", __name__)
 @blueprint.post("/v1/points/verify")
 def verify() -> Response:
     """Answer 200 with the verdict, even if it is a refusal."""
-    organization = caller().organization
+    who = caller()
     refuse_parameters()
     request = read_json(read_issue_request)
+    organization = as_rehearsed(who.organization, request) if who.sandbox else who.organization
     verdict = ledger.verify(organization, request)
     return envelope.success(envelope.verdict_payload(verdict), **envelope.verdict_additions(verdict))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from app.api.answers import envelope
 from app.api.answers.webhooks import webhook_payload
 from app.api.auth import caller
-from app.api.requests.body import read_json, refuse_too_large
+from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import refuse_parameters
 from app.api_keys import Caller
 from app.webhooks import actions
@@ -28,9 +28,9 @@ def _act(who: Caller, webhook_id: int, action: Callable[[Connection, WebhookRow]
 
 
 def _answer(webhook_id: int, action: Callable[[Connection, WebhookRow], WebhookRow]) -> Response:
-    refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
+    refuse_fields()
     return envelope.success(webhook_payload(_act(who, webhook_id, action)))
 
 
@@ -61,9 +61,9 @@ def skip(webhook_id: int) -> Response:
 @blueprint.post(f"{_PATH}/rotate")
 def rotate(webhook_id: int) -> Response:
     """Answer 200 with the webhook and its new secret, shown once. The old secret signs too for 24 hours."""
-    refuse_too_large()
     who = caller()
     refuse_parameters()
+    refuse_fields()
     webhook, secret = _act(who, webhook_id, actions.rotate)
     return envelope.success(webhook_payload(webhook, secret=secret))
 

@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 from app.api.answers import envelope
 from app.api.answers.webhooks import webhook_payload
 from app.api.auth import caller
-from app.api.requests.body import read_json, refuse_too_large
+from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import refuse_parameters
 from app.postgres.database import transaction
 from app.webhooks import actions, webhooks
@@ -84,9 +84,9 @@ def delete(webhook_id: int) -> Response:
     Raises:
         NotFound: the caller has no such webhook.
     """
-    refuse_too_large()  # The body is not read, but its limit applies to every call.
     who = caller()
     refuse_parameters()
+    refuse_fields()
     actions.act(webhook_id, actions.delete, organization_id=who.organization.id, sandbox=who.sandbox)
     response = Response(status=204)
     del response.headers["Content-Type"]

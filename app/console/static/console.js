@@ -37,9 +37,10 @@ const renew = async (wait) => {
   if (!document.hidden) {
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (answer.status >= 500) throw new Error("away");
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById("live");
-      if (!fresh) { location.reload(); return; }
+      if (!fresh || "away" in part.dataset) { location.reload(); return; }
       if (fresh.innerHTML !== part.innerHTML) part.replaceWith(fresh);
       if (fresh.dataset.over === "yes") {
         document.title = page.title;

@@ -5,6 +5,8 @@ from werkzeug.wrappers import Response
 
 from app.console.blueprints import current_member, current_zone, needs, pages
 from app.console.forms import ChangePasswordForm, ZoneForm, say_beside
+from app.console.one_effect import change
+from app.console.place import place
 from app.console.slow_work import password_work
 from app.console.views.link import chosen_password
 from app.members import links, members, sessions
@@ -23,7 +25,7 @@ def account() -> str:
 @needs(VIEWER)
 def change_password() -> Response | tuple[str, int]:
     form = ChangePasswordForm()
-    password = chosen_password(form)
+    password = chosen_password(form, current_member())
     if password is None:
         return _page(form), 400
     token = _changed(form.current.data, password)
@@ -62,13 +64,16 @@ def _changed(current: str, password: str) -> str | None:
     with transaction() as connection:
         found = sessions.count_try(connection, parse(current_member().email).key)
     with password_work.turn():
-        if found is None or not passwords.is_right(current, found[1]):
-            return None
-        password_hash = passwords.hash_password(password)
-    with transaction() as connection:
+        right = passwords.is_right(current, None if found is None else found.password_hash)
+        password_hash = passwords.hash_password(password) if right else ""
+    if not right:
+        with transaction() as connection:
+            sessions.note_wrong_password(connection, found, place())
+        return None
+    with change() as connection:
         member = members.lock(connection, current_member().id)
         links.choose_password(connection, member, password_hash)
-        return sessions.begin(connection, member.id, password_hash)
+        return sessions.begin(connection, member.id, password_hash, place())
 
 
 def _page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -> str:

@@ -1,10 +1,13 @@
 """*Activity*: who did what, and when."""
 
-from flask import render_template, request
+from typing import Any
 
-from app.console.blueprints import current_member, pages
+from flask import render_template, request, url_for
+
+from app.console.blueprints import LIVE, SANDBOX, current_member, pages
 from app.members import actions
 from app.members.actions import Action
+from app.members.members import ADMIN, VIEWER
 from app.postgres.database import transaction
 from app.values.ids import require_id
 
@@ -18,13 +21,20 @@ def activity() -> str:
         require_id("action", before)
     with transaction() as connection:
         rows = actions.find_page(connection, current_member().organization_id, before=before, limit=_ROWS + 1)
-    shown = [(action, sentence_of(action)) for action in rows[:_ROWS]]
+    shown = [(action, _who(action), sentence_of(action), _path_of(action)) for action in rows[:_ROWS]]
     older = rows[_ROWS - 1].id if len(rows) > _ROWS else None
     return render_template("console/activity.html", actions=shown, is_first=before is None, older=older)
 
 
+def _who(action: Action) -> str:
+    if action.member_name is not None:
+        return action.member_name
+    return "Somebody" if action.action == actions.WRONG_PASSWORD else "An operator of the service"
+
+
 _SENTENCES = {
-    actions.SIGNED_IN: "Signed in",
+    actions.SIGNED_IN: "Signed in{more}",
+    actions.WRONG_PASSWORD: "Gave a wrong password for {subject}{more}",
     actions.MEMBER_ADDED: "Added {subject} as {detail}",
     actions.MEMBER_REMOVED: "Removed {subject}",
     actions.ROLE_CHANGED: "Changed the role of {subject} from {detail}",
@@ -39,9 +49,34 @@ _SENTENCES = {
     actions.SENT: "Sent {mode} batch {id}{more}",
     actions.MOVED: "Moved {mode} batch {id}{more}",
     actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
-    actions.REVERSED: "Took back {mode} batch {id}{more}",
+    actions.REVERSED: "Took points back by {mode} reversal {id}{more}",
     actions.EXTENDED: "Held {mode} transaction {id} for longer{more}",
 }
+
+
+# The page of what an action has changed, the name of its id there, and the lowest role that sees it. Members and
+# webhooks may be gone, so their lists are the pages.
+_PAGES: dict[str, tuple[str, str | None, str]] = {
+    **dict.fromkeys((actions.SENT, actions.MOVED, actions.CANCELLED), ("console.show_batch", "batch_id", VIEWER)),
+    actions.REVERSED: ("console.show_reversal", "reversal_id", VIEWER),
+    **dict.fromkeys(
+        (actions.MEMBER_ADDED, actions.MEMBER_REMOVED, actions.ROLE_CHANGED, actions.LINK_MADE, actions.SESSIONS_ENDED),
+        ("console.members", None, ADMIN),
+    ),
+    **dict.fromkeys((actions.KEY_MADE, actions.KEY_REVOKED), ("console.keys", None, ADMIN)),
+    **dict.fromkeys((actions.WEBHOOK_MADE, actions.WEBHOOK_CHANGED), ("console.webhooks", None, ADMIN)),
+}
+
+
+def _path_of(action: Action) -> str | None:
+    """Return the path of the page of what was changed, in its mode; None if there is none for this member."""
+    endpoint, id_name, role = _PAGES.get(action.action, ("", None, VIEWER))
+    if not endpoint or not current_member().may(role):
+        return None
+    values: dict[str, Any] = {} if id_name is None else {id_name: action.subject_id}
+    if action.sandbox is not None:
+        values["mode"] = SANDBOX if action.sandbox else LIVE
+    return url_for(endpoint, **values)
 
 
 def sentence_of(action: Action) -> str:

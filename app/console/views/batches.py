@@ -1,43 +1,67 @@
 """*Batches*: the list, one batch with its transactions, and its outcome as a file."""
 
+from typing import Any
+
 from flask import Response, render_template, request
 from sqlalchemy import Connection
 
 from app.api_keys import Caller
 from app.batches import payloads, schedule
 from app.batches import read as batches
-from app.batches.read import ISSUED, SCHEDULED, STATUSES, BatchRow, StateCounts
-from app.console import outcomes
+from app.batches.read import ISSUED, SCHEDULED, STATUSES, BatchRow
+from app.batches.sums import sums_of
+from app.console import found_files, outcomes
 from app.console.blueprints import pages
 from app.console.caller import calling_member
-from app.console.list_queries import asked_of
-from app.errors import NotFound
+from app.console.list_queries import asked_of, is_searched
+from app.console.slow_work import searches
+from app.errors import InvalidRequest, NotFound
+from app.members import members
 from app.pages import batch_pages
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
 from app.postgres.database import transaction
-from app.uploads import uploads
+from app.reversals import read as reversals
+from app.uploads import listed
 
 TRANSACTIONS_SHOWN = 100
+_REVERSALS_SHOWN = 50
 
 
 @pages.get("/batches")
 def list_batches() -> str:
     with transaction() as connection:
         who = calling_member(connection)
+        senders = members.find_all(connection, who.organization.id)
     asked, faults = asked_of("batches", who)
     page: Page[BatchRow] = Page([], None)
+    totals: batch_pages.Totals | None = None
     if not faults:
-        with transaction() as connection:
-            page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
+        with searches.turn(), transaction() as connection:
+            page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+        # Of one address the points are not those of its batches.
+        if is_searched(request.args) and asked.start is None and asked.filters.email_key is None:
+            with searches.turn(), transaction() as connection:
+                totals = batch_pages.totals(connection, asked.filters, page, limit=asked.limit)
     return render_template(
         "console/batches.html",
         batches=page.rows,
         faults=faults,
         next_cursor=next_cursor("batches", asked, page),
         statuses=STATUSES,
+        senders=senders,
+        totals=totals,
         asked=request.args,
     )
+
+
+@pages.get("/batches.csv")
+def batches_file() -> Response:
+    with transaction() as connection:
+        asked, faults = asked_of("batches", calling_member(connection))
+    if faults:
+        raise InvalidRequest({name: [sentence] for name, sentence in faults.items()})
+    return found_files.of_batches(asked.filters)
 
 
 @pages.get("/batches/<int:batch_id>")
@@ -45,17 +69,22 @@ def show_batch(batch_id: int) -> str:
     first = _first_place()
     with transaction() as connection:
         who = calling_member(connection)
-        batch = find_batch(connection, who, batch_id)
+        batch = get_batch(connection, who, batch_id)
         rows = batches.transactions_between(connection, batch.id, first, at_most=TRANSACTIONS_SHOWN)
-        states = batches.count_states(connection, [batch.id]).get(batch.id, StateCounts())
+        sums = sums_of(connection, [batch.id])
         points = schedule.points_of(connection, batch.id) if batch.status == SCHEDULED else None
-        metadata = batches.find_metadata(connection, [batch.id]).get(batch.id)
+        scope: dict[str, Any] = {"organization_id": who.organization.id, "sandbox": who.sandbox}
+        reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
+        names = members.names_of(connection, {one.member_id for one in reversed_by if one.member_id is not None})
+        sent_from = listed.of_batch(connection, batch.id, **scope)
     return render_template(
         "console/batch.html",
         batch=batch,
         points=points,
-        new_token=uploads.new_token,
-        body=payloads.listed_batch_payload(batch, states=states, metadata=metadata),
+        sums=sums,
+        reversals=reversed_by,
+        names=names,
+        sent_from=sent_from,
         transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,
         shown=TRANSACTIONS_SHOWN,
@@ -66,13 +95,13 @@ def show_batch(batch_id: int) -> str:
 @pages.get("/batches/<int:batch_id>/outcome.csv")
 def batch_file(batch_id: int) -> Response:
     with transaction() as connection:
-        batch = find_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, calling_member(connection), batch_id)
     if batch.status != ISSUED:
         raise NotFound("outcome yet of batch", batch_id)
     return outcomes.of_batch(batch)
 
 
-def find_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
+def get_batch(connection: Connection, who: Caller, batch_id: int) -> BatchRow:
     """Return a batch of the member's organization, in the mode of the page.
 
     Raises:

@@ -6,6 +6,7 @@ from werkzeug.wrappers import Response
 from app import api_keys
 from app.console.blueprints import current_member, needs, pages
 from app.console.caller import record_action
+from app.console.one_effect import change
 from app.members import actions
 from app.members.members import ADMIN
 from app.postgres.database import transaction
@@ -24,7 +25,8 @@ def keys() -> str:
 def make_key() -> str:
     """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
     sandbox = request.form.get("mode") != "live"
-    with transaction() as connection:
+    lost = "The key was shown then. If it was not copied, revoke it and make another."
+    with change(shown_once=lost) as connection:
         key_id, text = api_keys.create(connection, current_member().organization_id, sandbox=sandbox)
         record_action(connection, actions.KEY_MADE, key_id, sandbox=sandbox)
     return render_template("console/key_made.html", key_id=key_id, key=text, sandbox=sandbox)

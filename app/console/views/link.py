@@ -1,13 +1,16 @@
 """A member's link: the member chooses a password and is signed in. Opening the link does not use it up."""
 
-from flask import redirect, render_template, session, url_for
+from flask import redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
 from app.console.blueprints import door
+from app.console.cookie import sign_in_with
 from app.console.forms import ChoosePasswordForm, say_beside
+from app.console.place import place
 from app.console.slow_work import password_work
 from app.errors import Refused
 from app.members import links, sessions
+from app.members.members import Member
 from app.postgres.database import transaction
 from app.values import passwords
 
@@ -19,7 +22,7 @@ def link(token: str) -> Response | tuple[str, int] | str:
     if member is None:
         return render_template("console/link_over.html"), 404
     form = ChoosePasswordForm()
-    password = chosen_password(form)
+    password = chosen_password(form, member)
     if password is None:
         return render_template("console/link.html", form=form, of=member)
     with password_work.turn():
@@ -29,18 +32,18 @@ def link(token: str) -> Response | tuple[str, int] | str:
         if member is None:
             return render_template("console/link_over.html"), 404
         links.choose_password(connection, member, password_hash)
-        session_token = sessions.begin(connection, member.id, password_hash)
-    session.clear()
-    session["token"] = session_token
+        session_token = sessions.begin(connection, member.id, password_hash, place())
+    assert session_token is not None, "the password was chosen in the same transaction"
+    sign_in_with(session_token)
     return redirect(url_for("console.overview", mode="live"), 303)
 
 
-def chosen_password(form: ChoosePasswordForm) -> str | None:
-    """Return the password that was chosen; None if none was, with the faults beside their fields."""
+def chosen_password(form: ChoosePasswordForm, member: Member) -> str | None:
+    """Return the password that a member has chosen; None if none was, with the faults beside their fields."""
     if not form.validate_on_submit():
         return None
     try:
-        password = passwords.checked(form.password.data)
+        password = passwords.checked(form.password.data, about=(member.email, member.first_name, member.last_name))
     except Refused as error:
         say_beside(form.password, error.sentence)
         return None

@@ -7,11 +7,14 @@ from werkzeug.wrappers import Response
 from app.console.blueprints import current_member, needs, pages
 from app.console.cookie import is_https
 from app.console.forms import ROLE_WORDS, MemberForm, say_beside
+from app.console.one_effect import change
 from app.errors import Refused
 from app.members import links
 from app.members import members as rows
 from app.members.members import ADMIN, Member
 from app.postgres.database import transaction
+
+_LINK_LOST = "The link was shown then. If it was not copied, make another on the member's page."
 
 
 @pages.get("/members")
@@ -28,7 +31,7 @@ def add_member() -> str | tuple[str, int]:
         return _page(form), 400
     names = form.email.data, form.first_name.data, form.last_name.data or ""
     try:
-        with transaction() as connection:
+        with change(shown_once=_LINK_LOST) as connection:
             member_id, token = links.add(connection, who.organization_id, *names, role=form.role.data, by=who.id)
             made = rows.lock(connection, member_id)
     except Refused as error:
@@ -49,7 +52,7 @@ def member(member_id: int) -> str:
 @needs(ADMIN)
 def make_link(member_id: int) -> str:
     """Make a link and show it in this answer only."""
-    with transaction() as connection:
+    with change(shown_once=_LINK_LOST) as connection:
         found = _own(connection, member_id)
         token = links.make_link(connection, found, by=current_member().id)
     return _link_page(found, token)
@@ -62,7 +65,7 @@ def change_role(member_id: int) -> Response:
     if role not in rows.ROLES:
         raise Refused("A role is viewer, sender or admin.")
     try:
-        with transaction() as connection:
+        with change() as connection:
             found = _own(connection, member_id)
             rows.change_role(connection, found, role, by=current_member().id)
     except Refused as error:
@@ -73,7 +76,7 @@ def change_role(member_id: int) -> Response:
 @pages.post("/members/<int:member_id>/end-sessions")
 @needs(ADMIN)
 def end_sessions(member_id: int) -> Response:
-    with transaction() as connection:
+    with change() as connection:
         found = _own(connection, member_id)
         ended = rows.end_sessions(connection, found, by=current_member().id)
     return _said(f"{found.name} is signed out everywhere." if ended else f"{found.name} was not signed in.")
@@ -83,7 +86,7 @@ def end_sessions(member_id: int) -> Response:
 @needs(ADMIN)
 def remove_member(member_id: int) -> Response:
     try:
-        with transaction() as connection:
+        with change() as connection:
             found = _own(connection, member_id)
             rows.remove(connection, found, by=current_member().id)
     except Refused as error:

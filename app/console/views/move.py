@@ -10,8 +10,8 @@ from app.console.caller import calling_member, record_action
 from app.console.costs import late_sentence
 from app.console.forms import say_beside
 from app.console.moment_form import MomentForm
-from app.console.views.batches import find_batch
-from app.errors import BatchConflict, InvalidRequest
+from app.console.views.batches import get_batch
+from app.errors import BatchConflict, InvalidRequest, NotKnown
 from app.members import actions
 from app.members.members import SENDER
 from app.postgres.database import transaction
@@ -47,13 +47,16 @@ def move(batch_id: int) -> Page:
         return _asking(batch_id, form)
     except BatchConflict:
         flash(f"Batch {batch_id} is no longer scheduled, so its time stays as it is.", "bad")
+    except NotKnown as error:
+        flash(error.sentence, "bad")
+        return redirect(url_for("console.ask_to_move", batch_id=batch_id), 303)
     return redirect(url_for("console.show_batch", batch_id=batch_id), 303)
 
 
 def _asking(batch_id: int, form: MomentForm | None) -> Page:
     """Return the page of the form; with faults in it, as an answer to it."""
     with transaction() as connection:
-        batch = find_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, calling_member(connection), batch_id)
         points = schedule.points_of(connection, batch.id)
     if batch.status != SCHEDULED:
         return redirect(url_for("console.show_batch", batch_id=batch_id))

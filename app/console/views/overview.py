@@ -1,48 +1,99 @@
-"""*Overview*: the balance, held points, scheduled batches, and the latest batches."""
+"""*Overview*: the balance and how long it lasts, points held, scheduled and issued, senders, refills, batches."""
 
-from dataclasses import replace
+from calendar import monthrange
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
 
 from flask import render_template
+from sqlalchemy import Connection
 
 from app import organizations
-from app.batches import read as batches
 from app.batches import schedule
+from app.console import chart
 from app.console.blueprints import current_member, is_sandbox, pages
-from app.pages import batch_pages, transaction_pages
+from app.ledger import refill
+from app.ledger.issued import issued_by_day
+from app.members.members import names_of
+from app.pages import batch_pages
 from app.pages.filters import Filters
 from app.postgres.database import single_statement, transaction
+from app.uploads.listed import senders_since
 
 _BATCHES_SHOWN = 10
-_HELD_LOOKED_AT = 1_000
+_REFILLS_SHOWN = 5
+_SENDERS_SHOWN = 5
+_DAYS_SHOWN = 30
+
+
+class Months(NamedTuple):
+    """The points of this month so far and of the last one: up to the same day of the month, and whole."""
+
+    first_day: date
+    so_far: int
+    last_so_far: int
+    last: int
 
 
 @pages.get("")
 def overview() -> str:
     organization_id, sandbox = current_member().organization_id, is_sandbox()
+    today = datetime.now(UTC).date()
+    months_ago = (today.replace(day=1) - timedelta(days=1)).replace(day=1)
+    first = min(months_ago, today - timedelta(days=_DAYS_SHOWN - 1))
     with single_statement() as connection:
         organization = organizations.get(connection, organization_id, sandbox=sandbox)
         scheduled = schedule.scheduled_of(connection, organization_id, sandbox=sandbox)
+        held = organizations.held_of(connection, organization_id, sandbox=sandbox)
         options = organizations.find_options(connection, [organization_id])[organization_id]
+        refills = refill.latest(connection, organization_id, sandbox=sandbox, at_most=_REFILLS_SHOWN)
+        by_day = issued_by_day(connection, organization_id, sandbox=sandbox, first=first, last=today)
+        months = _months(by_day, today)
+        senders = _senders(connection, organization_id, months, sandbox=sandbox)
+    # A page needs its own transaction, because it changes PostgreSQL's planner settings there.
     every = Filters(organization_id=organization_id, sandbox=sandbox)
-    # Each page needs its own transaction, because it changes PostgreSQL's planner settings there.
     with transaction() as connection:
         late = batch_pages.page(connection, every, start=None, limit=_BATCHES_SHOWN)
-    with transaction() as connection:
-        held = transaction_pages.page(connection, replace(every, state=batches.HELD), start=None, limit=_HELD_LOOKED_AT)
+    shown = dict(list(by_day.items())[-_DAYS_SHOWN:])
+    issued = sum(shown.values())
     return render_template(
         "console/overview.html",
         organization=organization,
         # The limit is for the live balance only.
         low_balance=None if sandbox else options.low_balance,
+        lasts_days=organization.balance * _DAYS_SHOWN // issued if issued > 0 else None,
         scheduled=scheduled,
         batches=late.rows,
-        held_count=len(held.rows),
-        held_points=sum(_left(batch, row) for batch, row in held.rows),
-        holds_more=held.next is not None,
+        held=held,
+        months=months,
+        issued=issued,
+        bars=chart.bars(shown),
+        senders=senders,
+        refills=refills,
     )
 
 
-def _left(batch: batches.BatchRow, row: batches.TransactionRow) -> int:
-    """Return the points of a held transaction without those taken back."""
-    amount = batch.amount if row.amount is None else row.amount
-    return (amount or 0) if row.points_left is None else row.points_left
+def _months(by_day: Mapping[date, int], today: date) -> Months:
+    first_day = today.replace(day=1)
+    last_day = first_day - timedelta(days=1)
+    same_day = last_day.replace(day=min(today.day, monthrange(last_day.year, last_day.month)[1]))
+    last_first = last_day.replace(day=1)
+
+    def between(first: date, last: date) -> int:
+        return sum(points for day, points in by_day.items() if first <= day <= last)
+
+    return Months(first_day, between(first_day, today), between(last_first, same_day), between(last_first, last_day))
+
+
+def _senders(
+    connection: Connection, organization_id: int, months: Months, *, sandbox: bool
+) -> list[tuple[int | None, str, int]]:
+    """Return who had most points issued this month: the id and name of each member, and what the API sent (no id)."""
+    since = datetime.combine(months.first_day, time(), UTC)
+    members = senders_since(connection, organization_id, sandbox=sandbox, since=since)
+    names = names_of(connection, [one.member_id for one in members])
+    found: list[tuple[int | None, str, int]] = [(one.member_id, names[one.member_id], one.points) for one in members]
+    by_programs = months.so_far - sum(one.points for one in members)
+    if by_programs > 0:
+        found.append((None, "Programs, by the API", by_programs))
+    return sorted(found, key=lambda one: -one[2])[:_SENDERS_SHOWN]

@@ -10,9 +10,12 @@ from werkzeug.wrappers import Response as AnyResponse
 from app import organizations
 from app.console import sending
 from app.console.blueprints import current_member, is_sandbox, needs, pages
+from app.console.downloads import save_as
+from app.console.error_pages import refused_form
 from app.console.forms import say_beside
+from app.console.one_effect import form_id
 from app.console.send_forms import CheckAgainForm, ListForm
-from app.console.slow_work import list_checks
+from app.console.slow_work import Busy, list_checks
 from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
@@ -40,11 +43,13 @@ def upload() -> Page:
     if not is_valid or given is None:
         return _new_list(form), 400
     content, name = given
+    token = form_id()
     try:
-        token = sending.keep(content, name, form.asked())
-    except Refused as error:
+        # The form's id is the list's token, so a form that is sent again leads to the same list.
+        sending.keep(content, name, form.asked(), token=token)
+    except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
-        return _new_list(form), 400
+        return refused_form(_new_list(form), error)
     return redirect(url_for("console.check", token=token), 303)
 
 
@@ -52,7 +57,7 @@ def upload() -> Page:
 @needs(SENDER)
 def check(token: str) -> Page:
     with transaction() as connection:
-        found = find_list(connection, token)
+        found = get_list(connection, token)
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
         earlier = None if found.question else sent_before.sent_before(connection, found)
@@ -66,7 +71,7 @@ def check(token: str) -> Page:
 def check_again(token: str) -> Page:
     """Check a list again, with another column, amount or label."""
     with transaction() as connection:
-        found = find_list(connection, token)
+        found = get_list(connection, token)
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token), 303)
         content = uploads.content_of(connection, found.id)
@@ -82,14 +87,14 @@ def check_again(token: str) -> Page:
     try:
         with list_checks.turn():
             judged, shown = sending.look_at(content, found.name, asked)
-    except Refused as error:
+    except (Busy, Refused) as error:
         say_beside(form.column if found.question == uploads.COLUMN else form.amount, as_sentence(error.sentence))
-        return _checked(found, form, None), 400
+        return refused_form(_checked(found, form, None), error)
     if judged == uploads.AMOUNT and found.question == uploads.AMOUNT:
         say_beside(form.amount, "Enter the points for each recipient.")
         return _checked(found, form, None), 400
     with transaction() as connection:
-        if find_list(connection, token, lock=True).sent_at is None:
+        if get_list(connection, token, lock=True).sent_at is None:
             shown = {"choices": _choices(found)} | shown
             uploads.judge(connection, found.id, asked, judged, shown)
     return redirect(url_for("console.check", token=token), 303)
@@ -100,17 +105,15 @@ def check_again(token: str) -> Page:
 def bad_lines(token: str) -> Response:
     """Answer with a file of all bad lines, which can be corrected and sent as a separate list."""
     with transaction() as connection:
-        bad = uploads.bad_lines_of(connection, find_list(connection, token).id)
+        bad = uploads.bad_lines_of(connection, get_list(connection, token).id)
     written = StringIO()
     rows = csv.writer(written)
     rows.writerow(("line", "content", "reason"))
     rows.writerows((line["line"], for_spreadsheet(line["email"]), line["reason"]) for line in bad)
-    response = Response(written.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers.set("Content-Disposition", "attachment", filename="bad-lines.csv")
-    return response
+    return save_as(Response(written.getvalue(), content_type="text/csv; charset=utf-8"), "bad-lines.csv")
 
 
-def find_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
+def get_list(connection: Connection, token: str, *, lock: bool = False) -> UploadRow:
     """Return a list of the member's organization, in the mode of the page.
 
     Raises:

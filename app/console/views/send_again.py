@@ -9,10 +9,11 @@ from werkzeug.wrappers import Response as AnyResponse
 from app.console import outcomes, sending
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member
-from app.console.send_forms import AgainForm
-from app.console.views.batches import find_batch
+from app.console.one_effect import form_id
+from app.console.slow_work import Busy
+from app.console.views.batches import get_batch
 from app.console.views.outcome import batches_of
-from app.console.views.send import as_sentence, find_list
+from app.console.views.send import as_sentence, get_list
 from app.errors import NotFound, Refused
 from app.members.members import SENDER
 from app.postgres.database import transaction
@@ -26,7 +27,7 @@ def copy_list(token: str) -> AnyResponse:
     """Make a new list of a sent one."""
 
     def made(connection: Connection) -> NewList:
-        upload = find_list(connection, token)
+        upload = get_list(connection, token)
         if upload.sent_at is None:
             raise NotFound("sent list", token)
         return again.copy_of(connection, upload)
@@ -53,14 +54,14 @@ def list_unpaid_of_batch(batch_id: int) -> AnyResponse:
     """Make a new list of those recipients of a batch who were not paid."""
 
     def made(connection: Connection) -> NewList:
-        batch = find_batch(connection, calling_member(connection), batch_id)
+        batch = get_batch(connection, calling_member(connection), batch_id)
         return again.unpaid_of(connection, [batch], f"batch {batch_id}")
 
     return _made(made, or_back_to=url_for("console.show_batch", batch_id=batch_id))
 
 
 def _unpaid(connection: Connection, token: str) -> NewList:
-    upload = find_list(connection, token)
+    upload = get_list(connection, token)
     return again.unpaid_of(connection, batches_of(connection, upload), upload.name)
 
 
@@ -72,13 +73,10 @@ def _made(make: Callable[[Connection], NewList], *, or_back_to: str) -> AnyRespo
         except Refused as error:
             flash(error.sentence, "bad")
             return redirect(or_back_to, 303)
-    form = AgainForm()
-    if not form.validate():
-        flash("The form is incomplete: press the button again.", "bad")
-        return redirect(or_back_to, 303)
+    token = form_id()
     try:
-        token = sending.keep(*new, token=form.form_id.data)
-    except Refused as error:
+        sending.keep(*new, token=token)
+    except (Busy, Refused) as error:
         flash(as_sentence(error.sentence), "bad")
         return redirect(or_back_to, 303)
     return redirect(url_for("console.check", token=token), 303)

@@ -5,12 +5,13 @@ from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches.read import QUEUED
+from app.batches.schedule import now_of
 from app.console import sending
-from app.console.blueprints import needs, pages
+from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import calling_member
 from app.console.costs import cost as cost_of
 from app.console.send_forms import IssueForm, TermsForm
-from app.console.views.send import find_list
+from app.console.views.send import get_list
 from app.errors import NotFound, PointsError
 from app.members.members import SENDER
 from app.messaging.drains import Job, drains
@@ -36,12 +37,14 @@ def settle(token: str) -> Page:
     """Keep when the list is to be issued, and whether only to all, and go on to the last step."""
     form = TermsForm()
     is_valid = form.validate()
-    terms = form.terms() if is_valid else None
+    with transaction() as connection:
+        now = now_of(connection, current_member().organization_id, sandbox=is_sandbox())
+    terms = form.terms(now) if is_valid else None
     if terms is None:
         page = _with_cost("console/cost.html", token, terms=form)
         return (page, 400) if isinstance(page, str) else page
     with transaction() as connection:
-        upload = find_list(connection, token, lock=True)
+        upload = get_list(connection, token, lock=True)
         if upload.sent_at is None:
             uploads.settle(connection, upload.id, terms)
     return redirect(url_for("console.confirm", token=token), 303)
@@ -62,7 +65,7 @@ def issue(token: str) -> Page:
         return _with_cost("console/confirm.html", token, refusal=sending.ListChanged().sentence)
     try:
         with transaction() as connection:
-            upload = find_list(connection, token, lock=True)
+            upload = get_list(connection, token, lock=True)
             who = calling_member(connection)
             accepted = sending.issue(connection, who, upload, seen=form.seen.data, is_meant=bool(form.again.data))
     except NotFound:
@@ -82,7 +85,7 @@ def issue(token: str) -> Page:
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: TermsForm | None = None) -> Page:
     with transaction() as connection:
-        who, upload = calling_member(connection), find_list(connection, token)
+        who, upload = calling_member(connection), get_list(connection, token)
         if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token), 303)
         if upload.question is not None:

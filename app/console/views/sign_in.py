@@ -1,13 +1,18 @@
-"""Signing in, by e-mail address and password."""
+"""Signing in, by e-mail address and password; what was typed into a form of a session that is over goes along."""
 
 import re
 
-from flask import redirect, render_template, request, session, url_for
+from flask import flash, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
+from app.console import kept_forms
 from app.console.blueprints import ROOT, door
+from app.console.cookie import sign_in_with
+from app.console.error_pages import refused_form
 from app.console.forms import SignInForm, say_beside
-from app.console.slow_work import password_work
+from app.console.kept_forms import Kept
+from app.console.place import place
+from app.console.slow_work import Busy, password_work
 from app.errors import InvalidAddress
 from app.members import sessions
 from app.postgres.database import transaction
@@ -24,17 +29,29 @@ _PAGE = re.compile(rf"{ROOT}/[a-z]+(?:/[A-Za-z0-9_?&=%.,:+-]+)*\Z")
 
 @door.route("/sign-in", methods=["GET", "POST"])
 def sign_in() -> Response | tuple[str, int] | str:
-    form = SignInForm()
+    form, kept = SignInForm(), kept_forms.sent_along()
     if not form.validate_on_submit():
-        return render_template("console/sign_in.html", form=form)
-    token = _token_for(form.email.data, form.password.data)
+        return _page(form, kept)
+    try:
+        token = _token_for(form.email.data, form.password.data)
+    except Busy as error:
+        say_beside(form.password, error.sentence)
+        return refused_form(_page(form, kept), error)
     if token is None:
         say_beside(form.password, WRONG)
-        return render_template("console/sign_in.html", form=form), 403
-    session.clear()  # Values from before signing in are not kept.
-    session["token"] = token
+        return _page(form, kept), 403
+    sign_in_with(token)
     wanted = request.args.get("next", "")
-    return redirect(wanted if _PAGE.match(wanted) else url_for("console.overview", mode="live"), 303)
+    page = wanted if _PAGE.match(wanted) else url_for("console.overview", mode="live")
+    if kept is not None and kept.fields:
+        return render_template("console/go_on.html", kept=kept, page=page)
+    if kept is not None:
+        flash("You are signed in again. Nothing was issued or changed: look at this page and send the form again.")
+    return redirect(page, 303)
+
+
+def _page(form: SignInForm, kept: Kept | None) -> str:
+    return kept_forms.sign_in_page(form, kept, page=request.args.get("next"), over=request.args.get("over"))
 
 
 def _token_for(email: str, password: str) -> str | None:
@@ -46,8 +63,9 @@ def _token_for(email: str, password: str) -> str | None:
     with transaction() as connection:
         found = sessions.count_try(connection, email_key)
     with password_work.turn():
-        right = is_right(password, None if found is None else found[1])
-    if found is None or not right:
-        return None
+        right = is_right(password, None if found is None else found.password_hash)
     with transaction() as connection:
-        return sessions.begin(connection, *found)
+        if found is None or not right:
+            sessions.note_wrong_password(connection, found, place())
+            return None
+        return sessions.begin(connection, found.member_id, found.password_hash, place())

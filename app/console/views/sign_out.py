@@ -14,6 +14,6 @@ from app.postgres.database import transaction
 def sign_out() -> Response:
     with transaction() as connection:
         sessions.end(connection, g.session_id, member_id=current_member().id)
-    session.clear()
+    session.pop("token")
     flash("You are signed out.")
-    return redirect(url_for("console_door.sign_in"), 303)
+    return redirect(url_for("console_door.sign_in", next=url_for("console.overview")), 303)

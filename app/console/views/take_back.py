@@ -1,6 +1,5 @@
-"""Taking a batch back, or a part of it: the points that would come back, the reason, and the result."""
+"""Taking a batch back, or a part of it: the points that would come back, and the reason."""
 
-import secrets
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,8 +14,9 @@ from app.batches.read import BatchRow, TransactionRow
 from app.console.blueprints import current_member, needs, pages
 from app.console.caller import calling_member, record_action
 from app.console.forms import say_beside
+from app.console.one_effect import form_id
 from app.console.send_forms import TakeBackForm, amount_of
-from app.console.views.batches import TRANSACTIONS_SHOWN, find_batch
+from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
 from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
 from app.members import actions
 from app.members.members import SENDER
@@ -29,12 +29,13 @@ from app.reversals.accept import AcceptedReversal
 from app.reversals.preview import Recoverable, recoverable
 from app.reversals.request import ReverseReading, ReverseRequest
 from app.settings import settings
-from app.values.ids import POSITIONS, batch_and_position
+from app.values.ids import POSITIONS
 
 # The page has shown other figures: the choice was changed, or points were taken back meanwhile.
 _CHANGED = (
     "The choice or the points were changed since you looked: look at the figures above, then press the button again."
 )
+_NOT_SEEN = "You have not seen these figures yet: look at them above, then press the button again."
 _USED = "This form has taken points back already. Look at the figures above before you take back more."
 
 Page = AnyResponse | tuple[str, int] | str
@@ -58,14 +59,15 @@ class Choice(NamedTuple):
 
     def seen(self, batch: BatchRow, found: Recoverable) -> str:
         """Return a text that is another one when the page would show something else."""
-        figures = (found.recoverable, found.held, found.credited, found.already_reversed, found.not_debited)
+        states = (found.held, found.credited, found.already_reversed, found.not_debited)
+        figures = (found.recoverable, found.held_points, *states)
         return " ".join(map(str, (batch.id, self.amount, *figures, "of", *self.positions)))
 
 
 @pages.get("/batches/<int:batch_id>/take-back")
 @needs(SENDER)
 def ask_to_take_back(batch_id: int) -> Page:
-    return _asking(batch_id, TakeBackForm(formdata=None, form_id=secrets.token_urlsafe(18)))
+    return _asking(batch_id, TakeBackForm(formdata=None))
 
 
 @pages.post("/batches/<int:batch_id>/take-back")
@@ -92,7 +94,6 @@ def take_back(batch_id: int) -> Page:
         return _asking(batch_id, form), 400
     except IdempotencyKeyReused:
         say_beside(form.reason, _USED)
-        form.form_id.data = secrets.token_urlsafe(18)
         return _asking(batch_id, form), 409
     except PointsError as error:
         say_beside(form.reason, error.sentence)
@@ -105,31 +106,16 @@ def take_back(batch_id: int) -> Page:
 def _accept(connection: Connection, batch_id: int, form: TakeBackForm) -> AcceptedReversal:
     """Accept the reversal of a form, if its page has shown these figures; or return the one that it made before."""
     who = calling_member(connection)
-    batch = find_batch(connection, who, batch_id)
+    batch = get_batch(connection, who, batch_id)
     choice = _choice(batch, form)
     asked = choice.request(batch_id, form.reason.data)
-    accepted = reversal_acceptance.accept(connection, who, asked, f"console-{form.form_id.data}")
+    accepted = reversal_acceptance.accept(connection, who, asked, f"console-{form_id()}")
     if not accepted.existed:
         found = recoverable(connection, asked, who.organization, batch_status=batch.status)
         if form.seen.data != choice.seen(batch, found):
-            raise Refused(_CHANGED)
-        record_action(connection, actions.REVERSED, batch_id, sandbox=who.sandbox, detail=asked.reason)
+            raise Refused(_CHANGED if form.seen.data else _NOT_SEEN)
+        record_action(connection, actions.REVERSED, accepted.reversal_id, sandbox=who.sandbox, detail=asked.reason)
     return accepted
-
-
-@pages.get("/reversals/<int:reversal_id>")
-def show_reversal(reversal_id: int) -> str:
-    with transaction() as connection:
-        who = calling_member(connection)
-        found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
-        entries = reversals.entries_of(connection, found.id) if found.status == reversals.DONE else []
-    return render_template(
-        "console/reversal.html",
-        reversal=found,
-        batch_id=batch_and_position(entries[0].transaction_id)[0] if entries else found.batch_id,
-        taken=sum(entry.code is None for entry in entries),
-        left_alone=sum(entry.code is not None for entry in entries),
-    )
 
 
 def _choice(batch: BatchRow, form: TakeBackForm) -> Choice:
@@ -143,7 +129,7 @@ def _choice(batch: BatchRow, form: TakeBackForm) -> Choice:
 def _asking(batch_id: int, form: TakeBackForm) -> str:
     with transaction() as connection:
         who = calling_member(connection)
-        batch = find_batch(connection, who, batch_id)
+        batch = get_batch(connection, who, batch_id)
         choice = _choice(batch, form)
         found = recoverable(connection, choice.request(batch_id, "-"), who.organization, batch_status=batch.status)
         first = _first_shown(choice)

@@ -10,7 +10,8 @@ from werkzeug.wrappers import Response
 
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import record_action
-from app.console.views.webhooks import secret_page, to_webhook
+from app.console.one_effect import use
+from app.console.views.webhooks import SHOWN_ONCE, secret_page, to_webhook
 from app.errors import InvalidRequest, PointsError, WebhookConflict
 from app.members import actions as member_actions
 from app.members.members import ADMIN
@@ -51,7 +52,7 @@ def replay_webhook(webhook_id: int) -> Response:
 @pages.post("/webhooks/<int:webhook_id>/rotate")
 @needs(ADMIN)
 def rotate_webhook(webhook_id: int) -> str:
-    _, secret = _act(webhook_id, actions.rotate, "rotated its secret")
+    _, secret = _act(webhook_id, actions.rotate, "rotated its secret", shown_once=SHOWN_ONCE)
     return secret_page(webhook_id, secret)
 
 
@@ -78,11 +79,17 @@ def _sentences(error: PointsError) -> list[str]:
     return [sentence for sentences in error.faults.values() for sentence in sentences]
 
 
-def _act(webhook_id: int, action: Callable[[Connection, WebhookRow], _Outcome], done: str) -> _Outcome:
+def _act(
+    webhook_id: int, action: Callable[[Connection, WebhookRow], _Outcome], done: str, *, shown_once: str = ""
+) -> _Outcome:
     sandbox = is_sandbox()
+
+    def once(connection: Connection, webhook: WebhookRow) -> _Outcome:
+        use(connection, shown_once=shown_once)
+        return action(connection, webhook)
 
     def note(connection: Connection) -> None:
         record_action(connection, member_actions.WEBHOOK_CHANGED, webhook_id, sandbox=sandbox, detail=done)
 
     organization_id = current_member().organization_id
-    return actions.act(webhook_id, action, organization_id=organization_id, sandbox=sandbox, also=note)
+    return actions.act(webhook_id, once, organization_id=organization_id, sandbox=sandbox, also=note)

@@ -8,6 +8,7 @@ from werkzeug.wrappers import Response
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import record_action
 from app.console.forms import WebhookForm, say_beside
+from app.console.one_effect import FormUsed, change
 from app.errors import InvalidRequest, PointsError
 from app.events.log import PATTERNS
 from app.events.read import state_of
@@ -23,6 +24,7 @@ from app.webhooks.request import read_webhook
 from app.webhooks.secrets import require_key
 
 _DELIVERIES_SHOWN = 50
+SHOWN_ONCE = "The secret was shown then. If it was not copied, make a new secret for the webhook."
 
 
 @pages.get("/webhooks")
@@ -41,9 +43,11 @@ def make_webhook() -> str | tuple[str, int]:
     try:
         require_key()
         columns = read_webhook(fields, settings(), is_new=True)
-        with transaction() as connection:
+        with change(shown_once=SHOWN_ONCE) as connection:
             webhook, secret = make(connection, columns, organization_id=who.organization_id, sandbox=is_sandbox())
             record_action(connection, actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
+    except FormUsed:
+        raise
     except PointsError as error:
         _say(form, error)
         return _page(form), 400

@@ -16,7 +16,18 @@ from points_client.errors import (
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.requests import Item
-from points_client.results import Batch, Counts, Organization, Scheduled, Sent, Transaction, User, Verified
+from points_client.results import (
+    Batch,
+    Claimed,
+    Counts,
+    Organization,
+    SandboxUser,
+    Scheduled,
+    Sent,
+    Transaction,
+    User,
+    Verified,
+)
 from points_client.reversal_results import Recoverable, Reversal, Reversed, ReversedTransaction
 from points_client.signatures import verify_webhook
 
@@ -25,6 +36,7 @@ __all__ = [
     "AsyncConsumer",
     "AsyncPoints",
     "Batch",
+    "Claimed",
     "Consumer",
     "Counts",
     "DeliveredEvent",
@@ -45,6 +57,7 @@ __all__ = [
     "Reversal",
     "Reversed",
     "ReversedTransaction",
+    "SandboxUser",
     "Scheduled",
     "Sent",
     "Transaction",

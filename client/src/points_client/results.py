@@ -148,6 +148,38 @@ class Batch:
     current_balance: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxTime:
+    """The time of the sandbox."""
+
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claimed:
+    """What was held for an address and is now credited."""
+
+    transactions: int
+    amount: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SandboxUser:
+    """A user of the sandbox; `claimed` is what this call has credited."""
+
+    id: int
+    email: str
+    first_name: str
+    last_name: str
+    created_at: datetime
+    claimed: Claimed | None = None
+
+
+def read_sandbox_user(answer: Answer) -> SandboxUser:
+    """Return an answer as a user of the sandbox, with what was claimed."""
+    return read(SandboxUser, {**answer.data, "claimed": answer.additional.get("claimed")})
+
+
 def read_organization(answer: Answer) -> Organization:
     """Return an answer as an organization, with what is scheduled."""
     return read(Organization, {**answer.data, "scheduled": answer.additional.get("scheduled")})

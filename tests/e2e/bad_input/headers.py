@@ -134,6 +134,41 @@ _IDEMPOTENCY_KEYS = [
     raw("idempotency key: 64 KB", _idempotency(b"a" * 65_536), 400, "request"),
 ]
 
+
+def _host(*lines: bytes, version: bytes = b"1.1") -> bytes:
+    request = verify().replace(b"HTTP/1.1", b"HTTP/" + version)
+    return request.replace(b"Host: 127.0.0.1\r\n", b"".join(b"Host: %b\r\n" % line for line in lines))
+
+
+_HOSTS = [
+    raw(f"host: {name}", request, 400, "request")
+    for name, request in {
+        "none": _host(),
+        "empty": _host(b""),
+        "a blank within": _host(b"a b"),
+        "a path": _host(b"a/b"),
+        "a user": _host(b"user@a"),
+        "a scheme": _host(b"http://a"),
+        "two": _host(b"a, b"),
+        "a port that is a word": _host(b"a:http"),
+        "two ports": _host(b"a:1:2"),
+        "an open bracket": _host(b"[::1"),
+        "Latin-1": _host(b"\xe9"),
+        "markup": _host(b"<script>"),
+        "broken, in 1.0": _host(b"a/b", version=b"1.0"),
+    }.items()
+] + [
+    raw(f"host: {name}", request, 200)
+    for name, request in {
+        "none, in 1.0": _host(version=b"1.0"),
+        "a name and a port": _host(b"points.example.com:8000"),
+        "a name in capitals": _host(b"POINTS"),
+        "an underscore": _host(b"points_web_1:80"),
+        "an address": _host(b"[::1]:8000"),
+        "no port behind the colon": _host(b"points:"),
+    }.items()
+]
+
 _LINES = [
     raw(f"a line: {name}", verify(line), 400, "request")
     for name, line in {
@@ -201,4 +236,4 @@ _TOLERATED = [
     ),
 ]
 
-CASES: list[RawCase] = [*_KEYS, *_TYPES, *_ENCODINGS, *_IDEMPOTENCY_KEYS, *_LINES, *_TOLERATED]
+CASES: list[RawCase] = [*_KEYS, *_TYPES, *_ENCODINGS, *_IDEMPOTENCY_KEYS, *_HOSTS, *_LINES, *_TOLERATED]

@@ -147,7 +147,35 @@ _EMPTY = [
     body("a key twice, once escaped", f'{{"recipient": "{ADDRESS}", "amount": 1, "\\u0061mount": 0}}', "amount"),
 ]
 
+# Which of the two was meant is never guessed, also when both would do.
+_TWICE = [
+    body("a key twice, both good", f'{{"recipient": "{ADDRESS}", "amount": 1, "amount": 1}}', "amount"),
+    body(
+        "a key twice, once escaped, both good",
+        f'{{"recipient": "{ADDRESS}", "amount": 1, "\\u0061mount": 1}}',
+        "amount",
+    ),
+    body(
+        "keys twice within",
+        f'{{"items": [{{"email": "a@x.example", "amount": 1}}, {{"email": "{ADDRESS}", "amount": 1, "amount": 2}}],'
+        ' "metadata": {"run": "1", "run": "2"}, "expect": {"recipients": 2, "recipients": 2}, "label": 1}',
+        *("items.1.amount", "metadata.run", "expect.recipients", "label"),
+    ),
+    body(
+        "a key twice in what nobody knows",
+        f'{{"{CANARY}": [[{{"a": {{"": 1, "": 2}}}}]], "": 1, "": 1, {_TEXT[1:]}',
+        *(CANARY, f"{CANARY}.0.0.a.", "body"),
+    ),
+    body(
+        "a key twice, and no number",
+        f'{{"recipient": "{ADDRESS}", "amount": NaN, "atomic": 1, "atomic": true}}',
+        "amount",
+        "atomic",
+    ),
+]
+
 _HUNDRED = tuple(str(number) for number in range(100))
+_PAIRS = tuple(f"x.{number}.a" for number in range(100))
 
 # Each is near the largest body there may be, of what is dear to take apart.
 _HUGE = [
@@ -159,6 +187,7 @@ _HUGE = [
         *_HUNDRED,
     ),
     body("a million times one key", "{" + ",".join(['"a":1'] * 1_300_000) + "}", *MISSING, "a"),
+    body("pairs of keys", '{"x": [' + ",".join(['{"a":1,"a":2}'] * 590_000) + "]}", *MISSING, "x", "body", *_PAIRS),
     body("a million numbers", '{"x": [' + ",".join(["1.2345678901234567e-300"] * 330_000) + "]}", *MISSING, "x"),
     body("numbers as long as may be", '{"x": [' + ",".join(["9" * 4_000] * 1_990) + "]}", *MISSING, "x"),
     body("a million escapes", '{"x": "' + "\\u00e9" * 1_300_000 + '"}', *MISSING, "x"),
@@ -173,12 +202,12 @@ CASES = [
     *_ENCODINGS,
     *_WITHOUT_END,
     *_EMPTY,
+    *_TWICE,
     *_HUGE,
 ]
 
-# What JSON leaves open, read as the contract reads it: the last of two keys counts, escapes are characters.
+# What JSON leaves open, read as the contract reads it: escapes are characters.
 GOOD_CASES = [
-    body("a key twice, the last one good", f'{{"recipient": "{ADDRESS}", "amount": "1", "amount": 1}}'),
     body("an escaped key", f'{{"recipient": "{ADDRESS}", "\\u0061mount": 1}}'),
     body("blanks around it", f"\r\n\t {_TEXT} \r\n\t"),
 ]

@@ -93,6 +93,7 @@ _DIGITS_OF_OTHERS = [
     }.items()
 ]
 
+_ACTIONS = (b"cancel", b"ping", b"rotate", b"disable", b"enable", b"skip", b"reset")
 _ALL_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
 _METHODS_OF = {
     VERIFY: "POST",
@@ -140,9 +141,44 @@ _QUERIES = [
     raw(f"query: {query.decode()}"[:60], get(ORGANIZATION + b"?" + query), 400, name)
     for query, name in (
         *((b"?", "?"), (b"=", "query"), (b"%b=1" % _CANARY, CANARY), (b"limit=abc", "limit"), (b"%00", "\0")),
-        *((b"%zz", "%zz"), (b"%", "%"), (b"%ff=%fe", "%FF"), (b"a=%0d%0aX-Evil:1", "a"), (b"id=1&id=2", "id")),
+        *((b"%zz", "%zz"), (b"%", "%"), (b"%ff=%fe", "\ufffd"), (b"a=%0d%0aX-Evil:1", "a"), (b"id=1&id=2", "id")),
         *((b"a[]=1", "a[]"), (b"%3Cscript%3E", "<script>"), (b"sandbox=true", "sandbox")),
         *((b"&".join([b"a=1"] * 900), "a"), (b"a" * 4_000, "a" * 64 + "…")),
+    )
+]
+
+# They take no field: one that is sent is a fault, and not ignored.
+_WITHOUT_FIELDS = [
+    (method, target)
+    for target, methods in _METHODS_OF.items()
+    for method in methods.split()
+    if method == "DELETE" or (method == "POST" and target.split(b"/")[-1] in _ACTIONS)
+]
+_FIELDS = [
+    raw(f"fields: {method} {target.decode()} {name}", call(method, target, *lines, **request), status, field)
+    for method, target in _WITHOUT_FIELDS
+    for name, lines, request, status, field in (
+        ("a field", (), {"body": b'{"%b": 1}' % _CANARY}, 400, CANARY),
+        ("an array", (), {"body": b"[]"}, 400, "body"),
+        ("no JSON", (), {"body": b"{"}, 400, "body"),
+        ("a form", (), {"body": b"a=1", "content_type": b"application/x-www-form-urlencoded"}, 415, "content_type"),
+        (
+            "a field in a chunk",
+            (b"Transfer-Encoding: chunked",),
+            {"body": b'7\r\n{"a":1}\r\n0\r\n\r\n', "framed": False},
+            400,
+            "a",
+        ),
+    )
+]
+_NO_FIELDS = [
+    raw(f"no fields: {name}", call("POST", b"/v1/batches/999999999/cancel", *lines, **request), 404, "batch")
+    for name, lines, request in (
+        ("an empty object", (), {"body": b"{}"}),
+        ("no body", (), {"framed": False}),
+        ("no body and no type", (), {"content_type": None}),
+        ("an empty form", (), {"content_type": b"application/x-www-form-urlencoded"}),
+        ("no chunk", (b"Transfer-Encoding: chunked",), {"body": b"0\r\n\r\n", "framed": False, "content_type": None}),
     )
 ]
 
@@ -156,4 +192,6 @@ CASES: list[RawCase] = [
     *_METHODS,
     *_NO_QUERIES,
     *_QUERIES,
+    *_FIELDS,
+    *_NO_FIELDS,
 ]

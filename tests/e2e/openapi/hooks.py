@@ -16,16 +16,17 @@ def before_call(_context: HookContext, case: Case[Any], _request: dict[str, Any]
 
     And one that is meant to be bad: an empty text counts as missing, which the description says in words.
     """
-    for name in ("send_at", "held_until"):
-        if isinstance(case.body, dict) and case.body.get(name) == "":
-            case.body[name] = "-"
+    items = case.body.get("items") if isinstance(case.body, dict) else None
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict) and item.get("reference") == "":
+            item["reference"] = " "
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     if isinstance(case.body, dict):
         _mend_body(case.body)
     # A cursor is the answer of an earlier call, and not any text of its form; so is the end of a log. A text in the
-    # form of `types` may name none. And to wait takes long.
-    for name in ("cursor", "after", "types", "wait"):
+    # form of `types` may name none, and an offset may be one that no zone has. And to wait takes long.
+    for name in ("cursor", "after", "types", "created_from", "created_to", "wait"):
         if case.query:
             case.query.pop(name, None)
 
@@ -39,10 +40,10 @@ def _mend_body(body: dict[str, Any]) -> None:
     for name, days_ahead in _DAYS_AHEAD.items():  # Any moment of the right form, however far it lies.
         if body.get(name):
             body[name] = (datetime.now(UTC) + timedelta(days=days_ahead)).isoformat()
-    if "url" in body:  # Any URL, but the service calls none that the operator does not allow; nobody listens there.
-        body["url"] = "http://127.0.0.1:1024/"
-    if "from_sequence" in body:
-        body["from_sequence"] = 1  # An event that has been passed.
+    # Any URL, but the service calls none that the operator does not allow, and nobody listens there. Texts of the right
+    # form that name no type. An event that has not been passed.
+    possible = {"url": "http://127.0.0.1:1024/", "types": ["*"], "from_sequence": 1}
+    body |= {name: value for name, value in possible.items() if name in body}
     body.pop("expect", None)  # What agrees with the rest of the body.
     for place, item in enumerate(body.get("items") or ()):
         item["email"] = f"{place}@example.com"  # Each another.

@@ -70,6 +70,7 @@ class AsyncBatches:
 
         Raises:
             Refused: it is issued or refused already (409), or there is no such batch (404).
+            NoAnswer: with the code `not_known`, it may still be issued. Cancel it again until it is known.
         """
         return await self._do("POST", batch_id, "cancel", None)
 

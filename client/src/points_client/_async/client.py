@@ -13,6 +13,7 @@ import httpx
 from points_client._async.batches import AsyncBatches
 from points_client._async.calling import AsyncCaller, as_
 from points_client._async.events import AsyncEvents
+from points_client._async.rehearsing import AsyncRehearsing
 from points_client._async.reversals import AsyncReversals
 from points_client._async.sending import send_all
 from points_client._async.transactions import AsyncTransactions
@@ -83,6 +84,7 @@ class AsyncPoints:
         self.reversals = AsyncReversals(caller)
         self.events = AsyncEvents(caller)
         self.webhooks = AsyncWebhooks(caller)
+        self.rehearsing = AsyncRehearsing(caller)
 
     @classmethod
     def from_env(cls, **options: Any) -> "AsyncPoints":
@@ -110,7 +112,7 @@ class AsyncPoints:
         return await self._caller.call(Call(method="GET", path="/v1/organization"), read_organization)
 
     async def reset_sandbox(self) -> Organization:
-        """Put the balance of the sandbox back to its start value, and return the organization.
+        """Put the balance of the sandbox back to its start value, and its clock to ours; return the organization.
 
         Raises:
             Refused: the key is not a development key (403).

@@ -13,6 +13,7 @@ import httpx
 from points_client._sync.batches import Batches
 from points_client._sync.calling import Caller, as_
 from points_client._sync.events import Events
+from points_client._sync.rehearsing import Rehearsing
 from points_client._sync.reversals import Reversals
 from points_client._sync.sending import send_all
 from points_client._sync.transactions import Transactions
@@ -83,6 +84,7 @@ class Points:
         self.reversals = Reversals(caller)
         self.events = Events(caller)
         self.webhooks = Webhooks(caller)
+        self.rehearsing = Rehearsing(caller)
 
     @classmethod
     def from_env(cls, **options: Any) -> "Points":
@@ -110,7 +112,7 @@ class Points:
         return self._caller.call(Call(method="GET", path="/v1/organization"), read_organization)
 
     def reset_sandbox(self) -> Organization:
-        """Put the balance of the sandbox back to its start value, and return the organization.
+        """Put the balance of the sandbox back to its start value, and its clock to ours; return the organization.
 
         Raises:
             Refused: the key is not a development key (403).

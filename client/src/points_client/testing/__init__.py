@@ -1,7 +1,8 @@
 """`FakePoints`: a Points Issuing Service in memory, for your own tests.
 
-It answers verify, send, batches, transactions and the organization as the service does, replays by the idempotency key,
-and fails on request. **It never guesses**: what it does not know raises `NotInFake`; for that, run the service itself.
+It answers verify, send, batches, transactions, the organization and the calls of the sandbox as the service does,
+replays by the idempotency key, knows the reserved recipients, and fails on request. **It never guesses**: what it does
+not know raises `NotInFake`; for that, run the service itself.
 """
 
 import re
@@ -11,8 +12,9 @@ from typing import Any
 
 import httpx
 
+from points_client.testing import rehearsing
 from points_client.testing.books import Books, Refusal
-from points_client.testing.faults import faults_of
+from points_client.testing.faults import faults_of, items_of
 from points_client.testing.fields import NotInFake, parsed
 from points_client.testing.lists import Asked, asked_for
 
@@ -72,7 +74,10 @@ class FakePoints(httpx.MockTransport):
             answer = self._done(request)
         except Refusal as refusal:
             additional = None if refusal.status == 400 else {"code": refusal.code}
-            answer = _envelope(refusal.status, success=False, errors=refusal.errors, additional=additional)
+            waits = {"Retry-After": "2"} if refusal.status == 503 else {}
+            answer = _envelope(
+                refusal.status, success=False, errors=refusal.errors, additional=additional, headers=waits
+            )
         if self.answers_lost:
             self.answers_lost -= 1
             raise httpx.ReadError("The answer was lost.", request=request)
@@ -86,6 +91,9 @@ class FakePoints(httpx.MockTransport):
             ("POST", "/v1/points/verify"): self._verify,
             ("POST", "/v1/points/send"): self._send,
             ("GET", "/v1/organization"): self._organization,
+            ("POST", "/v1/sandbox/reset"): self._reset,
+            ("POST", "/v1/sandbox/clock"): self._clock,
+            ("POST", "/v1/sandbox/users"): self._register,
             ("GET", "/v1/batches"): self._list,
             ("GET", "/v1/transactions"): self._list,
         }
@@ -98,10 +106,13 @@ class FakePoints(httpx.MockTransport):
             raise NotInFake("parameters of this call")
         return call(request)
 
-    def _body(self, request: httpx.Request) -> dict[str, Any]:
+    def _parsed(self, request: httpx.Request) -> dict[str, Any]:
         if request.headers.get("Content-Type") != "application/json":
             raise NotInFake("a body that is not application/json")
-        body = parsed(request.content)
+        return parsed(request.content)
+
+    def _body(self, request: httpx.Request) -> dict[str, Any]:
+        body = self._parsed(request)
         if faults := faults_of(body, is_send=request.url.path.endswith("send")):
             raise Refusal(400, None, faults)
         return body
@@ -116,16 +127,35 @@ class FakePoints(httpx.MockTransport):
             raise NotInFake("an Idempotency-Key of other characters")
         if prefers is not None and not re.fullmatch(r"respond-async|wait=[0-9]+", prefers):
             raise NotInFake(f"Prefer: {prefers}")
+        reserved = rehearsing.reserved_in([item["email"] for item in items_of(body)])
+        if "unavailable" in reserved:
+            sentence = "The service cannot reach its database. Try again soon."
+            raise Refusal(503, "out_of_reach", {"service": [sentence]})
         batch, existed = self._books.accept(body, key)
+        if "silent" in reserved and not existed:
+            raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
         about, location = {"batch_id": batch["batch_id"]}, {"Location": f"/v1/batches/{batch['batch_id']}"}
         was_issued = batch["status"] == "issued"
-        if not was_issued and (self._is_queued() or (prefers == "respond-async" and not existed)):
+        is_left = not existed and (prefers == "respond-async" or "accepted" in reserved)
+        if not was_issued and (self._is_queued() or is_left):
             data = {**about, "status": "queued"}
             return _envelope(202, data=data, additional=about, headers=location | {"Retry-After": "1"})
-        self._books.issue(batch)
-        data = {name: batch[name] for name in ("transactions", "amount", "current_balance")}
+        self._books.issue_all()  # In order: those before it too.
+        data = {name: batch[name] for name in ("amount", "current_balance")}
+        data = {"transactions": self._books.as_issued(batch), **data}
         replayed = {"Idempotency-Replayed": "true"} if was_issued else {}
         return _envelope(201, data=data, additional=about, headers=location | replayed)
+
+    def _reset(self, _request: httpx.Request) -> httpx.Response:
+        self._books.reset()
+        return _envelope(200, data=self._books.organization())
+
+    def _clock(self, request: httpx.Request) -> httpx.Response:
+        return _envelope(200, data=rehearsing.clock(self._books, self._parsed(request)))
+
+    def _register(self, request: httpx.Request) -> httpx.Response:
+        status, user, claimed = rehearsing.register(self._books, self._parsed(request))
+        return _envelope(status, data=user, additional={"claimed": claimed})
 
     def _organization(self, _request: httpx.Request) -> httpx.Response:
         scheduled = {"batches": 0, "amount": 0, "next_at": None}

@@ -1,7 +1,8 @@
 """The books of `FakePoints`: one organization, its batches and its keys."""
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
 from threading import RLock
 from typing import Any
 
@@ -9,6 +10,10 @@ from points_client.testing.faults import items_of
 from points_client.testing.fields import key_of
 
 SUSPENDED = "The organization is suspended and cannot issue points until it is resumed."
+DISABLED = "The organization is disabled and can neither issue points nor take them back."
+# The reserved recipients are at this domain.
+DOMAIN = "sandbox.points.test"
+_INSUFFICIENT = f"insufficient@{DOMAIN}"
 
 
 class Refusal(Exception):
@@ -24,11 +29,57 @@ class Books:
 
     def __init__(self, balance: int, users: Iterable[str]) -> None:
         self.balance, self.is_suspended = balance, False
+        self.ahead = timedelta()
         self.batches: dict[int, dict[str, Any]] = {}
         self._bodies: dict[int, Mapping[str, Any]] = {}
-        self._users = {key_of(email): number for number, email in enumerate(users, start=1)}
-        self._refilled, self._made_at = balance, _now()
+        self._users = {key_of(email): _user(number, "First", "Last") for number, email in enumerate(users, start=1)}
+        self._own_users: dict[str, dict[str, Any]] = {}
+        self._start, self._refilled, self._made_at = balance, balance, said(self.now())
+        self._issued: dict[int, list[dict[str, Any]]] = {}
         self._lock = RLock()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+    def reset(self) -> None:
+        """Put balance and clock back; users and batches stay."""
+        with self._lock:
+            self.issue_all()
+            if self.balance != self._start:
+                self.balance = self._refilled = self._start
+            self.ahead = timedelta()
+
+    def register(self, email: str, first_name: str, last_name: str) -> tuple[int, dict[str, Any], dict[str, Any]]:
+        """Register a user and claim what is held; return the status, the user, and what was claimed.
+
+        Raises:
+            Refusal: the address is registered with other names.
+        """
+        with self._lock:
+            self.issue_all()
+            known = self._own_users.get(key_of(email))
+            if known is not None:
+                if (known["first_name"], known["last_name"]) != (first_name, last_name):
+                    raise Refusal(409, "user_conflict", {"email": ["The email is that of a user with other names."]})
+                return 200, known, {"transactions": 0, "amount": 0}
+            user = _user(len(self._users) + len(self._own_users) + 1, first_name, last_name)
+            self._own_users[key_of(email)] = {**user, "email": email, "created_at": said(self.now())}
+            self._users[key_of(email)] = user
+            claimed = [
+                one
+                for one in self._rows("transactions")
+                if one["state"] == "held" and key_of(one["email"]) == key_of(email)
+            ]
+            for one in claimed:
+                one |= {"recipient": user, "credited": True, "allocated": True, "state": "credited"}
+                counts = self.batches[one["id"] // 131_072]["counts"]
+                counts["credited"], counts["held"] = counts["credited"] + 1, counts["held"] - 1
+            amount = sum(one["amount"] for one in claimed)
+            return 201, self._own_users[key_of(email)], {"transactions": len(claimed), "amount": amount}
+
+    def as_issued(self, batch: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the transactions of a batch as they were when it was issued."""
+        return self._issued[batch["batch_id"]]
 
     def organization(self) -> dict[str, Any]:
         about = {"id": 1, "name": "Fake", "is_disabled": False, "is_suspended": self.is_suspended}
@@ -37,15 +88,15 @@ class Books:
     def verify(self, body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return `data` and `additional_data` of the verify result."""
         with self._lock:
-            amounts = [item["amount"] for item in items_of(body)]
-            code, sentence = None, None
-            if self.is_suspended:
-                code, sentence = "organization_suspended", SUSPENDED
-            elif sum(amounts) > self.balance:
+            items = items_of(body)
+            code, sentence = _rehearsed(body) or self._suspension() or (None, None)
+            amounts, paid = [item["amount"] for item in items], self._paid(items)
+            is_rehearsed = paid < len(items) and key_of(items[paid]["email"]) == _INSUFFICIENT
+            available = min(self.balance, sum(amounts[:paid])) if is_rehearsed else self.balance
+            if code is None and sum(amounts) > available:
                 code = "insufficient_balance"
-                sentence = f"The issue needs {sum(amounts)} points, but the balance is {self.balance}."
-            about = {"code": code, "required": sum(amounts), "available": self.balance}
-            about["affordable_recipients"] = self._paid(amounts)
+                sentence = f"The issue needs {sum(amounts)} points, but the balance is {available}."
+            about = {"code": code, "required": sum(amounts), "available": available, "affordable_recipients": paid}
             return {"validated": code is None, "error": sentence}, about
 
     def accept(self, body: Mapping[str, Any], key: str | None) -> tuple[dict[str, Any], bool]:
@@ -55,16 +106,17 @@ class Books:
             Refusal: the key was used with another body, or the organization is suspended.
         """
         with self._lock:
+            _refuse(_rehearsed(body))
             for batch in self.batches.values():
                 if key is not None and batch["idempotency_key"] == key:
                     if _meaning(self._bodies[batch["batch_id"]]) != _meaning(body):
                         sentence = "This Idempotency-Key was used with another body; another call needs a new key."
                         raise Refusal(422, "idempotency_key_reused", {"idempotency_key": [sentence]})
                     return batch, True
-            if self.is_suspended:
-                raise Refusal(403, "organization_suspended", {"organization": [SUSPENDED]})
+            _refuse(self._suspension())
             batch_id = len(self.batches) + 1
-            about = {"batch_id": batch_id, "status": "queued", "final": False, "refusal": None, "created_at": _now()}
+            about = {"batch_id": batch_id, "status": "queued", "final": False, "refusal": None}
+            about["created_at"] = said(self.now())
             about |= {"idempotency_key": key, "label": body.get("label") or None, "metadata": body.get("metadata")}
             about |= {"api_key_id": 1, "sender": None, "counts": None, "send_at": None, "issued_at": None}
             about |= {"transactions": None, "amount": None, "current_balance": None}
@@ -77,8 +129,8 @@ class Books:
             if batch["status"] == "issued":
                 return
             body = self._bodies[batch["batch_id"]]
-            items, now = items_of(body), _now()
-            paid = self._paid([item["amount"] for item in items])
+            items, now = items_of(body), said(self.now())
+            paid = self._paid(items)
             if body.get("atomic") and paid < len(items):
                 paid = 0
             made = [self._transaction(batch["batch_id"], item, place, paid, now) for place, item in enumerate(items)]
@@ -88,6 +140,7 @@ class Books:
             amount = sum(one["amount"] for one in made if one["debited"])
             batch |= {"status": "issued", "final": True, "transactions": made, "counts": counts, "issued_at": now}
             batch |= {"amount": amount, "current_balance": self.balance}
+            self._issued[batch["batch_id"]] = deepcopy(made)
 
     def issue_all(self) -> None:
         """Issue what is queued, in order."""
@@ -104,7 +157,7 @@ class Books:
         return {
             "id": batch_id * 131_072 + place,
             "organization": self.organization(),
-            "recipient": None if user is None else {"id": user, "first_name": "First", "last_name": "Last"},
+            "recipient": user,
             **{name: item[name] for name in ("amount", "label", "reference")},
             "email": item["email"].strip(),
             "debited": debited,
@@ -118,14 +171,17 @@ class Books:
             "created_at": now,
         }
 
-    def _paid(self, amounts: list[int]) -> int:
+    def _suspension(self) -> tuple[str, str] | None:
+        return ("organization_suspended", SUSPENDED) if self.is_suspended else None
+
+    def _paid(self, items: list[dict[str, Any]]) -> int:
         """Return how many recipients the balance pays, from the first on."""
         left = self.balance
-        for place, amount in enumerate(amounts):
-            if amount > left:
+        for place, item in enumerate(items):
+            if item["amount"] > left or key_of(item["email"]) == _INSUFFICIENT:
                 return place
-            left -= amount
-        return len(amounts)
+            left -= item["amount"]
+        return len(items)
 
     def find(self, name: str, number: int) -> dict[str, Any]:
         """Return a batch or a transaction.
@@ -160,5 +216,23 @@ def _meaning(body: Mapping[str, Any]) -> Any:
     return items, bool(body.get("atomic")), body.get("metadata") or {}
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+def _rehearsed(body: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return why the organization may not issue, as the recipients rehearse it: a word and a sentence."""
+    keys = {key_of(item["email"]) for item in items_of(body)}
+    if f"disabled@{DOMAIN}" in keys:
+        return "organization_disabled", DISABLED
+    return ("organization_suspended", SUSPENDED) if f"suspended@{DOMAIN}" in keys else None
+
+
+def _refuse(state: tuple[str, str] | None) -> None:
+    if state is not None:
+        raise Refusal(403, state[0], {"organization": [state[1]]})
+
+
+def _user(number: int, first_name: str, last_name: str) -> dict[str, Any]:
+    return {"id": number, "first_name": first_name, "last_name": last_name}
+
+
+def said(moment: datetime) -> str:
+    """Write a time as the service does."""
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -71,9 +71,6 @@ def _require_known(body: Mapping[str, Any], *, is_send: bool) -> None:
     for name in _OF_SEND if is_send else ():
         if body.get(name) is not None:
             raise NotInFake(name)
-    for name in ("expect", "metadata"):
-        if body.get(name) in ("", [], {}):
-            raise NotInFake(f"an empty {name}")
 
 
 def _points(body: Mapping[str, Any], given: Sequence[str], count: int) -> int | None:
@@ -181,11 +178,11 @@ def _check_amount(amount: object, place: int, body: Mapping[str, Any], faults: F
 
 
 def _check_expect(expect: object, faults: Faults, count: int, points: int | None) -> None:
-    if not is_given(expect):
+    if expect is None:
         return
-    if not isinstance(expect, dict):
+    if not isinstance(expect, dict) or not expect:
         sentence = "The expect field must be an object with recipients, amount or both, but is"
-        faults.add("expect", f"{sentence} {kind_of(expect)}.")
+        faults.add("expect", f"{sentence} {'an empty object' if expect == {} else kind_of(expect)}.")
         return
     for name in expect:
         if name not in ("recipients", "amount"):
@@ -204,6 +201,8 @@ def _check_metadata(metadata: object, faults: Faults) -> None:
     if not isinstance(metadata, dict):
         faults.add("metadata", f"The metadata must be an object, but are {kind_of(metadata)}.")
         return
+    if not metadata:
+        faults.add("metadata", "The metadata must have at least one key, but have none.")
     if len(metadata) > 20:
         faults.add("metadata", f"The metadata must have at most 20 keys, but have {len(metadata)}.")
     for place, (key, value) in enumerate(list(metadata.items())[:20], start=1):

@@ -1,0 +1,127 @@
+"""The sandbox of an organization, to rehearse with: its clock, and its own users."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from app.errors import InvalidRequest, SandboxUserLimit, UserConflict
+from app.fields.field import Table
+from app.fields.kinds import EmailAddress, Name, Timestamp
+from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox
+from app.postgres.locks import lock_organization
+from app.settings import Settings
+from app.users import NewUser
+from app.values.timestamps import timestamp
+
+AHEAD_MAX = timedelta(days=731)
+USERS_MAX = 10_000
+
+NOW = Timestamp(
+    "now",
+    f"The time of the sandbox from now on: not before its present time, at most {AHEAD_MAX.days} days ahead of ours.",
+    "2027-01-31T09:30:00Z",
+    is_required=True,
+)
+CLOCK = Table("SandboxClock", "A time for the sandbox.", NOW)
+_EMAIL = EmailAddress("email", "The address of the user.", "ada@example.com", is_required=True)
+_FIRST_NAME = Name("first_name", "The given name.", "Ada", is_required=True)
+_LAST_NAME = Name("last_name", "The family name; some people have none.", "Lovelace", default="")
+NEW_USER = Table("NewSandboxUser", "A user of the sandbox.", _EMAIL, _FIRST_NAME, _LAST_NAME)
+
+
+def set_clock(connection: Connection, organization_id: int, now: datetime) -> None:
+    """Set the time of an organization's sandbox, for schedules, held points and every stamp.
+
+    The organization's row is locked, so that no drain stamps a part of its work by the old time.
+
+    Raises:
+        InvalidRequest: the time is before that of the sandbox, or too far ahead.
+    """
+    lock_organization(connection, organization_id)
+    clock = connection.execute(_CLOCK, {"id": organization_id}).one()
+    if now < clock.of_sandbox:
+        sentence = f"The now must not be before the time of the sandbox, {timestamp(clock.of_sandbox)}: a reset puts it"
+        raise InvalidRequest({"now": [f"{sentence} back."]})
+    if now > clock.real + AHEAD_MAX:
+        sentence = f"The now must be at most {AHEAD_MAX.days} days ahead, until {timestamp(clock.real + AHEAD_MAX)}"
+        raise InvalidRequest({"now": [f"{sentence}, but is {timestamp(now)}."]})
+    connection.execute(_SET_CLOCK, {"id": organization_id, "ahead_s": (now - clock.real).total_seconds()})
+
+
+_CLOCK = text("""
+    SELECT real, real + sandbox_ahead AS of_sandbox
+    FROM (SELECT clock_timestamp() AS real) clock, organizations WHERE id = :id
+""")
+_SET_CLOCK = text("UPDATE organizations SET sandbox_ahead = make_interval(secs => :ahead_s) WHERE id = :id")
+
+
+class SandboxUser(NamedTuple):
+    """A stored user of a sandbox."""
+
+    id: int
+    email: str
+    first_name: str
+    last_name: str
+    created_at: datetime
+
+
+def read_user(fields: Mapping[str, Any], limits: Settings) -> NewUser:
+    """Read a new user of the sandbox.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    faults = NEW_USER.new_faults(fields)
+    address = _EMAIL.read(fields, faults, limits)
+    first_name = _FIRST_NAME.read(fields, faults, limits)
+    last_name = _LAST_NAME.read(fields, faults, limits)
+    faults.raise_if_any()
+    assert address is not None, "it is sent, and without a fault"
+    assert first_name is not None, "it is sent, and without a fault"
+    assert last_name is not None, "it has a default, and no fault"
+    return NewUser(address=address, first_name=first_name, last_name=last_name)
+
+
+def register(connection: Connection, organization_id: int, user: NewUser) -> tuple[SandboxUser, Claimed | None]:
+    """Register a user of an organization's sandbox, and claim what its sandbox holds for the address.
+
+    Without a claim, the user was registered before. The organization's row is locked: no issue runs meanwhile, so none
+    misses the user.
+
+    Raises:
+        UserConflict: the address is registered with other names.
+        SandboxUserLimit: there are too many users.
+    """
+    lock_organization(connection, organization_id)
+    values = {
+        "sandbox_of": organization_id,
+        "email": user.address.text,
+        "email_key": user.address.key,
+        "first_name": user.first_name,
+        "last_name": user.last_name,
+    }
+    known = connection.execute(_FIND, values).one_or_none()
+    if known is not None:
+        if (known.first_name, known.last_name) != (user.first_name, user.last_name):
+            raise UserConflict
+        return SandboxUser._make(known), None
+    if connection.execute(_COUNT, values | {"at_most": USERS_MAX}).scalar_one() >= USERS_MAX:
+        raise SandboxUserLimit(USERS_MAX)
+    registered = SandboxUser._make(connection.execute(_INSERT, values).one())
+    claimed = last = claim_in_sandbox(connection, registered.id, organization_id)
+    while last.transactions == CLAIM_ROWS_MAX:
+        last = claim_in_sandbox(connection, registered.id, organization_id)
+        claimed = Claimed(claimed.transactions + last.transactions, claimed.points + last.points)
+    return registered, claimed
+
+
+_COLUMNS = ", ".join(SandboxUser._fields)
+_FIND = text(f"SELECT {_COLUMNS} FROM users WHERE (sandbox_of, email_key) = (:sandbox_of, :email_key)")
+_COUNT = text("SELECT count(*) FROM (SELECT FROM users WHERE sandbox_of = :sandbox_of LIMIT :at_most) known")
+_INSERT = text(f"""
+    INSERT INTO users (email, email_key, first_name, last_name, sandbox_of, created_at)
+    VALUES (:email, :email_key, :first_name, :last_name, :sandbox_of, time_of(:sandbox_of, true))
+    RETURNING {_COLUMNS}
+""")

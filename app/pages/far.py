@@ -1,0 +1,120 @@
+"""Transactions as people look for them: by a part of an address or a label, by sender, amount or state.
+
+No index serves these, because each would make every send dearer. So batches are read newest first, and of each only the
+transactions that match; what the batch itself tells is asked before its transactions are read. A page looks further
+than a program's (`LOOKED_AT_MAX`), since a person should find one match among many others in one step, but not without
+end: each batch weighs its recipients, and where `FAR_MAX` is reached the page ends.
+"""
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from app.pages.filters import CursorPosition, Filters
+from app.pages.statements import BATCH, COLUMNS_OF_TRANSACTION, INDEX_ORDER_ONLY, TRANSACTION
+from app.values.ids import POSITIONS
+
+# One or two seconds of PostgreSQL's work, and more than 600,000 batches of one recipient. A batch whose transactions
+# are read costs as much as ten or more recipients, one that is passed over as much as five.
+FAR_MAX = 7_000_000
+_BATCH_WEIGHS, _PASSED_OVER_WEIGHS = 10, 5
+
+_NEWEST_FIRST = "issued_at DESC, id DESC"
+
+
+def rows_found(filters: Filters, start: CursorPosition | None) -> str:
+    """Return the statement of the matching transactions with their batches, newest first, as far as a page may look.
+
+    The first batch beyond that gives one row without a position, whose `rows_read` is `:looked_at_max`.
+    """
+    rows = _transactions(filters, start)
+    lines = [
+        f"SELECT {BATCH}, {TRANSACTION}, CASE WHEN is_beyond THEN :looked_at_max ELSE 1 END AS rows_read",
+        f"FROM ({_batches(filters, start)}) b",
+        f"LEFT JOIN LATERAL ({rows} ORDER BY position DESC LIMIT :rows) t ON true",
+        f"WHERE is_beyond OR position IS NOT NULL ORDER BY {_NEWEST_FIRST}, position DESC LIMIT :rows",
+    ]
+    return "\n".join(lines)
+
+
+class Totals(NamedTuple):
+    """How many transactions match, the points debited for them, and those taken back again.
+
+    `is_whole` is False if there is more to look at, further back.
+    """
+
+    transactions: int
+    debited: int
+    reversed: int
+    is_whole: bool
+
+
+def totals(connection: Connection, filters: Filters) -> Totals:
+    """Return the totals of what is found, as far as the first page may look. Call it in a transaction of its own."""
+    connection.execute(INDEX_ORDER_ONLY)
+    row: Any = connection.execute(text(_totals(filters)), filters.parameters()).one()
+    return Totals(row.transactions, int(row.debited), int(row.reversed), is_whole=row.is_whole)
+
+
+def _totals(filters: Filters) -> str:
+    # The first batch beyond is found first, and the sums stop there.
+    lines = [
+        f"WITH beyond AS MATERIALIZED (SELECT issued_at, id FROM ({_batches(filters, None)}) b WHERE is_beyond",
+        f"                             ORDER BY {_NEWEST_FIRST} LIMIT 1)",
+        "SELECT count(*) AS transactions, NOT EXISTS (SELECT FROM beyond) AS is_whole,",
+        "       coalesce(sum(coalesce(own_amount, b.amount)) FILTER (WHERE debited), 0) AS debited,",
+        "       coalesce(sum(coalesce(own_amount, b.amount) - points_left), 0) AS reversed",
+        f"FROM (SELECT {BATCH} FROM batches WHERE {_scope(filters)} AND {_of_batch(filters)}",
+        "      AND (issued_at, id) > (coalesce((SELECT issued_at FROM beyond), '-infinity'),",
+        "                             coalesce((SELECT id FROM beyond), 0))) b",
+        f"CROSS JOIN LATERAL ({_transactions(filters, None, is_bounded=False)} OFFSET 0) t",
+    ]
+    return "\n".join(lines)
+
+
+def _scope(filters: Filters) -> str:
+    return " AND ".join([*filters.scope_conditions(moment="issued_at"), "issued_at IS NOT NULL"])
+
+
+def _batches(filters: Filters, start: CursorPosition | None) -> str:
+    """Return the statement of the issued batches, each with whether it may match, and whether it is too far back."""
+    begin = "" if start is None else " AND (issued_at, id) <= (:start_moment, :start_batch_id)"
+    return f"""
+        SELECT *, coalesce(sum(CASE WHEN may_match THEN recipient_count + {_BATCH_WEIGHS}
+                                   ELSE {_PASSED_OVER_WEIGHS} END) OVER (
+                      ORDER BY {_NEWEST_FIRST} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) >= {FAR_MAX}
+                  AS is_beyond
+        FROM (SELECT {BATCH}, coalesce({_of_batch(filters)}, false) AS may_match FROM batches
+              WHERE {_scope(filters)}{begin} ORDER BY {_NEWEST_FIRST}) in_scope
+    """
+
+
+def _of_batch(filters: Filters) -> str:
+    """Return the condition on a batch, without which none of its transactions matches."""
+    conditions = ["true", *filters.sender_conditions()]
+    if filters.label_part is not None:
+        conditions.append("(strpos(lower(label), :label_part) > 0 OR labels IS NOT NULL)")
+    if filters.points is not None:
+        conditions.append("(amount IS NULL OR amount = :points)")
+    if filters.debit is not None:
+        conditions.append("debited_count > 0" if filters.debit else "debited_count < recipient_count")
+    return " AND ".join(conditions)
+
+
+def _transactions(filters: Filters, start: CursorPosition | None, *, is_bounded: bool = True) -> str:
+    """Return the statement of a batch's matching transactions."""
+    conditions = ["batch_id = b.id", *filters.flag_conditions()]
+    if is_bounded:
+        conditions.append("b.may_match AND NOT b.is_beyond")
+    if filters.debit is not None:  # The balance pays the first recipients of a batch.
+        conditions.append(f"position {'<' if filters.debit else '>='} b.debited_count")
+    if start is not None:
+        last = f"CASE b.id WHEN :start_batch_id THEN CAST(:start_position AS int) ELSE {POSITIONS - 1} END"
+        conditions.append(f"position <= {last}")
+    if filters.email_part is not None:
+        conditions.append("strpos(coalesce(email_key, email), :email_part) > 0")
+    if filters.label_part is not None:
+        conditions.append("strpos(lower(coalesce(t.label, b.label)), :label_part) > 0")
+    if filters.points is not None:
+        conditions.append("coalesce(t.amount, b.amount) = :points")
+    return f"SELECT {COLUMNS_OF_TRANSACTION} FROM transactions t WHERE {' AND '.join(conditions)}"

@@ -1,0 +1,99 @@
+"""The lists of an organization as a page shows them: who uploaded each, and what became of it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+
+class ListedUpload(NamedTuple):
+    """A list with its member and outcome. `statuses` are those of its batches, each once; empty until it is sent."""
+
+    id: int
+    token: str
+    name: str
+    label: str | None
+    member_name: str
+    question: str | None
+    recipients: int | None
+    points: int | None
+    created_at: datetime
+    sent_at: datetime | None
+    statuses: Sequence[str]
+    debited_count: int
+    debited_points: int
+
+
+def unsent(connection: Connection, organization_id: int, *, sandbox: bool) -> list[ListedUpload]:
+    """Return the lists that are not sent, newest first; there are few (`uploads.UNSENT_MAX`)."""
+    return _listed(connection, _UNSENT, {"organization_id": organization_id, "sandbox": sandbox})
+
+
+def sent(
+    connection: Connection, organization_id: int, *, sandbox: bool, before: int | None, at_most: int
+) -> list[ListedUpload]:
+    """Return up to `at_most` sent lists, newest first, with ids below `before` if that is given."""
+    scope = {"organization_id": organization_id, "sandbox": sandbox}
+    return _listed(connection, _SENT, scope | {"before": before, "at_most": at_most})
+
+
+def of_batch(connection: Connection, batch_id: int, organization_id: int, *, sandbox: bool) -> ListedUpload | None:
+    """Return the list that a batch was sent from; None for a batch of the API."""
+    scope = {"organization_id": organization_id, "sandbox": sandbox}
+    return next(iter(_listed(connection, _OF_BATCH, scope | {"batch_ids": [batch_id]})), None)
+
+
+class Sender(NamedTuple):
+    """A member, and the points that were issued by the member's lists."""
+
+    member_id: int
+    points: int
+
+
+def senders_since(connection: Connection, organization_id: int, *, sandbox: bool, since: datetime) -> list[Sender]:
+    """Return who had points issued since a moment, whoever had most first; only the newest lists are looked at."""
+    parameters = {"organization_id": organization_id, "sandbox": sandbox, "since": since, "lists_max": _LISTS_MAX}
+    return [Sender._make(row) for row in connection.execute(_SENDERS_SINCE, parameters)]
+
+
+_LISTS_MAX = 1_000
+_SENDERS_SINCE = text("""
+    SELECT u.member_id, CAST(sum(b.debited_amount) AS bigint) AS points
+    FROM (SELECT member_id, batch_ids FROM uploads
+          WHERE organization_id = :organization_id AND sandbox = :sandbox AND sent_at IS NOT NULL
+          ORDER BY id DESC LIMIT :lists_max) u
+    CROSS JOIN LATERAL unnest(u.batch_ids) AS its (id)
+    CROSS JOIN LATERAL (SELECT debited_amount, issued_at FROM batches WHERE id = its.id LIMIT 1) b
+    WHERE b.issued_at >= :since
+    GROUP BY u.member_id HAVING sum(b.debited_amount) > 0 ORDER BY points DESC, u.member_id
+""")
+
+
+def _listed(connection: Connection, statement: Any, parameters: dict[str, Any]) -> list[ListedUpload]:
+    return [ListedUpload(*row) for row in connection.execute(statement, parameters)]
+
+
+# Each batch is looked up by itself.
+_LISTED = """
+    SELECT u.id, u.token, u.name, u.label, trim(m.first_name || ' ' || m.last_name), u.question, u.recipients, u.points,
+           u.created_at, u.sent_at, coalesce(b.statuses, '{{}}'), coalesce(b.debited_count, 0),
+           CAST(coalesce(b.debited_points, 0) AS bigint)
+    FROM (SELECT * FROM uploads WHERE organization_id = :organization_id AND sandbox = :sandbox AND {which}) u
+    JOIN members m ON m.id = u.member_id
+    CROSS JOIN LATERAL (
+        SELECT array_agg(DISTINCT status ORDER BY status) AS statuses, sum(debited_count) AS debited_count,
+               sum(debited_amount) AS debited_points
+        FROM unnest(u.batch_ids) AS its (id)
+        CROSS JOIN LATERAL (SELECT status, debited_count, debited_amount FROM batches WHERE id = its.id LIMIT 1) b
+    ) b
+    ORDER BY u.id DESC
+"""
+_UNSENT = text(_LISTED.format(which="sent_at IS NULL"))
+_SENT = text(
+    _LISTED.format(
+        which="sent_at IS NOT NULL AND (CAST(:before AS bigint) IS NULL OR id < :before)"
+        " ORDER BY id DESC LIMIT :at_most"
+    )
+)
+_OF_BATCH = text(_LISTED.format(which="batch_ids @> CAST(:batch_ids AS bigint[])"))

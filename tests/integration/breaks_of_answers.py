@@ -1,0 +1,190 @@
+"""Ways to break what was answered and told, in the form of `tests.integration.breaks`."""
+
+from datetime import UTC, datetime, timedelta
+
+from app import api_keys, organizations
+from app.batches import schedule
+from app.batches.accept import Acceptance, Send, SendingMember, accept
+from app.batches.request import IssueRequest
+from app.members import members
+from app.postgres.database import transaction
+from app.webhooks import webhooks
+from tests.integration import books
+from tests.integration.breaks import ANN, ANSWERED, BOB, CLAIM_TOLD, DATA, EVENTS, OWNED, STATE, TELLS, TOLD, WITHIN
+from tests.integration.logs_of_events import number_all
+
+
+def write_what_was_answered() -> None:
+    """Write, after `write_the_books`, what the statements below change, in organization 6."""
+    organization_id = books.make_organization(100)
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    for key in ("one", "two"):  # Batches 14 and 15.
+        books.queue_batch(organization_id, [ANN, BOB], 5, idempotency_key=key)
+    books.drain_all(organization_id)
+    batch_id = books.queue_batch(organization_id, [ANN], 10, send_at=tomorrow)  # Batch 16 is moved, and then
+    with transaction() as connection:
+        schedule.reschedule(
+            connection, batch_id, tomorrow + timedelta(hours=1), organization_id=organization_id, sandbox=False
+        )
+        schedule.cancel(connection, batch_id, organization_id=organization_id, sandbox=False)  # cancelled.
+        organizations.set_flags(connection, organization_id, is_suspended=True)
+    books.queue_batch(organization_id, [ANN], 10)  # Batch 17 is refused.
+    books.drain_all(organization_id)
+    with transaction() as connection:
+        organizations.set_flags(connection, organization_id, is_suspended=False)
+        organizations.set_options(connection, organization_id, {"low_balance": 50})
+        member = members.create(connection, organization_id, "eli@example.com", "Eli", "E", role="sender", by=None)
+        request = IssueRequest(emails=[BOB], email_keys=[BOB], amount=40, atomic=False, label=None)
+        [sent] = accept(connection, [Send(SendingMember(member.id, False), request, None)])  # Batch 18 makes
+        assert isinstance(sent, Acceptance)
+        webhooks.create(
+            connection,
+            organization_id=organization_id,
+            sandbox=False,
+            secret="s",
+            url="https://192.0.2.7/",
+            types=["*"],
+            description=None,
+        )
+        scheduled = IssueRequest(emails=[BOB], email_keys=[BOB], amount=1, atomic=False, label=None, send_at=tomorrow)
+        accept(connection, [Send(SendingMember(member.id, False), scheduled, None)])  # Batch 19 stays scheduled.
+    books.drain_all(organization_id)  # the balance low.
+    with transaction() as connection:  # Key 7 is revoked, and that is told last.
+        revoked, _ = api_keys.create(connection, organization_id, sandbox=False)
+        api_keys.revoke(connection, revoked)
+    number_all()
+
+
+def _event(change: str, which: str) -> list[str]:
+    return [f"UPDATE events SET {change} WHERE {which}"]
+
+
+_ALL_SENT = {(OWNED, f"batch {number}") for number in (14, 15, 16)}
+
+BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
+    (
+        "a refill told as a ping",
+        {(EVENTS, "refill of 100 to 100, no reference"), (DATA, "event 23")},
+        _event("type = 'ping'", "organization_id = 6 AND type = 'balance.refilled'"),
+    ),
+    (
+        "a cancellation told as a refusal",
+        {(TOLD, "batch 16")},
+        _event("type = 'batch.refused'", "type = 'batch.cancelled'"),
+    ),
+    ("a reversal told as a return", {(TOLD, "reversal 9")}, _event("type = 'transaction.returned'", "reversal_id = 9")),
+    (
+        "other data of an event",
+        {(DATA, "event 35")},
+        _event("data = '{}'", "organization_id = 6 AND type = 'balance.low'"),
+    ),
+    ("another number of the credited told", {(TELLS, "batch 14")}, _event("credited = 2", "batch_id = 14")),
+    ("another key told", {(TELLS, "batch 14")}, _event("idempotency_key = 'two'", "batch_id = 14")),
+    (
+        "another time told of what is scheduled",
+        {(TELLS, "batch 19")},
+        _event("send_at = send_at + interval '1 s'", "batch_id = 19"),
+    ),
+    ("another time of what is scheduled", {(TELLS, "batch 19")}, ["UPDATE batches SET send_at = now() WHERE id = 19"]),
+    (
+        "a log that lost its last event with its number, of a key",
+        {(EVENTS, "key 7, sandbox: f")},
+        [
+            "DELETE FROM events WHERE organization_id = 6 AND type = 'key.revoked'",
+            "UPDATE event_logs SET last_sequence = last_sequence - 1 WHERE organization_id = 6 AND NOT sandbox",
+        ],
+    ),
+    (
+        "two batches whose keys are swapped",
+        {(ANSWERED, "batch 14"), (ANSWERED, "batch 15"), (TELLS, "batch 14"), (TELLS, "batch 15")},
+        [
+            "UPDATE batches SET idempotency_key = 'swapped' WHERE id = 14",
+            "UPDATE batches SET idempotency_key = 'one' WHERE id = 15",
+            "UPDATE batches SET idempotency_key = 'two' WHERE id = 14",
+        ],
+    ),
+    (
+        "a key that is gone, so that a retry would pay again",
+        {(ANSWERED, "batch 14")},
+        ["UPDATE batches SET idempotency_key = NULL, idempotency_hash = NULL WHERE id = 14"],
+    ),
+    ("an answer to another body", {(ANSWERED, "batch 14")}, ["UPDATE batches SET idempotency_hash = '' WHERE id = 14"]),
+    ("another label", {(ANSWERED, "batch 1")}, ["UPDATE batches SET label = 'another' WHERE id = 1"]),
+    ("other metadata", {(ANSWERED, "batch 1")}, ["UPDATE batches SET metadata = '{}' WHERE id = 1"]),
+    ("another name in an answer", {(ANSWERED, "batch 1")}, ["UPDATE batches SET organization_name = 'x' WHERE id = 1"]),
+    ("another refill in an answer", {(ANSWERED, "batch 1")}, ["UPDATE batches SET last_refill = 1 WHERE id = 1"]),
+    (
+        "another refusal",
+        {(ANSWERED, "batch 17")},
+        ["UPDATE batches SET refusal = 'organization_disabled' WHERE id = 17"],
+    ),
+    (
+        "another time of an issue",
+        {(ANSWERED, "batch 14")},
+        ["UPDATE batches SET issued_at = created_at - interval '1 s' WHERE id = 14"],
+    ),
+    ("another time of a reversal", {(ANSWERED, "reversal 8")}, ["UPDATE reversals SET done_at = 'epoch' WHERE id = 8"]),
+    ("another reason", {(ANSWERED, "reversal 8")}, ["UPDATE reversals SET reason = 'another' WHERE id = 8"]),
+    (
+        "another reason why nothing was taken",
+        {(ANSWERED, "reversal 8")},
+        ["UPDATE reversal_entries SET code = 'more_than_left' WHERE (reversal_id, position) = (8, 3)"],
+    ),
+    (
+        "a claim from before the issue",
+        {(CLAIM_TOLD, "user 3")},
+        ["UPDATE transactions SET claimed_at = 'epoch' WHERE (batch_id, position) = (2, 1)"],
+    ),
+    (
+        "a claim that is forgotten",
+        {(CLAIM_TOLD, "user 3"), (TELLS, "batch 2")},
+        ["UPDATE transactions SET claimed_at = NULL WHERE (batch_id, position) = (2, 1)"],
+    ),
+    (
+        "a claim where there was none",
+        {(CLAIM_TOLD, "user 1"), (TELLS, "batch 1")},
+        ["UPDATE transactions SET claimed_at = now() WHERE (batch_id, position) = (1, 0)"],
+    ),
+    (
+        "a key of another organization",
+        _ALL_SENT | {(EVENTS, "key 6, sandbox: f")},
+        ["UPDATE api_keys SET organization_id = 2 WHERE id = 6"],
+    ),
+    (
+        "a key of the other mode",
+        _ALL_SENT | {(EVENTS, "key 6, sandbox: f"), (EVENTS, "key 6, sandbox: t")},
+        ["UPDATE api_keys SET sandbox = true WHERE id = 6"],
+    ),
+    (
+        "a key that never was",
+        _ALL_SENT | {(EVENTS, "key 6, sandbox: f")},
+        ["DELETE FROM api_keys WHERE id = 6"],
+    ),
+    (
+        "a revoked key that works again",
+        {(EVENTS, "key 7, sandbox: f")},
+        ["UPDATE api_keys SET revoked_at = NULL WHERE id = 7"],
+    ),
+    (
+        "a batch sent by a key of another organization",
+        {(ANSWERED, "batch 14"), (OWNED, "batch 14")},
+        ["UPDATE batches SET api_key_id = 1 WHERE id = 14"],
+    ),
+    (
+        "a member of another organization",
+        {(OWNED, "action 1"), (OWNED, "batch 18"), (OWNED, "batch 19")},
+        ["UPDATE members SET organization_id = 2 WHERE id = 1"],
+    ),
+    ("a webhook beyond its log", {(WITHIN, "webhook 1")}, ["UPDATE webhooks SET position = 1000"]),
+    ("a refused batch that is gone", {(TOLD, "batch 17")}, ["DELETE FROM batches WHERE id = 17"]),
+    (
+        "a cancelled batch that is queued again",
+        {(ANSWERED, "batch 16"), (TOLD, "batch 16")},
+        ["UPDATE batches SET status = 'queued', cancelled_at = NULL WHERE id = 16"],
+    ),
+    (
+        "an organization that is suspended without a word",
+        {(STATE, "organization 6")},
+        ["UPDATE organizations SET is_suspended = true WHERE id = 6"],
+    ),
+]

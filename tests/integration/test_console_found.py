@@ -1,0 +1,158 @@
+"""Found as people look: by a part of an address or label, by sender, amount and day, with sum, count and file."""
+
+import csv
+import re
+from io import StringIO
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from app.pages import far, filters
+from app.web.application import create_app
+from tests.integration import books
+from tests.integration.visitors import Visitor, make_member, visitor, words_of
+
+pytestmark = pytest.mark.usefixtures("database")
+
+ANN, BOB, UMLAUT = "ann@example.com", "Bob.Lee@Example.org", "zoë@example.com"
+
+
+@pytest.fixture
+def app() -> Flask:
+    return create_app()
+
+
+@pytest.fixture
+def one(app: Flask) -> Visitor:
+    """Sign in to an organization with four batches: one is a member's, with two amounts, and one is partly unpaid."""
+    books.make_users(ANN)
+    organization_id = books.make_organization(1_000)
+    found = visitor(app, organization_id, "viewer")
+    books.queue_batch(organization_id, [ANN, BOB], 10, label="Spring 100% off")
+    by_member = books.queue_batch(organization_id, [BOB, UMLAUT], [20, 30])
+    books.execute(
+        *books.WITHOUT_GUARDS,
+        f"UPDATE batches SET api_key_id = NULL, member_id = {found.member_id}, labels = '{{Autumn,NULL}}'"
+        f" WHERE id = {by_member}",
+        *books.WITH_GUARDS,
+    )
+    books.drain_all(organization_id)
+    books.issue_now(organization_id, ["p_q@example.com", "pxq@example.com"], 1)
+    books.queue_batch(organization_id, [ANN, "last@example.com"], 900, label="spring")
+    books.drain_all(organization_id)
+    return found
+
+
+def _rows(one: Visitor, path: str) -> list[tuple[str, str]]:
+    """Return the addresses and amounts that a search lists, from all its pages."""
+    rows: list[tuple[str, str]] = []
+    while path:
+        page = one.get(path).text
+        cell = r'<th scope="row" class="address">([^<]+)<.*?"Points" class="number">([^<]+)<'
+        rows += re.findall(cell, page, re.DOTALL)
+        path = next(iter(re.findall(r'href="([^"]+)">Older', page)), "").replace("&amp;", "&")
+    return rows
+
+
+def _file(one: Visitor, path: str) -> list[dict[str, Any]]:
+    answer = one.get(path)
+    assert answer.status_code == 200
+    return list(csv.DictReader(StringIO(answer.text)))
+
+
+@pytest.mark.parametrize("far_max", [1, 25, 1_000_000])
+@pytest.mark.parametrize(
+    ("query", "emails", "told"),
+    [
+        ("email=example.ORG", [BOB, BOB], "2 transactions, 30 points"),
+        ("email=Zo%C3%8B", [UMLAUT], "1 transaction, 30 points"),
+        ("email=p_q", ["p_q@example.com"], "1 transaction, 1 point debited"),
+        ("email=%25", [], "0 transactions, 0 points"),
+        (f"email={BOB}", [BOB, BOB], "2 transactions, 30 points"),
+        (f"email={BOB}&points=20", [BOB], "1 transaction, 20 points"),
+        ("label=SPRING", ["last@example.com", ANN, BOB, ANN], "4 transactions, 920 points"),
+        ("label=100%25", [BOB, ANN], "2 transactions, 20 points"),
+        ("label=autumn", [BOB], "1 transaction, 20 points"),
+        ("points=1+0", [BOB, ANN], "2 transactions, 20 points"),
+        ("points=30", [UMLAUT], "1 transaction, 30 points"),
+        ("sender=1", [UMLAUT, BOB], "2 transactions, 50 points"),
+        ("sender=0&points=1", ["pxq@example.com", "p_q@example.com"], "2 transactions, 2 points"),
+        ("state=unpaid", ["last@example.com"], "1 transaction, 0 points"),
+        ("state=credited", [ANN, ANN], "2 transactions, 910 points"),
+        ("state=held&email=e.org", [BOB, BOB], "2 transactions, 30 points"),
+        ("created_from=2020-01-01&email=zo", [UMLAUT], "1 transaction, 30 points"),
+        ("created_to=2020-01-01", [], "0 transactions, 0 points"),
+    ],
+)
+def test_transactions_are_found_with_their_count_and_sum_and_as_a_file(
+    one: Visitor, monkeypatch: pytest.MonkeyPatch, query: str, emails: list[str], told: str, far_max: int
+) -> None:
+    monkeypatch.setattr(far, "FAR_MAX", far_max)
+    assert [email for email, _ in _rows(one, f"/transactions?{query}")] == emails
+    file = _file(one, f"/transactions.csv?{query}")
+    assert [row["email"] for row in file] == emails
+    if far_max == 1_000_000:
+        page = one.get(f"/transactions?{query}")
+        if emails:
+            assert told in words_of(page)
+            assert f"/transactions.csv?{query.partition('=')[0]}=" in page.text
+            debited = sum(int(row["amount"]) for row in file if row["state"] != "unpaid")
+            assert f", {debited} point" in told
+
+
+def test_what_went_back_is_told_beside_the_sum(one: Visitor) -> None:
+    books.reverse_now(one.organization_id, batch_id=1, amount=4)
+    found = words_of(one.get("/transactions?label=spring"))
+    assert "4 transactions, 920 points debited , of which 8 went back." in found
+
+
+def test_credited_among_ten_thousand_others_is_found_in_one_step(app: Flask) -> None:
+    books.make_users(ANN)
+    organization_id = books.make_organization(100_000)
+    books.issue_now(organization_id, [ANN], 7)
+    others = 2 * filters.LOOKED_AT_MAX
+    books.issue_now(organization_id, [f"p{number}@example.com" for number in range(others)], 1)
+    page = visitor(app, organization_id, "viewer").get("/transactions?state=credited")
+    assert ANN in page.text
+    assert "1 transaction, 7 points debited" in words_of(page)
+    assert ">Older<" not in page.text
+
+
+def test_batches_are_found_by_part_of_a_label_sender_points_and_day(one: Visitor) -> None:
+    def ids(query: str) -> list[str]:
+        listed = re.findall(r"/batches/(\d+)", one.get(f"/batches?{query}").text)
+        assert [row["batch_id"] for row in _file(one, f"/batches.csv?{query}")] == listed
+        return listed
+
+    assert ids("label=SPRING") == ["4", "1"]
+    assert ids("sender=1") == ["2"]
+    assert ids("sender=0&label=100%25") == ["1"]
+    assert ids("points=50") == ["2"]
+    assert ids("created_from=2020-01-01&points=900") == ["4"]
+    assert ids("created_to=2020-01-01") == []
+    assert "2 batches, 920 points issued" in words_of(one.get("/batches?label=spring"))
+    assert _file(one, "/batches.csv?sender=1")[0]["sender"] == "Ann Viewer"
+
+
+def test_held_points_are_found_and_saved_too(one: Visitor) -> None:
+    assert [email for email, _ in _rows(one, "/held?email=example.org")] == [BOB, BOB]
+    assert "2 transactions, 30 points debited" in words_of(one.get("/held?email=example.org"))
+    assert {row["state"] for row in _file(one, "/held.csv")} == {"held"}
+
+
+def test_a_fault_of_a_search_is_told_at_its_field_and_its_file_is_refused(one: Visitor) -> None:
+    page = one.get("/transactions?points=ten")
+    assert re.search('id="points-wrong">It must be a whole number', page.text)
+    assert one.get("/transactions.csv?points=ten").status_code == 400
+
+
+def test_nothing_is_found_of_another_organization_or_mode(app: Flask, one: Visitor) -> None:
+    other_id = books.make_organization(100)
+    make_member(other_id, "other@example.com", "viewer")
+    stranger = visitor(app, other_id, "admin")
+    for query in ("email=example", "sender=1", "label=spring", "state=credited"):
+        assert _rows(stranger, f"/transactions?{query}") == []
+        assert _rows(one, f"/console/sandbox/transactions?{query}") == []
+        assert _file(stranger, f"/transactions.csv?{query}") == []
+    assert _file(stranger, "/batches.csv?label=spring") == []
