@@ -218,7 +218,13 @@ MUTANTS = (
     ),
     Mutant(
         name="a cancellation is told as a refusal",
-        edits=[("app/batches/schedule.py", "sandbox, 'batch.cancelled', id FROM", "sandbox, 'batch.refused', id FROM")],
+        edits=[
+            (
+                "app/batches/schedule.py",
+                "sandbox, 'batch.cancelled', id, cancelled_at FROM",
+                "sandbox, 'batch.refused', id, cancelled_at FROM",
+            )
+        ],
         tests=["tests/integration/test_audit.py"],
     ),
     Mutant(

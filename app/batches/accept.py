@@ -115,14 +115,22 @@ def lock_schedules(connection: Connection, sends: Sequence[Send]) -> None:
 
     Otherwise two fronts could count at the same time, without each other's new batches, and exceed the limit.
     """
-    key_hashes = [send.sender for send in sends if send.request.send_at and isinstance(send.sender, bytes)]
-    connection.execute(_LOCK_SCHEDULES, {"kind": locks.number(locks.Kind.SCHEDULES), "key_hashes": key_hashes})
+    senders = [send.sender for send in sends if send.request.send_at]
+    parameters = {
+        "kind": locks.number(locks.Kind.SCHEDULES),
+        "key_hashes": [sender for sender in senders if isinstance(sender, bytes)],
+        "member_ids": [sender.member_id for sender in senders if not isinstance(sender, bytes)],
+    }
+    connection.execute(_LOCK_SCHEDULES, parameters)
 
 
 # In the order of the organizations, so that two callers cannot deadlock.
 _LOCK_SCHEDULES = text("""
     SELECT pg_advisory_xact_lock(:kind | organization_id)
-    FROM (SELECT DISTINCT organization_id FROM api_keys WHERE hash = ANY(:key_hashes) ORDER BY organization_id) o
+    FROM (SELECT organization_id FROM api_keys WHERE hash = ANY(:key_hashes)
+          UNION
+          SELECT organization_id FROM members WHERE id = ANY(:member_ids)
+          ORDER BY organization_id) o
 """)
 
 

@@ -5,6 +5,7 @@ A scheduled batch is not in the queue, so no drain finds it. Once it is due, a r
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
@@ -25,7 +26,7 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
         BatchConflict: it is issued or refused.
         NotKnown: somebody holds its organization; ask again.
     """
-    status, _ = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+    status = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox).status
     if status in (SCHEDULED, QUEUED):
         connection.execute(_CANCEL, {"id": batch_id})
     elif status == REFUSED:
@@ -53,8 +54,8 @@ _CANCEL = text(f"""
 
 def reschedule(
     connection: Connection, batch_id: int, send_at: datetime, *, organization_id: int, sandbox: bool
-) -> None:
-    """Move a scheduled batch to another time.
+) -> bool:
+    """Move a scheduled batch to another time. False, and nothing changes, if it is scheduled for that time already.
 
     Raises:
         NotFound: the organization has no such batch in this mode.
@@ -62,14 +63,17 @@ def reschedule(
         InvalidRequest: the time is out of bounds, by PostgreSQL's clock.
         NotKnown: somebody holds its organization; ask again.
     """
-    status, now = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
-    if status == CANCELLED:
+    batch = _lock(connection, batch_id, organization_id=organization_id, sandbox=sandbox)
+    if batch.status == CANCELLED:
         raise BatchCancelled
-    if status != SCHEDULED:
-        raise BatchNotScheduled(f"The batch is no longer scheduled: {_WHAT_TO_DO.get(status, _REVERSE)}")
-    if (sentence := bounds_fault(send_at, now=now)) is not None:
+    if batch.status != SCHEDULED:
+        raise BatchNotScheduled(f"The batch is no longer scheduled: {_WHAT_TO_DO.get(batch.status, _REVERSE)}")
+    if (sentence := bounds_fault(send_at, now=batch.now)) is not None:
         raise InvalidRequest({"send_at": [sentence]})
+    if send_at == batch.send_at:
+        return False
     connection.execute(_RESCHEDULE, {"id": batch_id, "send_at": send_at})
+    return True
 
 
 # The event holds the new time, as the event of the acceptance held the first.
@@ -87,8 +91,16 @@ _WHAT_TO_DO = {
 }
 
 
-def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> tuple[str, datetime]:
-    """Lock a batch and its organization; return the batch's status, and the time in its mode.
+class _Locked(NamedTuple):
+    """A locked batch; `now` is the time in its mode."""
+
+    status: str
+    send_at: datetime | None
+    now: datetime
+
+
+def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbox: bool) -> _Locked:
+    """Lock a batch and its organization.
 
     A drain holds the organization's row while it issues, so a batch is cancelled or issued, and never both. A release
     locks only the batch.
@@ -100,16 +112,15 @@ def _lock(connection: Connection, batch_id: int, *, organization_id: int, sandbo
     parameters = {"id": batch_id, "organization_id": organization_id, "sandbox": sandbox}
     try:
         lock_organization(connection, organization_id)
-        row = row_with_id(connection, _LOCK_BATCH, parameters, "batch")
+        return _Locked._make(row_with_id(connection, _LOCK_BATCH, parameters, "batch"))
     except DBAPIError as error:
         if not is_locked_out(error):
             raise
         raise NotKnown from error
-    return row.status, row.now
 
 
 _LOCK_BATCH = text("""
-    SELECT status, time_of(organization_id, sandbox) AS now FROM batches
+    SELECT status, send_at, time_of(organization_id, sandbox) AS now FROM batches
     WHERE id = :id AND organization_id = :organization_id AND sandbox = :sandbox FOR NO KEY UPDATE
 """)
 
@@ -164,6 +175,27 @@ _SCHEDULED_OF = text(f"""
     SELECT count(*) AS batches, min(send_at) AS next_at,
            {shown_sum("coalesce(amount::numeric * recipient_count, running_totals[recipient_count])")} AS amount
     FROM batches WHERE organization_id = :organization_id AND sandbox = :sandbox AND status = 'scheduled'
+""")
+
+
+def now_of(connection: Connection, organization_id: int, *, sandbox: bool) -> datetime:
+    """Return the time by which schedules are judged; that of a sandbox may be ahead."""
+    parameters = {"organization_id": organization_id, "sandbox": sandbox}
+    now: datetime = connection.execute(_NOW_OF, parameters).scalar_one()
+    return now
+
+
+_NOW_OF = text("SELECT time_of(CAST(:organization_id AS bigint), CAST(:sandbox AS boolean))")
+
+
+def points_of(connection: Connection, batch_id: int) -> int:
+    """Return the points of a batch, if all of it is paid."""
+    points: int = connection.execute(_POINTS_OF, {"id": batch_id}).scalar_one()
+    return points
+
+
+_POINTS_OF = text("""
+    SELECT coalesce(amount * recipient_count, running_totals[recipient_count]) FROM batches WHERE id = :id
 """)
 
 

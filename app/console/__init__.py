@@ -16,14 +16,17 @@ from app.console.views import (
     activity,
     batches,
     cancel,
+    hold_longer,
     keys,
     link,
     lists,
     members,
+    move,
     outcome,
     overview,
     reversals,
     send,
+    send_again,
     send_cost,
     sign_in,
     sign_out,
@@ -37,7 +40,8 @@ from app.console.views import (
 # Each view registers its pages on one of the two blueprints of `paths`.
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
-    *(send, send_cost, outcome, lists, batches, cancel, take_back, reversals, transactions),
+    *(send, send_again, send_cost, outcome, lists, batches, cancel, hold_longer, move, take_back, reversals),
+    transactions,
 )
 
 Handler = Callable[[Any], Response]

@@ -23,6 +23,7 @@ from app.members.members import VIEWER, Member
 from app.metrics.record import current_record
 from app.postgres.database import single_statement
 from app.settings import settings
+from app.values.zones import ZONE_OF_ALL
 
 ROOT = "/console"
 MODES = LIVE, SANDBOX = "live", "sandbox"
@@ -66,6 +67,12 @@ def current_member() -> Member:
     """Return the signed-in member."""
     member: Member = g.member
     return member
+
+
+def current_zone() -> str:
+    """Return the time zone of the signed-in member; UTC for everybody else."""
+    zone: str = g.get("time_zone", ZONE_OF_ALL)
+    return zone
 
 
 def is_sandbox() -> bool:
@@ -134,6 +141,7 @@ def _meet_member() -> AnyResponse | tuple[str, int] | None:
     if found is None:
         return _ask_to_sign_in()
     g.session_id, g.member, g.organization_name = found.session_id, found.member, found.organization_name
+    g.time_zone = found.time_zone
     current_record().organization_id = g.member.organization_id
     request.max_content_length = request.max_form_memory_size = settings().body_bytes_max
     _refuse_forgery()

@@ -1,12 +1,15 @@
 """The short forms. Each is protected against forgery, and blanks around its texts are removed."""
 
+from typing import Any
+
 from flask_wtf import FlaskForm
-from wtforms import Field, PasswordField, SelectField, StringField, ValidationError
+from wtforms import Field, PasswordField, SelectChoice, SelectField, StringField, ValidationError
 from wtforms.validators import DataRequired, InputRequired
 
 from app.errors import InvalidAddress
 from app.members.members import ADMIN, SENDER, VIEWER
 from app.values.addresses import parse
+from app.values.zones import zone_names
 
 ROLE_WORDS = {
     VIEWER: "viewer: can only look",
@@ -49,6 +52,18 @@ class MemberForm(FlaskForm):
             parse(field.data)
         except InvalidAddress as error:
             raise ValidationError(f"It {error.sentence}") from None
+
+
+class ZoneForm(FlaskForm):
+    zone = SelectField("Time zone")
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.zone.choices = [SelectChoice(name, optgroup=_region(name)) for name in zone_names()]
+
+
+def _region(zone: str) -> str:
+    return zone.partition("/")[0] if "/" in zone else "Everywhere"
 
 
 class WebhookForm(FlaskForm):

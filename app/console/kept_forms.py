@@ -9,10 +9,11 @@ from werkzeug.exceptions import HTTPException
 from app.console.forms import SignInForm
 
 _PREFIX = "kept-"
-# Of no use in another session, or shown by the page itself.
-_NEVER = {"csrf_token", "form_id", "seen"}
-# A form with one of these is not kept: passwords are typed again, and a confirmation is looked at again.
-_NOT_FOR_KEEPING = {"password", "seen"}
+# Of no use in another session, or shown by the page itself. Without its `seen` a confirmation is looked at again, and
+# so is the box (`again`) that says that a list is meant once more.
+_NEVER = {"csrf_token", "form_id", "seen", "again"}
+# A form with this is not kept: passwords are typed again.
+_NOT_FOR_KEEPING = {"password"}
 
 
 class Kept(NamedTuple):

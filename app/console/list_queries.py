@@ -1,16 +1,20 @@
 """The query of a list's form, read by the rules of the API's lists, and by some of a person's own."""
 
 from collections.abc import Mapping
+from datetime import date
 
 from flask import request
 
 from app.api_keys import Caller
+from app.console.blueprints import current_zone
 from app.errors import InvalidAddress, InvalidRequest
 from app.pages.queries import OF_PEOPLE, PageRequest, Query, parse_page_request
 from app.values.addresses import parse
+from app.values.timestamps import timestamp
+from app.values.zones import day_of
 
 _ROWS = "50"
-_DAY_BEGINS, _DAY_ENDS = "T00:00:00Z", "T23:59:59.999999Z"
+_FIRST_OF_DAY, _LAST_OF_DAY = 0, 1
 # A field of a form, and the parameters that it stands for.
 _FIELDS = {"email_part": "email", "label_part": "label"}
 
@@ -18,12 +22,12 @@ _FIELDS = {"email_part": "email", "label_part": "label"}
 def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> tuple[PageRequest, dict[str, str]]:
     """Return the requested page, and the faults by field. With faults it is the first page without filters.
 
-    A form also sends its empty fields, which are ignored. A day means the whole day in UTC.
+    A form also sends its empty fields, which are ignored. A day means the whole day in the zone of the member.
     """
     given = {name: text.strip() for name, text in request.args.items() if text.strip()}
-    for name, moment in (("created_from", _DAY_BEGINS), ("created_to", _DAY_ENDS)):
-        if len(given.get(name, "")) == len("2026-01-31"):
-            given[name] += moment
+    for name, moment in (("created_from", _FIRST_OF_DAY), ("created_to", _LAST_OF_DAY)):
+        if name in given:
+            given[name] = _whole_day(given[name], moment)
     if "points" in given:
         given["points"] = "".join(given["points"].split()).replace(",", "")
     if "label" in given:
@@ -42,6 +46,14 @@ def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> 
 def is_searched(asked: Mapping[str, str]) -> bool:
     """Tell whether the form of a list is filled in, beyond the position in it."""
     return any(text.strip() for name, text in asked.items() if name != "cursor")
+
+
+def _whole_day(text: str, moment: int) -> str:
+    """Return the first or the last moment of a day; any other text as it is: the rules of the lists judge it."""
+    try:
+        return timestamp(day_of(current_zone(), date.fromisoformat(text))[moment])
+    except (ValueError, OverflowError):
+        return text
 
 
 def _is_address(text: str) -> bool:

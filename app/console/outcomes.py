@@ -12,6 +12,7 @@ from app.console import files
 from app.postgres.database import transaction
 from app.uploads import parts as upload_parts
 from app.uploads import uploads
+from app.uploads.again import NewList
 from app.uploads.uploads import UploadRow
 
 _HEADING = (
@@ -69,6 +70,12 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow], kind: str) -> Res
 
     lines = sum(batch.recipient_count for batch in batch_rows) + (upload.findings or {}).get("bad", 0)
     return files.file(kind, f"{upload.name.removesuffix('.csv')}.result", _HEADING, rows(), lines=lines)
+
+
+def of_new_list(new: NewList) -> Response:
+    """Answer with a list that can be uploaded, such as that of the unpaid."""
+    response = Response(new.content, content_type="text/csv; charset=utf-8")
+    return save_as(response, f"{new.name.removesuffix('.csv')}.csv")
 
 
 def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:

@@ -1,15 +1,21 @@
 """The forms of *Send*, and of taking points back."""
 
+from datetime import datetime
+from typing import Any
+
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField
-from wtforms import HiddenField, RadioField, StringField, TextAreaField
+from wtforms import BooleanField, HiddenField, RadioField, SelectChoice, StringField, TextAreaField
 from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.batches.fields import AMOUNT, LABEL
+from app.console.costs import late_sentence
 from app.console.forms import say_beside, stripped
+from app.console.moment_form import MomentForm
 from app.recipient_files.pasted import one_a_line
-from app.settings import settings
-from app.uploads.uploads import Asked
+from app.settings import INT64_MAX, settings
+from app.uploads.uploads import Asked, Terms, UploadRow
+from app.values.timestamps import bounds_fault
 
 _PASTED = "the pasted list"
 _NAME_LENGTH_MAX = 100
@@ -20,6 +26,11 @@ def _check_amount(_form: FlaskForm, field: StringField) -> None:
     sentence = "Enter a whole number, digits only." if number is None else AMOUNT.fault(number, settings())
     if sentence is not None:
         raise ValidationError(sentence)
+
+
+def _check_points(_form: FlaskForm, field: StringField) -> None:
+    if not 1 <= (amount_of(field.data) or 0) <= INT64_MAX:
+        raise ValidationError("Enter a whole number of at least 1, digits only.")
 
 
 def _check_label(_form: FlaskForm, field: StringField) -> None:
@@ -68,6 +79,37 @@ class CheckAgainForm(_AskedForm):
     column = RadioField("Which column holds the addresses to pay?", coerce=int, validators=[Optional()])
 
 
+class TermsForm(MomentForm):
+    """How a list is to be issued."""
+
+    when = RadioField(
+        "When", choices=[SelectChoice("now", "Now"), SelectChoice("later", "At a later time")], default="now"
+    )
+    atomic = BooleanField("All or nobody: if the balance cannot pay everybody, issue nothing")
+
+    @classmethod
+    def of(cls, upload: UploadRow) -> dict[str, Any]:
+        """Return what the fields show for a list."""
+        when = "now" if upload.send_at is None else "later"
+        return {"when": when, "atomic": upload.atomic, **cls.shown(upload.send_at)}
+
+    def terms(self, now: datetime) -> Terms | None:
+        """Return what the form says; None, and a sentence beside a field, if a part of it is missing or wrong.
+
+        Args:
+            now: the time in the mode of the page.
+        """
+        if self.when.data == "now":
+            return Terms(None, self.atomic.data)
+        moment = self.moment()
+        if moment is None:
+            return None
+        if (fault := bounds_fault(moment, now=now)) is not None:
+            say_beside(self.day, late_sentence(fault))
+            return None
+        return Terms(moment, self.atomic.data)
+
+
 class IssueForm(FlaskForm):
     """The last step. `seen` is the digest of what the page has shown to the member."""
 
@@ -76,8 +118,13 @@ class IssueForm(FlaskForm):
 
 
 class TakeBackForm(FlaskForm):
-    """The reason of a reversal. The form's id is the reversal's idempotency key."""
+    """A reversal: its reason, and the points to take from each recipient, if not all.
 
+    The form's id is the reversal's idempotency key. `seen` is what the page has shown.
+    """
+
+    seen = HiddenField()
+    amount = StringField("Points from each", filters=[stripped], validators=[Optional(), _check_points])
     reason = StringField(
         "Reason", filters=[stripped], validators=[DataRequired("Enter a reason: it is kept with the reversal.")]
     )

@@ -1,20 +1,21 @@
-"""Lists in the console: checking a list, its cost, and issuing it."""
+"""Lists in the console: checking a list, and issuing it."""
 
-import hashlib
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any
 
-import orjson
 from sqlalchemy import Connection
 
 from app.api_keys import Caller
-from app.batches import verify
-from app.batches.accept import Acceptance, Send, SendingMember, accept
+from app.batches.accept import Acceptance, Send, SendingMember, accept, lock_schedules
+from app.batches.fields import SEND
 from app.batches.request import IssueRequest, read_issue_request
+from app.console.blueprints import current_member, is_sandbox
 from app.console.caller import record_action
-from app.errors import InsufficientBalance, InvalidRequest, MayNotIssue, PointsError, Refused
+from app.console.costs import cost, late_sentence
+from app.console.slow_work import list_checks
+from app.errors import InvalidRequest, PointsError, Refused
 from app.members import actions
-from app.organizations import may_not_issue
+from app.postgres.database import transaction
 from app.recipient_files import ColumnUnclear, SheetUnclear
 from app.recipient_files.checking import AmountsMissing, Checked, check
 from app.settings import settings
@@ -22,6 +23,8 @@ from app.uploads import parts as upload_parts
 from app.uploads import sent_before, uploads
 from app.uploads.uploads import Asked, UploadRow
 from app.values.numbers import counted
+from app.values.timestamps import timestamp
+from app.values.zones import ZONE_OF_ALL, moment_in
 
 # The most batches of one list. They are accepted in one transaction.
 PARTS_MAX = 100
@@ -70,44 +73,6 @@ def look_at(content: bytes, name: str, asked: Asked) -> tuple[Checked | str, dic
     }
 
 
-class Cost(NamedTuple):
-    """What a list costs now: verify's answer for the whole list, and in how many batches it is sent.
-
-    `seen` is a digest of all that the last page shows, so that its button does just that.
-    """
-
-    verdict: verify.Verdict
-    paid_points: int
-    batches: int
-    seen: str
-
-
-def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
-    """Return what a checked list costs: each batch gets the balance that the batches before it leave."""
-    assert upload.recipients is not None, "it is checked"
-    assert upload.points is not None, "it is checked"
-    organization = who.organization
-    payable = upload_parts.payable(connection, upload.id, amount=upload.amount, balance=organization.balance)
-    refusal: MayNotIssue | InsufficientBalance | None = may_not_issue(
-        is_disabled=organization.is_disabled, is_suspended=organization.is_suspended
-    )
-    if refusal is None and payable.recipients < upload.recipients:
-        refusal = InsufficientBalance(required=upload.points, available=organization.balance)
-    verdict = verify.Verdict(
-        refusal=refusal,
-        required=upload.points,
-        available=organization.balance,
-        affordable_recipients=payable.recipients,
-    )
-    return Cost(verdict, payable.points, payable.parts, _seen(upload, payable))
-
-
-def _seen(upload: UploadRow, payable: upload_parts.Payable) -> str:
-    scope = (upload.id, upload.sandbox, upload.sheet, upload.column)
-    settled = (upload.amount, upload.label, upload.recipients, upload.points)
-    return hashlib.sha256(orjson.dumps([*scope, *settled, *payable])).hexdigest()
-
-
 def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest:
     """Return a part as the request that a caller of the API would make, checked by the same rules.
 
@@ -119,16 +84,37 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
         **({"items": [item.body for item in part.items]} if own else {"recipients": [i.email for i in part.items]}),
         "amount": upload.amount,
         "label": upload.label,
+        "atomic": upload.atomic,
+        "send_at": upload.send_at and timestamp(upload.send_at),
         "expect": {
             "recipients": len(part.items),
             "amount": sum((upload.amount if item.amount is None else item.amount) or 0 for item in part.items),
         },
     }
     try:
-        return read_issue_request(body, settings())
+        return read_issue_request(body, settings(), SEND)
     except InvalidRequest as error:
         field, sentences = next(iter(error.faults.items()))
         raise Refused(f"The list can no longer be sent as it was checked ({field}): {sentences[0]}") from None
+
+
+def keep(content: bytes, name: str, asked: Asked, *, token: str) -> None:
+    """Check and keep a new list of the member.
+
+    Args:
+        token: of the form that makes the list. If it has made one already, that one stays, and nothing new is kept.
+
+    Raises:
+        Refused: as `look_at`.
+        Busy: too many lists are being checked.
+    """
+    with list_checks.turn():
+        found, shown = look_at(content, name, asked)
+    of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
+    with transaction() as connection:
+        upload_id = uploads.add(connection, **of, sandbox=is_sandbox(), name=name, content=content, token=token)
+        if upload_id is not None:
+            uploads.judge(connection, upload_id, asked, found, shown)
 
 
 class ListChanged(Refused):
@@ -164,13 +150,19 @@ def issue(
     now = cost(connection, who, upload)
     if now.seen != seen:
         raise ListChanged
+    if now.refusal is not None:
+        raise now.refusal
     if not is_meant and sent_before.sent_before(connection, upload):
         raise Refused("This list was sent before. Tick the box if you want to issue points again.")
-    accepted = _accept(connection, who, upload, batches=now.batches)
+    accepted = _accept(connection, who, upload, batches=now.payable.parts)
     uploads.mark_sent(connection, upload.id, [one.batch_id for one in accepted])
     detail = f"{counted(upload.points, 'point')} to {counted(upload.recipients, 'recipient')}"
     if len(accepted) > 1:
         detail += f", in {len(accepted)} batches"
+    if upload.atomic:
+        detail += ", all or nobody"
+    if upload.send_at is not None:
+        detail += f", for {moment_in(ZONE_OF_ALL, upload.send_at)}"
     record_action(connection, actions.SENT, accepted[0].batch_id, sandbox=who.sandbox, detail=detail)
     return accepted
 
@@ -180,8 +172,11 @@ def _accept(connection: Connection, who: Caller, upload: UploadRow, *, batches: 
     member, accepted = SendingMember(who.member_id, who.sandbox), []
     for number in range(1, batches + 1):
         request = request_of(upload, upload_parts.get(connection, upload.id, number))
-        send = Send(member, request, f"console-{upload.token}-{number}")
-        outcome = accept(connection, [send])[0]
+        sends = [Send(member, request, f"console-{upload.token}-{number}")]
+        lock_schedules(connection, sends)
+        [outcome] = accept(connection, sends)
+        if isinstance(outcome, InvalidRequest):
+            raise Refused(late_sentence(outcome.faults["send_at"][0]))
         if isinstance(outcome, PointsError):
             raise outcome
         assert outcome is not None and not outcome.existed, "nobody else has the row of this list"  # noqa: PT018

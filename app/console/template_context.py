@@ -1,14 +1,19 @@
 """The filters and names that templates use: formats of numbers and times, the signed-in member, the navigation."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from flask import Flask, g, request
 from flask_wtf.csrf import generate_csrf
 
+from app.console.blueprints import current_zone
 from app.console.one_effect import new_form_id
 from app.members import members
 from app.values import numbers
+from app.values.ids import batch_and_position
+from app.values.timestamps import parse_timestamp
+from app.values.zones import moment_in
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,22 +52,35 @@ _HOME = "console.overview"
 
 # The line of the navigation to which pages without their own line belong.
 _UNDER = {
-    **dict.fromkeys(("upload", "check", "check_again", "cost", "confirm", "issue"), "send"),
+    **dict.fromkeys(("upload", "check", "check_again", "cost", "settle", "confirm", "issue"), "send"),
     **dict.fromkeys(("outcome",), "lists"),
-    **dict.fromkeys(("show_batch", "ask_to_cancel", "ask_to_take_back", "take_back"), "list_batches"),
+    **dict.fromkeys(
+        ("show_batch", "ask_to_cancel", "ask_to_move", "move", "ask_to_take_back", "take_back"), "list_batches"
+    ),
+    **dict.fromkeys(("ask_to_hold", "hold_longer"), "held"),
     **dict.fromkeys(("show_reversal",), "list_reversals"),
     **dict.fromkeys(("make_key", "revoke_key"), "keys"),
     **dict.fromkeys(("make_webhook", "webhook", "rotate_webhook"), "webhooks"),
     **dict.fromkeys(("add_member", "member", "make_link", "change_role", "end_sessions", "remove_member"), "members"),
-    **dict.fromkeys(("change_password", "end_session"), "account"),
+    **dict.fromkeys(("change_password", "choose_zone", "end_session"), "account"),
 }
 
 
 def add_to(app: Flask) -> None:
     """Give all templates their filters and names."""
-    for written in (numbers.points, numbers.moment, numbers.counted):
+    for written in (numbers.points, numbers.counted, moment, recipient_number):
         app.add_template_filter(written)
     app.context_processor(_names)
+
+
+def moment(when: datetime | str) -> str:
+    """Write a time as the clocks of the member show it. A text is a time as the interface writes it."""
+    return moment_in(current_zone(), parse_timestamp(when) if isinstance(when, str) else when)
+
+
+def recipient_number(transaction_id: int) -> int:
+    """Return the place of a transaction's recipient in its batch, from 1."""
+    return batch_and_position(transaction_id)[1] + 1
 
 
 def _names() -> dict[str, Any]:
@@ -77,6 +95,7 @@ def _names() -> dict[str, Any]:
         "member": member,
         "organization_name": g.get("organization_name"),
         "mode": g.get("mode", "live"),
+        "time_zone": current_zone(),
         "csrf_token": generate_csrf,
         "new_form_id": new_form_id,
         "navigation": shown,

@@ -24,8 +24,8 @@ EXTEND = Table("Extend", "A later end for a held transaction.", HELD_UNTIL)
 
 def extend(
     connection: Connection, transaction_id: int, held_until: datetime, *, organization_id: int, sandbox: bool
-) -> None:
-    """Hold a transaction until a later time. If it is held until exactly that time, nothing changes.
+) -> bool:
+    """Hold a transaction until a later time. False, and nothing changes, if it is held until exactly that time.
 
     The organization's row is locked first, as by a return and a reversal, and claims are excluded. So a claim, reversal
     or return of the points comes either before the extension or after it.
@@ -51,13 +51,14 @@ def extend(
     if (sentence := _conflict(row)) is not None:
         raise CannotExtend(sentence)
     if held_until == row.held_until:  # A repeated call.
-        return
+        return False
     if held_until < row.held_until:
         sentence = f"The held_until must be later than it is, {timestamp(row.held_until)}."
         raise InvalidRequest({"held_until": [sentence]})
     if held_until > row.now + timedelta(days=HOLD_DAYS_MAX):
         raise InvalidRequest({"held_until": [f"The held_until must be at most {HOLD_DAYS_MAX} days ahead."]})
     connection.execute(_EXTEND, parameters)
+    return True
 
 
 def _conflict(row: Any) -> str | None:

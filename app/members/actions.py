@@ -10,12 +10,13 @@ from app.postgres.database import row_to
 # Actions on members, sessions, keys and webhooks.
 MEMBER_ADDED, MEMBER_REMOVED, ROLE_CHANGED = "member.added", "member.removed", "member.role_changed"
 LINK_MADE, PASSWORD_CHOSEN, SESSIONS_ENDED = "member.link_made", "member.password_chosen", "member.sessions_ended"
-SIGNED_IN, WRONG_PASSWORD = "member.signed_in", "member.wrong_password"
+SIGNED_IN, WRONG_PASSWORD, ZONE_CHOSEN = "member.signed_in", "member.wrong_password", "member.zone_chosen"
 KEY_MADE, KEY_REVOKED = "key.made", "key.revoked"
 WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
 DETAIL_LENGTH_MAX = 255
-# Actions on batches.
-SENT, CANCELLED, REVERSED = "batch.sent", "batch.cancelled", "batch.reversed"
+# Actions on batches, and on a transaction.
+SENT, MOVED, CANCELLED, REVERSED = "batch.sent", "batch.moved", "batch.cancelled", "batch.reversed"
+EXTENDED = "transaction.extended"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -210,6 +210,15 @@ END_SESSIONS = text("""
 """)
 
 
+def choose_zone(connection: Connection, member: Member, zone: str) -> None:
+    """Keep the time zone of a locked member."""
+    if connection.execute(_CHOOSE_ZONE, {"id": member.id, "zone": zone}).rowcount:
+        record(connection, actions.ZONE_CHOSEN, member, by=member.id, detail=zone)
+
+
+_CHOOSE_ZONE = text("UPDATE members SET time_zone = :zone WHERE id = :id AND time_zone <> :zone")
+
+
 def _keep_an_admin(connection: Connection, member: Member) -> None:
     """Refuse if the member is the only admin. Locking the admins' rows keeps two of them from leaving at once."""
     admins = connection.execute(_LOCK_ADMINS, {"organization_id": member.organization_id}).scalars().all()

@@ -22,10 +22,11 @@ LOCK_MINUTES = 15
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SignedIn:
-    """A valid session: its member, and the name of the member's organization."""
+    """A valid session: its member with the time zone, and the name of the member's organization."""
 
     session_id: int
     member: Member
+    time_zone: str
     organization_name: str
 
 
@@ -141,16 +142,17 @@ def find(connection: Connection, token: str) -> SignedIn | None:
     row = connection.execute(_FIND, {"hash": hash_token(token)}).one_or_none()
     if row is None:
         return None
-    session_id, organization_name, *member = row
+    session_id, organization_name, time_zone, *member = row
     return SignedIn(
         session_id=session_id,
+        time_zone=time_zone,
         organization_name=organization_name,
         member=Member(**dict(zip(Member.__slots__, member, strict=True))),
     )
 
 
 _FIND = text("""
-    SELECT s.id, o.name, m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
+    SELECT s.id, o.name, m.time_zone, m.id, m.organization_id, m.email, m.first_name, m.last_name, m.role
     FROM member_sessions s JOIN members m ON m.id = s.member_id JOIN organizations o ON o.id = m.organization_id
     WHERE s.hash = :hash AND s.revoked_at IS NULL AND s.expires_at > clock_timestamp() AND m.removed_at IS NULL
 """)

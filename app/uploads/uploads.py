@@ -32,6 +32,13 @@ class Asked(NamedTuple):
     label: str | None
 
 
+class Terms(NamedTuple):
+    """How a list is issued: when (None: at once), and whether only if the balance pays everybody."""
+
+    send_at: datetime | None
+    atomic: bool
+
+
 class UploadRow(NamedTuple):
     """A list without its content, its parts and its bad lines; its fields are columns of `uploads`."""
 
@@ -45,6 +52,8 @@ class UploadRow(NamedTuple):
     column: int | None
     amount: int | None
     label: str | None
+    send_at: datetime | None
+    atomic: bool
     question: str | None
     recipients: int | None
     points: int | None
@@ -64,9 +73,9 @@ def add(
     organization_id: int,
     member_id: int,
     sandbox: bool,
-    token: str,
     name: str,
     content: bytes,
+    token: str,
 ) -> int | None:
     """Store an unchecked list, and return its id; None: a list has this token. Call `judge` in the same transaction."""
     scope = {"organization_id": organization_id, "at_most": UNSENT_MAX - 1}
@@ -132,6 +141,14 @@ _JUDGE = text("""
                        findings = CAST(:findings AS json), bad_lines = CAST(:bad_lines AS json)
     WHERE id = :id RETURNING token
 """)
+
+
+def settle(connection: Connection, upload_id: int, terms: Terms) -> None:
+    """Keep how a locked, unsent list is to be issued."""
+    connection.execute(_SETTLE, {"id": upload_id, **terms._asdict()})
+
+
+_SETTLE = text("UPDATE uploads SET send_at = :send_at, atomic = :atomic WHERE id = :id")
 
 
 def get(connection: Connection, token: str, *, organization_id: int, sandbox: bool, lock: bool = False) -> UploadRow:

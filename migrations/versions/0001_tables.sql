@@ -64,7 +64,8 @@ CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
 
 -- A person of one organization. The row of a removed member is kept for the record; it allows no sign-in. `link_hash`
 -- is the SHA-256 of the token of a link that is good until `link_expires_at`. `wrong_passwords` counts since
--- `wrong_since`; until `locked_until` no password is accepted.
+-- `wrong_since`; until `locked_until` no password is accepted. `time_zone` is for reading and writing times; stored are
+-- times in UTC alone.
 CREATE TABLE members (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_members PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_members_organization_id REFERENCES organizations (id),
@@ -74,6 +75,8 @@ CREATE TABLE members (
     last_name text COLLATE "C" NOT NULL,
     role text COLLATE "C" NOT NULL
         CONSTRAINT ck_members_role_known CHECK (role IN ('viewer', 'sender', 'admin')),
+    time_zone text COLLATE "C" NOT NULL DEFAULT 'UTC'
+        CONSTRAINT ck_members_time_zone_length CHECK (char_length(time_zone) <= 64),
     password_hash text COLLATE "C",
     link_hash bytea
         CONSTRAINT uq_members_link_hash UNIQUE
@@ -141,8 +144,9 @@ CREATE TABLE service_secrets (
 -- A list as a member uploaded it in the console, and what its check found. `token` names it in URLs and forms, and
 -- begins the idempotency keys of its batches. `content` is what was uploaded, until the list is sent. `column` is the
 -- chosen column of addresses (from 0). `question` is what the member must still answer before the list can be checked.
--- `amount` null: each line has its own. `findings` are shown with the check; `bad_lines` holds all of them. Both are
--- dropped with the parts after their time. `batch_ids` are the batches of the parts, in order, once the list is sent.
+-- `amount` null: each line has its own. `send_at` null: it is issued at once. `findings` are shown with the check;
+-- `bad_lines` holds all of them. Both are dropped with the parts after their time. `batch_ids` are the batches of the
+-- parts, in order, once the list is sent.
 CREATE TABLE uploads (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_uploads PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_uploads_organization_id REFERENCES organizations (id),
@@ -155,6 +159,8 @@ CREATE TABLE uploads (
     "column" int,
     amount bigint CONSTRAINT ck_uploads_amount_positive CHECK (amount > 0),
     label text COLLATE "C" CONSTRAINT ck_uploads_label_length CHECK (char_length(label) <= 255),
+    send_at timestamptz,
+    atomic boolean NOT NULL DEFAULT false,
     question text COLLATE "C" CONSTRAINT ck_uploads_question_known CHECK (question IN ('sheet', 'column', 'amount')),
     recipients int,
     points bigint,

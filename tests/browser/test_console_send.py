@@ -108,7 +108,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(
         page.screenshot(path=_PICTURE)
     page.get_by_role("link", name="Go on to the cost").click()
     looked_at(page, window, "What it costs")
-    page.get_by_role("link", name="Go on to confirm").click()
+    page.get_by_role("button", name="Go on to confirm").click()
     looked_at(page, window, "Confirm")
     expect(page.get_by_role("main")).to_contain_text(window.mode.capitalize())
     if page.get_by_role("checkbox").count():  # Another window has sent it in this mode.
@@ -146,7 +146,7 @@ def test_a_double_click_and_the_back_button_issue_once(
     page.get_by_label("Points for each recipient").fill("7")
     page.get_by_role("button", name="Check the list").click()
     page.get_by_role("link", name="Go on to the cost").click()
-    page.get_by_role("link", name="Go on to confirm").click()
+    page.get_by_role("button", name="Go on to confirm").click()
     page.get_by_role("button", name="Issue 7 points to 1 recipient").dblclick()
     expect(page.get_by_text("7 points issued to 1 recipient.")).to_be_visible()
     page.go_back()

@@ -37,6 +37,8 @@ TYPED = {
 }
 # What a person chooses instead of what the page offers.
 CHOSEN = {"role": "sender", "label": "Autumn", "zone": "Europe/Berlin"}
+# What a person leaves empty, by the form: its page has shown the figures of all points.
+LEFT_EMPTY = {"console.take_back": ("amount",)}
 CHOSEN |= {"when": "later", "day": f"{datetime.now(UTC) + timedelta(days=5):%Y-%m-%d}", "clock": "09:30"}
 
 
@@ -122,7 +124,8 @@ def all_forms(app: Flask, of: Visitor) -> dict[str, Form]:
 def filled(of: Visitor, form: Form) -> dict[str, str]:
     """Look at the page of a form again, and return the fields as a person sends them."""
     again = next(one for one in read(form.page, of.client.get(form.page))[1] if one.action == form.action)
-    return again.fields | {name: CHOSEN[name] for name in CHOSEN if name in again.fields}
+    empty = dict.fromkeys(LEFT_EMPTY.get(form.endpoint, ()), "")
+    return again.fields | empty | {name: CHOSEN[name] for name in CHOSEN if name in again.fields}
 
 
 def scene(app: Flask) -> Visitor:
@@ -133,7 +136,7 @@ def scene(app: Flask) -> Visitor:
     sign_in(app, admin.email)
     visitor(app, organization_id, "viewer", "bob@example.com")
     books.make_users("ann@example.com")
-    books.issue_now(organization_id, ["ann@example.com", "eve@example.com"], 20)
+    books.issue_now(organization_id, ["ann@example.com", "eve@example.com"], 20, hold_days=2)
     _send_to_more_than_the_balance_pays(admin)
     books.queue_batch(organization_id, ["bob@example.com"], 5)
     books.queue_batch(organization_id, ["bob@example.com"], 5, send_at=datetime.now(UTC) + timedelta(days=2))

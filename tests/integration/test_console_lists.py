@@ -7,7 +7,7 @@ from flask import Flask
 
 from app.web.application import create_app
 from tests.integration import books
-from tests.integration.test_console_send import checked, confirm, rows_of
+from tests.integration.test_console_send import checked, confirm, hidden, rows_of
 from tests.integration.visitors import Visitor, visitor, words_of
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
@@ -25,8 +25,8 @@ def ann(app: Flask) -> Visitor:
 
 def _take_back(one: Visitor, batch_id: int, reason: str) -> None:
     path = f"/batches/{batch_id}/take-back"
-    [form_id] = re.findall(r'name="form_id"[^>]* value="([^"]*)"', one.get(path).text)
-    assert one.post(path, of=path, form_id=form_id, reason=reason).status_code == 303
+    answer = one.client.post(f"/console/live{path}", data=hidden(one.get(path)) | {"reason": reason})
+    assert answer.status_code == 303
     books.drain_all(one.organization_id)
 
 
@@ -35,14 +35,14 @@ def test_a_list_is_found_again_before_and_after_it_is_sent_with_who_when_and_out
     checked(ann, "one@example.com,two@example.com\n", amount="1", mode="sandbox")
     waiting = ann.get("/lists")
     assert f'href="{path}">people.csv' in waiting.text
-    assert re.search(r"people.csv Spring \d{4}-\d\d-\d\d \d\d:\d\dZ Ann Sender 2 1 200", words_of(waiting))
+    assert re.search(r"people.csv Spring \d{4}-\d\d-\d\d \d\d:\d\d UTC Ann Sender 2 1 200", words_of(waiting))
     assert waiting.text.count("people.csv") == 1
     confirm(ann, path)
     [batch_id] = books.drain_all(ann.organization_id)
     viewer = visitor(app, ann.organization_id, "viewer")
     sent = viewer.get("/lists")
     assert "No list waits to be sent." in words_of(sent)
-    assert re.search(r"people.csv Spring \S+ \S+ Ann Sender issued 1 of 2 600 Download", words_of(sent))
+    assert re.search(r"people.csv Spring \S+ \S+ UTC Ann Sender issued 1 of 2 600 Download", words_of(sent))
     [result] = re.findall(r'href="([^"]+/outcome.csv)"', sent.text)
     assert [row["state"] for row in rows_of(viewer.get(result))] == ["held", "unpaid", "left out"]
     assert f'href="{path}/outcome">people.csv' in viewer.get(f"/batches/{batch_id}").text
@@ -73,8 +73,8 @@ def test_a_reversal_is_found_with_its_reason_from_the_batch_the_list_and_activit
     batch = ann.get(f"/batches/{batch_id}")
     [whole] = re.findall(r"/reversals/(\d+)", ann.get("/activity").text)
     assert re.findall(r"/reversals/(\d+)", batch.text) == [whole, str(some)]
-    assert re.search(rf"{whole} \S+ \S+ Ann Sender Wrong & list {batch_id} done 16", words_of(batch))
-    assert re.search(rf"{some} \S+ \S+ the API a mistake some transactions done 4", words_of(batch))
+    assert re.search(rf"{whole} \S+ \S+ UTC Ann Sender Wrong & list {batch_id} done 16", words_of(batch))
+    assert re.search(rf"{some} \S+ \S+ UTC the API a mistake some transactions done 4", words_of(batch))
     assert f"Took points back by live reversal {whole}: Wrong & list" in words_of(ann.get("/activity"))
     assert re.findall(r"/reversals/(\d+)", ann.get("/reversals").text) == [whole, str(some)]
     assert "/reversals/" not in re.sub('href="[^"]*/reversals"', "", ann.get("/console/sandbox/reversals").text)

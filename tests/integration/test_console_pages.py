@@ -253,3 +253,22 @@ def test_a_batch_of_a_member_names_it_as_the_sender_in_every_answer(app: Flask) 
         number_events(connection, organization_id)
     batches = [event["data"]["batch"] for event in data("/v1/events?types=batch.*")["events"]]
     assert [(batch["sender"], batch["batch_id"]) for batch in batches] == [(ann, batch_id), (None, batch_id + 1)]
+
+
+def test_times_are_read_and_days_are_asked_for_in_the_zone_of_the_member(app: Flask) -> None:
+    organization_id = books.make_organization(100)
+    one, other = (visitor(app, organization_id, VIEWER, f"{name}@example.com") for name in ("ann", "bo"))
+    batch_id = books.issue_now(organization_id, ["eve@example.com"], 10)
+    books.execute(*books.WITHOUT_GUARDS, f"UPDATE batches SET created_at = '2026-06-30 22:30Z' WHERE id = {batch_id}")
+    assert "2026-06-30 22:30 UTC" in _text(one.get("/batches").text)
+    assert one.post("/account/zone", of="/account", zone="Europe/Paris").status_code == 303
+    assert "2026-07-01 00:30 UTC+2" in _text(one.get("/batches").text)
+    assert "Times are those of Europe/Paris." in _text(one.get("/batches").text)
+    assert "2026-06-30 22:30 UTC" in _text(other.get("/batches").text)
+    of_day = "/batches?created_from={0}&created_to={0}"
+    found = {day: f"/batches/{batch_id}" in one.get(of_day.format(day)).text for day in ("2026-06-30", "2026-07-01")}
+    assert list(found.values()) == [False, True]
+    assert "must be a time in ISO 8601" in one.get("/batches?created_from=2026-13-01").text
+    assert one.post("/account/zone", of="/account", zone="Europe/Nowhere").status_code == 400
+    assert one.post("/account/zone", of="/account", zone="Europe/Paris").status_code == 303
+    assert _activity(one).count("Chose the time zone Europe/Paris") == 1

@@ -42,8 +42,8 @@ def upload(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: s
     """Upload a list as a file; return the answer. The body is written out: Werkzeug leaves a long one open."""
     raw = content.encode() if isinstance(content, str) else content
     parts = [f'name="{name}"\r\n\r\n{text}\r\n'.encode() for name, text in fields.items()]
-    hidden = _hidden(of.get(f"/console/{mode}/send"))
-    parts += [f'name="{name}"\r\n\r\n{hidden[name]}\r\n'.encode() for name in ("csrf_token", "form_id")]
+    own = hidden(of.get(f"/console/{mode}/send"))
+    parts += [f'name="{name}"\r\n\r\n{own[name]}\r\n'.encode() for name in ("csrf_token", "form_id")]
     parts += [b'name="file"; filename="people.csv"\r\n\r\n%s\r\n' % raw]
     body = b"".join(b"--edge\r\nContent-Disposition: form-data; " + part for part in parts) + b"--edge--\r\n"
     return of.client.post(f"/console/{mode}/send", data=body, content_type="multipart/form-data; boundary=edge")
@@ -60,10 +60,10 @@ def confirm(of: Visitor, path: str, **fields: str) -> TestResponse:
     """Press the last button of a list, as its page offers it."""
     page = of.get(f"{path}/confirm")
     assert page.status_code == 200, page.text
-    return of.client.post(f"{path}/confirm", data=_hidden(page) | fields)
+    return of.client.post(f"{path}/confirm", data=hidden(page) | fields)
 
 
-def _hidden(page: TestResponse) -> dict[str, str]:
+def hidden(page: TestResponse) -> dict[str, str]:
     return dict(re.findall(r'name="(csrf_token|seen|form_id)"[^>]* value="([^"]*)"', page.text))
 
 
@@ -106,7 +106,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visit
     assert "Sent by Ann Sender" in words_of(batch)
     asking = ann.get(f"/batches/{batch_id}/take-back")
     assert "Points to come back 60" in words_of(asking)
-    form = _hidden(asking)
+    form = hidden(asking)
     again = ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form | {"reason": " "})
     assert again.status_code == 400
     assert "Enter a reason" in again.text
@@ -124,7 +124,7 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(ann: Visit
 
 def test_sixteen_clicks_at_once_issue_once(app: Flask, ann: Visitor, many_connections: None) -> None:
     path = checked(ann, "email\n" + "".join(f"p{i}@example.com\n" for i in range(25)), amount="4")
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     cookie = ann.client.get_cookie("points_console", path="/console")
     assert cookie is not None
 
@@ -144,7 +144,7 @@ def test_who_clicks_while_the_list_is_held_is_told_and_issues_nothing(
     monkeypatch: pytest.MonkeyPatch, ann: Visitor
 ) -> None:
     path = checked(ann, "email\na@example.com\n", amount="4")
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     monkeypatch.setattr(connections, "LOCK_TIMEOUT_MS", 100)
     forget_everything()
     with engine().connect() as other, other.begin():
@@ -165,7 +165,7 @@ def test_a_list_longer_than_a_batch_is_accepted_whole_and_in_order(
     cost = words_of(ann.get(f"{path}/cost"))
     assert "It pays 20 of 25 recipients" in cost
     assert "it is sent as 3 batches" in cost
-    assert "Issue points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
+    assert "Issue 1 000 points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
     assert confirm(ann, path).status_code == 303
     assert "0 of 3 batches" in words_of(ann.get(f"{path}/outcome"))
     books.drain_all(ann.organization_id)
@@ -180,7 +180,7 @@ def test_nothing_of_a_long_list_is_accepted_if_one_part_is_not(monkeypatch: pyte
     monkeypatch.setenv("POINTS_RECIPIENTS_MAX", "2")
     forget_everything()
     path = checked(ann, "email,amount\na@example.com,1\nb@example.com,1\nc@example.com,900\n")
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     monkeypatch.setenv("POINTS_AMOUNT_MAX", "100")
     forget_everything()
     refused = ann.client.post(f"{path}/confirm", data=form)
@@ -191,7 +191,7 @@ def test_nothing_of_a_long_list_is_accepted_if_one_part_is_not(monkeypatch: pyte
 
 def test_a_suspension_between_the_cost_and_the_confirmation_is_said_once(ann: Visitor) -> None:
     path = checked(ann, "email,amount\na@example.com,1\n")
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     books.execute("UPDATE organizations SET is_suspended = true")
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert refused.status_code == 409
@@ -284,12 +284,12 @@ def test_what_another_window_has_changed_is_shown_before_it_is_issued(
 ) -> None:
     path, first = checked(ann, _TWO_COLUMNS), {"column": "0", "amount": "", "label": "Spring"}
     assert ann.post(path, of=path, **first).status_code == 303
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     assert ann.post(path, of=path, **first | changed).status_code == 303
     refused = ann.client.post(f"{path}/confirm", data=form)
     _is_refused_as_changed(refused)
     assert now[0][0] in words_of(refused)
-    assert ann.client.post(f"{path}/confirm", data=_hidden(refused)).status_code == 303
+    assert ann.client.post(f"{path}/confirm", data=hidden(refused)).status_code == 303
     books.drain_all(ann.organization_id)
     outcome = rows_of(ann.get(f"{path}/outcome.csv"))
     assert [(row["email"], row["amount"], row["label"]) for row in outcome] == now
@@ -299,7 +299,7 @@ def test_a_list_changed_into_one_that_was_sent_before_is_said_to_be_changed(ann:
     confirm(ann, checked(ann, "email\nb@example.com\n", amount="5"))
     path = checked(ann, "private;work\na@example.com;b@example.com\n")
     for column in "01":
-        form = _hidden(ann.get(f"{path}/confirm"))
+        form = hidden(ann.get(f"{path}/confirm"))
         assert ann.post(path, of=path, column=column, amount="5").status_code == 303
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert "The list was changed since you looked" in refused.text
@@ -308,7 +308,7 @@ def test_a_list_changed_into_one_that_was_sent_before_is_said_to_be_changed(ann:
 
 def test_a_list_that_another_window_has_left_with_a_question_is_not_issued(ann: Visitor) -> None:
     path = checked(ann, "email\na@example.com\n", amount="3")
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     assert ann.post(path, of=path, amount="").status_code == 303
     asked = ann.client.post(f"{path}/confirm", data=form)
     assert (asked.status_code, asked.location) == (303, path)
@@ -328,28 +328,28 @@ def _refill(ann: Visitor, points: int) -> None:
 def test_a_button_for_three_of_eight_does_not_pay_all_after_a_refill(ann: Visitor) -> None:
     path = _eight(ann)
     page = ann.get(f"{path}/confirm")
-    assert "Issue points to 3 of 8 recipients" in page.text
+    assert "Issue 900 points to 3 of 8 recipients" in words_of(page)
     assert "3 of 8 recipients, 900 points" in words_of(page)
     _refill(ann, 2_000)
-    refused = ann.client.post(f"{path}/confirm", data=_hidden(page))
+    refused = ann.client.post(f"{path}/confirm", data=hidden(page))
     _is_refused_as_changed(refused)
     assert "Issue 2 400 points to 8 recipients" in words_of(refused)
-    assert ann.client.post(f"{path}/confirm", data=_hidden(refused)).status_code == 303
+    assert ann.client.post(f"{path}/confirm", data=hidden(refused)).status_code == 303
 
 
 def test_a_button_for_all_does_not_pay_a_part_once_the_balance_is_lower(ann: Visitor) -> None:
     path = _eight(ann, amount="100")
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     books.issue_now(ann.organization_id, ["other@example.com"], 300)
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert refused.status_code == 409
-    assert "Issue points to 7 of 8 recipients" in refused.text
+    assert "Issue 700 points to 7 of 8 recipients" in words_of(refused)
     assert value("SELECT count(*) FROM batches") == 1
 
 
 def test_a_refill_that_lands_while_the_button_waits_for_the_list_counts(ann: Visitor) -> None:
     path = _eight(ann)
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     with started() as start, transaction() as other:
         other.execute(text("SELECT FROM uploads FOR UPDATE"))
         waits = start(lambda: ann.client.post(f"{path}/confirm", data=form))
@@ -361,14 +361,14 @@ def test_a_refill_that_lands_while_the_button_waits_for_the_list_counts(ann: Vis
 
 def test_a_refill_that_pays_nobody_more_changes_nothing(ann: Visitor) -> None:
     path = _eight(ann)
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     _refill(ann, 100)
     assert ann.client.post(f"{path}/confirm", data=form).status_code == 303
 
 
 def test_the_button_of_one_list_or_mode_issues_no_other(ann: Visitor) -> None:
     live, other, sandbox = _eight(ann, amount="1"), _eight(ann, amount="1"), _eight(ann, amount="1", mode="sandbox")
-    form = _hidden(ann.get(f"{live}/confirm"))
+    form = hidden(ann.get(f"{live}/confirm"))
     for path in (other, sandbox):
         _is_refused_as_changed(ann.client.post(f"{path}/confirm", data=form))
     books.execute("UPDATE uploads SET sandbox = true")
@@ -400,7 +400,7 @@ def test_a_sandbox_list_moves_no_real_points(ann: Visitor) -> None:
 
 def test_a_viewer_sends_cancels_and_reverses_by_no_form(app: Flask, ann: Visitor) -> None:
     path = checked(ann, "email\na@example.com\n", amount="3")
-    form = _hidden(ann.get(f"{path}/confirm"))
+    form = hidden(ann.get(f"{path}/confirm"))
     batch_id = books.queue_batch(ann.organization_id, ["b@example.com"], 5)
     eve = visitor(app, ann.organization_id, "viewer")
     own = {"csrf_token": forgery_token(eve.get())}
@@ -425,7 +425,7 @@ def test_another_organization_meets_nothing_of_this_one(app: Flask, ann: Visitor
     confirm(ann, path)
     [batch_id] = books.drain_all(ann.organization_id)
     waiting = books.queue_batch(ann.organization_id, ["more@example.com"], 5)
-    form = _hidden(ann.get(f"/batches/{batch_id}/take-back")) | {"reason": "x"}
+    form = hidden(ann.get(f"/batches/{batch_id}/take-back")) | {"reason": "x"}
     reversal = ann.client.post(f"/console/live/batches/{batch_id}/take-back", data=form).location
     mallory = visitor(app, books.make_organization(50), "admin")
     own = {"csrf_token": forgery_token(mallory.get())}
@@ -456,7 +456,7 @@ def test_a_batch_that_was_issued_meanwhile_is_not_called_off(ann: Visitor) -> No
     batch_id = books.queue_batch(ann.organization_id, ["b@example.com"], 5)
     page = ann.get(f"/batches/{batch_id}/cancel")
     books.drain_all(ann.organization_id)
-    ann.client.post(f"/console/live/batches/{batch_id}/cancel", data=_hidden(page))
+    ann.client.post(f"/console/live/batches/{batch_id}/cancel", data=hidden(page))
     assert "was issued or refused meanwhile" in ann.get(f"/batches/{batch_id}").text
     assert books.balance_of(ann.organization_id) == 995
 

@@ -14,7 +14,9 @@ ROOT = Path(__file__).parents[2]
 ACTIONS = {
     "app.batches.accept:accept": ("app.api.sending.accepting", "app.console.sending"),
     "app.batches.schedule:cancel": ("app.api.views.cancel", "app.console.views.cancel"),
+    "app.batches.schedule:reschedule": ("app.api.views.reschedule", "app.console.views.move"),
     "app.messaging.drains:drains": ("app.api.sending.send_path", "app.console.views.send_cost"),
+    "app.ledger.extend:extend": ("app.api.views.extend", "app.console.views.hold_longer"),
     "app.reversals.accept:accept": ("app.api.views.reverse", "app.console.views.take_back"),
     "app.reversals.preview:recoverable": ("app.api.views.reverse", "app.console.views.take_back"),
     "app.webhooks.request:read_webhook": ("app.api.views.webhooks", "app.console.views.webhooks"),

@@ -1,10 +1,10 @@
-"""*Your account*: the password and the sessions of the signed-in member."""
+"""*Your account*: the password, the time zone and the sessions of the signed-in member."""
 
 from flask import flash, g, redirect, render_template, session, url_for
 from werkzeug.wrappers import Response
 
-from app.console.blueprints import current_member, needs, pages
-from app.console.forms import ChangePasswordForm, say_beside
+from app.console.blueprints import current_member, current_zone, needs, pages
+from app.console.forms import ChangePasswordForm, ZoneForm, say_beside
 from app.console.one_effect import change
 from app.console.place import place
 from app.console.slow_work import password_work
@@ -37,6 +37,19 @@ def change_password() -> Response | tuple[str, int]:
     return redirect(url_for("console.account"), 303)
 
 
+@pages.post("/account/zone")
+@needs(VIEWER)
+def choose_zone() -> Response | tuple[str, int]:
+    """Keep the zone in which the member reads and writes times."""
+    form = ZoneForm()
+    if not form.validate():
+        return _page(ChangePasswordForm(formdata=None), form), 400
+    with transaction() as connection:
+        members.choose_zone(connection, members.lock(connection, current_member().id), form.zone.data)
+    flash(f"Times are those of {form.zone.data} from now on.")
+    return redirect(url_for("console.account"), 303)
+
+
 @pages.post("/account/sessions/<int:session_id>/end")
 @needs(VIEWER)
 def end_session(session_id: int) -> Response:
@@ -63,7 +76,8 @@ def _changed(current: str, password: str) -> str | None:
         return sessions.begin(connection, member.id, password_hash, place())
 
 
-def _page(form: ChangePasswordForm) -> str:
+def _page(form: ChangePasswordForm, zone_form: ZoneForm | None = None) -> str:
     with transaction() as connection:
         found = sessions.find_all(connection, current_member().id)
-    return render_template("console/account.html", form=form, sessions=found, own=g.session_id)
+    zone_form = zone_form or ZoneForm(formdata=None, zone=current_zone())
+    return render_template("console/account.html", form=form, zone_form=zone_form, sessions=found, own=g.session_id)

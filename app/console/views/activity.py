@@ -39,6 +39,7 @@ _SENTENCES = {
     actions.MEMBER_REMOVED: "Removed {subject}",
     actions.ROLE_CHANGED: "Changed the role of {subject} from {detail}",
     actions.LINK_MADE: "Made a new link for {subject}",
+    actions.ZONE_CHOSEN: "Chose the time zone {detail}",
     actions.PASSWORD_CHOSEN: "Chose a password",
     actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
     actions.KEY_MADE: "Made {key} key {id}",
@@ -46,15 +47,17 @@ _SENTENCES = {
     actions.WEBHOOK_MADE: "Made {mode} webhook {id}",
     actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
     actions.SENT: "Sent {mode} batch {id}{more}",
+    actions.MOVED: "Moved {mode} batch {id}{more}",
     actions.CANCELLED: "Cancelled {mode} batch {id}{more}",
     actions.REVERSED: "Took points back by {mode} reversal {id}{more}",
+    actions.EXTENDED: "Held {mode} transaction {id} for longer{more}",
 }
 
 
 # The page of what an action has changed, the name of its id there, and the lowest role that sees it. Members and
 # webhooks may be gone, so their lists are the pages.
 _PAGES: dict[str, tuple[str, str | None, str]] = {
-    **dict.fromkeys((actions.SENT, actions.CANCELLED), ("console.show_batch", "batch_id", VIEWER)),
+    **dict.fromkeys((actions.SENT, actions.MOVED, actions.CANCELLED), ("console.show_batch", "batch_id", VIEWER)),
     actions.REVERSED: ("console.show_reversal", "reversal_id", VIEWER),
     **dict.fromkeys(
         (actions.MEMBER_ADDED, actions.MEMBER_REMOVED, actions.ROLE_CHANGED, actions.LINK_MADE, actions.SESSIONS_ENDED),
@@ -71,7 +74,9 @@ def _path_of(action: Action) -> str | None:
     if not endpoint or not current_member().may(role):
         return None
     values: dict[str, Any] = {} if id_name is None else {id_name: action.subject_id}
-    return url_for(endpoint, mode=SANDBOX if action.sandbox else LIVE, **values)
+    if action.sandbox is not None:
+        values["mode"] = SANDBOX if action.sandbox else LIVE
+    return url_for(endpoint, **values)
 
 
 def sentence_of(action: Action) -> str:

@@ -6,9 +6,9 @@ from flask import Response, render_template, request
 from sqlalchemy import Connection
 
 from app.api_keys import Caller
-from app.batches import payloads
+from app.batches import payloads, schedule
 from app.batches import read as batches
-from app.batches.read import ISSUED, STATUSES, BatchRow
+from app.batches.read import ISSUED, SCHEDULED, STATUSES, BatchRow
 from app.batches.sums import sums_of
 from app.console import files, found_files, outcomes
 from app.console.blueprints import pages
@@ -24,7 +24,7 @@ from app.postgres.database import transaction
 from app.reversals import read as reversals
 from app.uploads import listed
 
-_TRANSACTIONS_SHOWN = 100
+TRANSACTIONS_SHOWN = 100
 _REVERSALS_SHOWN = 50
 
 
@@ -70,8 +70,9 @@ def show_batch(batch_id: int) -> str:
     with transaction() as connection:
         who = calling_member(connection)
         batch = get_batch(connection, who, batch_id)
-        rows = batches.transactions_between(connection, batch.id, first, at_most=_TRANSACTIONS_SHOWN)
+        rows = batches.transactions_between(connection, batch.id, first, at_most=TRANSACTIONS_SHOWN)
         sums = sums_of(connection, [batch.id])
+        points = schedule.points_of(connection, batch.id) if batch.status == SCHEDULED else None
         scope: dict[str, Any] = {"organization_id": who.organization.id, "sandbox": who.sandbox}
         reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
         names = members.names_of(connection, {one.member_id for one in reversed_by if one.member_id is not None})
@@ -79,13 +80,14 @@ def show_batch(batch_id: int) -> str:
     return render_template(
         "console/batch.html",
         batch=batch,
+        points=points,
         sums=sums,
         reversals=reversed_by,
         names=names,
         sent_from=sent_from,
         transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,
-        shown=_TRANSACTIONS_SHOWN,
+        shown=TRANSACTIONS_SHOWN,
         organization=who.organization,
     )
 

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches import read as batches
-from app.batches.read import BatchRow
+from app.batches.read import QUEUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
 from app.console import files, outcomes
 from app.console.blueprints import pages
@@ -22,7 +22,7 @@ def outcome(token: str) -> AnyResponse | str:
         upload = get_list(connection, token)
         if upload.sent_at is None:
             return redirect(url_for("console.check", token=token))
-        rows = _batches_of(connection, upload)
+        rows = batches_of(connection, upload)
         sender = names_of(connection, [upload.member_id])[upload.member_id]
         sums = sums_of(connection, [row.id for row in rows])
     return render_template(
@@ -31,8 +31,11 @@ def outcome(token: str) -> AnyResponse | str:
         sender=sender,
         parts_of_list=rows,
         final=sum(row.is_final for row in rows),
+        waiting=sum(row.status == QUEUED for row in rows),
+        scheduled=[row for row in rows if row.status == SCHEDULED],
         debited=sum(row.debited_count or 0 for row in rows),
         points=sum(row.debited_amount or 0 for row in rows),
+        unpaid=sum(row.recipient_count - row.debited_count for row in rows if row.debited_count is not None),
         sums=sums,
     )
 
@@ -42,13 +45,13 @@ def outcome(token: str) -> AnyResponse | str:
 def outcome_file(token: str, kind: str) -> Response:
     with transaction() as connection:
         upload = get_list(connection, token)
-        rows = _batches_of(connection, upload)
+        rows = batches_of(connection, upload)
     if upload.sent_at is None:
         raise NotFound("list", token)
     return outcomes.of_list(upload, rows, kind)
 
 
-def _batches_of(connection: Connection, upload: UploadRow) -> list[BatchRow]:
+def batches_of(connection: Connection, upload: UploadRow) -> list[BatchRow]:
     """Return the batches of a list in order; none until it is sent."""
     return [
         batches.get(connection, one, organization_id=upload.organization_id, sandbox=upload.sandbox)

@@ -12,6 +12,7 @@ from app.pages.queries import next_cursor
 from app.postgres.database import transaction
 from app.reversals import read as reversals
 from app.reversals.read import ReversalRow
+from app.values.ids import batch_and_position
 
 
 @pages.get("/reversals")
@@ -43,9 +44,11 @@ def show_reversal(reversal_id: int) -> str:
         found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         entries = reversals.entries_of(connection, found.id) if found.status == reversals.DONE else []
         names = names_of(connection, [] if found.member_id is None else [found.member_id])
+    its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
         "console/reversal.html",
         reversal=found,
+        batch_id=found.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
         names=names,
         taken=sum(entry.code is None for entry in entries),
         left_alone=sum(entry.code is not None for entry in entries),

@@ -49,19 +49,13 @@ def upload() -> Page:
     if not is_valid or given is None:
         return _new_list(form), 400
     content, name = given
-    asked, token = form.asked(), form_id()
+    token = form_id()
     try:
-        with list_checks.turn():
-            found, shown = sending.look_at(content, name, asked)
+        # The form's id is the list's token, so a form that is sent again leads to the same list.
+        sending.keep(content, name, form.asked(), token=token)
     except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return refused_form(_new_list(form), error)
-    of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
-    with transaction() as connection:
-        # The form's id is the list's token, so a form that is sent again leads to the same list.
-        upload_id = uploads.add(connection, **of, sandbox=is_sandbox(), token=token, name=name, content=content)
-        if upload_id is not None:
-            uploads.judge(connection, upload_id, asked, found, shown)
     return redirect(url_for("console.check", token=token), 303)
 
 

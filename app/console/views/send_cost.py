@@ -1,21 +1,23 @@
-"""*Send*, the last two steps: the cost of a list, and issuing it."""
+"""*Send*, the last two steps: the cost of a list and how it is to be issued, and issuing it."""
 
 from flask import flash, redirect, render_template, url_for
 from sqlalchemy.exc import DBAPIError
 from werkzeug.wrappers import Response as AnyResponse
 
 from app.batches.read import QUEUED
+from app.batches.schedule import now_of
 from app.console import sending
-from app.console.blueprints import needs, pages
+from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import calling_member
-from app.console.send_forms import IssueForm
+from app.console.costs import cost as cost_of
+from app.console.send_forms import IssueForm, TermsForm
 from app.console.views.send import get_list
-from app.errors import MayNotIssue, NotFound, PointsError
+from app.errors import NotFound, PointsError
 from app.members.members import SENDER
 from app.messaging.drains import Job, drains
 from app.metrics.record import current_record
 from app.postgres.database import is_locked_out, transaction
-from app.uploads import sent_before
+from app.uploads import sent_before, uploads
 
 # Another request has locked the list for longer than a statement waits.
 _BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
@@ -27,6 +29,25 @@ Page = AnyResponse | tuple[str, int] | str
 @needs(SENDER)
 def cost(token: str) -> Page:
     return _with_cost("console/cost.html", token)
+
+
+@pages.post("/send/<token>/cost")
+@needs(SENDER)
+def settle(token: str) -> Page:
+    """Keep when the list is to be issued, and whether only to all, and go on to the last step."""
+    form = TermsForm()
+    is_valid = form.validate()
+    with transaction() as connection:
+        now = now_of(connection, current_member().organization_id, sandbox=is_sandbox())
+    terms = form.terms(now) if is_valid else None
+    if terms is None:
+        page = _with_cost("console/cost.html", token, terms=form)
+        return (page, 400) if isinstance(page, str) else page
+    with transaction() as connection:
+        upload = get_list(connection, token, lock=True)
+        if upload.sent_at is None:
+            uploads.settle(connection, upload.id, terms)
+    return redirect(url_for("console.confirm", token=token), 303)
 
 
 @pages.get("/send/<token>/confirm")
@@ -62,7 +83,7 @@ def issue(token: str) -> Page:
     return redirect(url_for("console.outcome", token=token), 303)
 
 
-def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page:
+def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: TermsForm | None = None) -> Page:
     with transaction() as connection:
         who, upload = calling_member(connection), get_list(connection, token)
         if upload.sent_at is not None:
@@ -71,19 +92,17 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None) -> Page
             if refusal is not None:
                 flash(f"Nothing was issued. {refusal}", "bad")
             return redirect(url_for("console.check", token=token), 303)
-        now = sending.cost(connection, who, upload)
+        now = cost_of(connection, who, upload)
         earlier = sent_before.sent_before(connection, upload)
-    verdict = now.verdict
     page = render_template(
         template,
         upload=upload,
         organization=who.organization,
-        verdict=verdict,
-        may_issue=not isinstance(verdict.refusal, MayNotIssue) and verdict.affordable_recipients > 0,
-        paid_points=now.paid_points,
-        batches=now.batches,
+        now=now,
+        verdict=now.verdict,
         earlier=earlier,
         refusal=refusal,
         form=IssueForm(formdata=None, seen=now.seen),
+        terms=terms or TermsForm(formdata=None, data=TermsForm.of(upload)),
     )
     return page if refusal is None else (page, 409)

@@ -1,0 +1,155 @@
+"""Taking back a part of a batch, with the figures first; and holding points for longer."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from app.values.ids import POSITIONS
+from app.web.application import create_app
+from tests.integration import books
+from tests.integration.test_console_send import hidden, value
+from tests.integration.visitors import Visitor, forgery_token, visitor, words_of
+
+pytestmark = pytest.mark.usefixtures("database", "broker")
+
+_EMAILS = ["a@example.com", "b@example.com", "c@example.com", "d@example.com"]
+
+
+@pytest.fixture
+def app() -> Flask:
+    return create_app()
+
+
+@pytest.fixture
+def ann(app: Flask) -> Visitor:
+    return visitor(app, books.make_organization(1_000), "sender")
+
+
+def _issued(ann: Visitor) -> str:
+    """Issue 20 points to each of four recipients; return the path of taking them back."""
+    return f"/console/live/batches/{books.issue_now(ann.organization_id, _EMAILS, 20)}/take-back"
+
+
+def _press(ann: Visitor, page: TestResponse, path: str, **fields: object) -> TestResponse:
+    return ann.client.post(path, data=hidden(page) | {"reason": "Twice in the list"} | fields)
+
+
+def _taken(ann: Visitor, answer: TestResponse) -> str:
+    assert answer.status_code == 303, words_of(answer)
+    books.drain_all(ann.organization_id)
+    return words_of(ann.get(answer.location))
+
+
+def test_chosen_recipients_lose_their_points_after_the_figures_were_shown(ann: Visitor) -> None:
+    path = _issued(ann)
+    batch = ann.get(path.removesuffix("/take-back"))
+    assert f'href="{path}?recipient=3"' in batch.text
+    one = ann.get(f"{path}?recipient=3")
+    assert "Take back 20 points" in words_of(one)
+    shown = _press(ann, one, path, show="figures", recipient=["2", "4"])
+    assert shown.status_code == 200
+    assert "2 chosen recipients" in words_of(shown)
+    assert "Take back 40 points" in words_of(shown)
+    assert value("SELECT count(*) FROM reversals") == 0
+    page = _taken(ann, _press(ann, shown, path, recipient=["2", "4"]))
+    assert "Points taken back 40" in page
+    assert f"Batch {path.split('/')[-2]}" in page
+    left = value("SELECT string_agg(coalesce(points_left, 20)::text, ' ' ORDER BY position) FROM transactions")
+    assert left == "20 0 20 0"
+    assert books.balance_of(ann.organization_id) == 960
+
+
+def test_fewer_points_are_taken_from_each_and_who_has_too_few_is_told(ann: Visitor) -> None:
+    path = _issued(ann)
+    shown = _press(ann, ann.get(path), path, show="figures", amount="15", recipient="1")
+    assert "15 points from each of 1 chosen recipient" in words_of(shown)
+    assert "Points taken back 15" in _taken(ann, _press(ann, shown, path, amount="15", recipient="1"))
+    again = _press(ann, ann.get(path), path, show="figures", amount="15")
+    assert "Take back 45 points" in words_of(again)
+    assert "1 recipient with fewer points left: nothing is taken from them." in words_of(again)
+    assert "Points taken back 45" in _taken(ann, _press(ann, again, path, amount="15"))
+    wrong = _press(ann, ann.get(path), path, amount="none")
+    assert wrong.status_code == 400
+    assert "Enter a whole number of at least 1" in words_of(wrong)
+
+
+def test_a_choice_that_was_not_shown_takes_nothing(ann: Visitor) -> None:
+    path = _issued(ann)
+    all_of_it = ann.get(path)
+    for fields in ({"recipient": "1"}, {"amount": "5"}):
+        refused = _press(ann, all_of_it, path, **fields)
+        assert refused.status_code == 409
+        assert "were changed since you looked" in words_of(refused)
+    shown = _press(ann, all_of_it, path, show="figures", recipient=["1", "2"])
+    books.reverse_now(ann.organization_id, transaction_ids=[int(path.split("/")[-2]) * POSITIONS])
+    refused = _press(ann, shown, path, recipient=["1", "2"])
+    assert refused.status_code == 409
+    assert "Take back 20 points" in words_of(refused)
+    assert value("SELECT count(*) FROM reversals") == 1
+    assert "Points taken back 20" in _taken(ann, _press(ann, refused, path, recipient=["1", "2"]))
+    assert ann.get(f"{path}?recipient=5").status_code == 404
+
+
+def test_one_form_takes_back_once_and_says_so_when_it_is_used_for_another_choice(ann: Visitor) -> None:
+    path = _issued(ann)
+    shown = _press(ann, ann.get(path), path, show="figures", recipient="1")
+    answers = [_press(ann, shown, path, recipient="1") for _ in range(2)]
+    assert len({answer.location for answer in answers}) == 1
+    other = _press(ann, shown, path, recipient="2")
+    assert other.status_code == 409
+    assert "has taken points back already" in words_of(other)
+    assert value("SELECT count(*) FROM reversals") == 1
+    _taken(ann, answers[0])
+    assert "Points taken back 20" in _taken(ann, _press(ann, other, path, recipient="2"))
+
+
+def test_recipients_of_a_long_batch_are_chosen_page_by_page(ann: Visitor) -> None:
+    batch_id = books.issue_now(ann.organization_id, [f"p{i}@example.com" for i in range(250)], 1)
+    path = f"/console/live/batches/{batch_id}/take-back"
+    first = ann.get(path)
+    assert "p99@example.com" in first.text
+    second = _press(ann, first, path, show="100", recipient="7")
+    assert "p100@example.com" in second.text
+    assert 'type="hidden" name="recipient" value="7"' in second.text
+    shown = _press(ann, second, path, show="figures", recipient=["7", "150"])
+    assert "2 chosen recipients" in words_of(shown)
+    assert "Points taken back 2" in _taken(ann, _press(ann, shown, path, recipient=["7", "150"]))
+
+
+def test_held_points_are_held_for_longer_once(app: Flask, ann: Visitor) -> None:
+    batch_id = books.queue_batch(ann.organization_id, ["a@example.com", "b@example.com"], 20, hold_days=10)
+    books.drain_all(ann.organization_id)
+    books.reverse_now(ann.organization_id, transaction_ids=[batch_id * POSITIONS], amount=5)
+    path = f"/console/live/transactions/{batch_id * POSITIONS}/hold"
+    assert f'href="{path}"' in ann.get("/held").text
+    page = ann.get(path)
+    assert "15 points for a@example.com are held until" in words_of(page)
+    until = (datetime.now(UTC) + timedelta(days=90)).replace(second=0, microsecond=0)
+    fields = {"day": f"{until:%Y-%m-%d}", "clock": f"{until:%H:%M}"}
+    for _ in range(2):
+        assert ann.client.post(path, data=hidden(page) | fields).location == f"/console/live/batches/{batch_id}"
+    assert f"until {until:%Y-%m-%d %H:%M} UTC" in words_of(ann.get(f"/batches/{batch_id}"))
+    assert value("SELECT held_until FROM transactions WHERE position = 0") == until
+    assert words_of(ann.get("/activity")).count(f"Held live transaction {batch_id * POSITIONS} for longer") == 1
+    for wrong, beside in (
+        ({"day": "2026-01-01", "clock": "09:30"}, "The end must be later than it is."),
+        ({"day": "2999-01-01", "clock": "09:30"}, "The end must be at most 3650 days ahead."),
+        ({"day": "", "clock": "09:30"}, "Enter a day of the calendar"),
+    ):
+        refused = ann.client.post(path, data=hidden(page) | wrong)
+        assert refused.status_code == 400
+        assert beside in words_of(refused)
+    books.make_users("a@example.com")
+    mallory = visitor(app, books.make_organization(50), "admin")
+    own = fields | {"csrf_token": forgery_token(mallory.get())}
+    assert mallory.get(path).status_code == mallory.client.post(path, data=own).status_code == 404
+
+
+def test_points_that_are_not_held_or_held_for_ever_are_not_held_for_longer(ann: Visitor) -> None:
+    batch_id = books.issue_now(ann.organization_id, ["a@example.com"], 20)
+    assert "Hold longer" not in ann.get("/held").text
+    answer = ann.get(f"/transactions/{batch_id * POSITIONS}/hold")
+    assert answer.location == f"/console/live/batches/{batch_id}"
+    assert "there is no end to move" in words_of(ann.get(f"/batches/{batch_id}"))
