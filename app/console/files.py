@@ -22,6 +22,8 @@ _BLOCK_BYTES = 1 << 16
 # Writing each 10,000 takes a second of the process's time.
 _WORKBOOK_LINES_MAX = 100_000
 CSV, XLSX = "csv", "xlsx"
+# Without this mark at its beginning, Excel does not take a text for UTF-8.
+MARK = "\ufeff"
 
 
 def file(kind: str, name: str, heading: Sequence[str], rows: Iterable[Row], *, lines: int) -> Response:
@@ -38,7 +40,7 @@ def file(kind: str, name: str, heading: Sequence[str], rows: Iterable[Row], *, l
 def _text(name: str, heading: Sequence[str], rows: Iterable[Row]) -> Response:
     def content() -> Iterator[bytes]:
         part = StringIO()
-        part.write("\ufeff")  # Without this mark, Excel does not take the text for UTF-8.
+        part.write(MARK)
         writer = csv.writer(part)
         writer.writerow(map(marked_as_text, heading))
         for number, row in enumerate(rows, 1):

@@ -75,8 +75,8 @@ def of_list(upload: UploadRow, batch_rows: Sequence[BatchRow], kind: str) -> Res
 
 def of_new_list(new: NewList) -> Response:
     """Answer with a list that can be uploaded, such as that of the unpaid."""
-    response = Response(new.content, content_type="text/csv; charset=utf-8")
-    return save_as(response, f"{new.name.removesuffix('.csv')}.csv")
+    marked = files.MARK.encode() + new.content
+    return save_as(Response(marked, content_type="text/csv; charset=utf-8"), f"{new.name.removesuffix('.csv')}.csv")
 
 
 def _of_parts(upload: UploadRow, batch_rows: Sequence[BatchRow]) -> Iterator[_Row]:

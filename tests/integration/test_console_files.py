@@ -15,8 +15,8 @@ from app.postgres.database import transaction
 from app.recipient_files.workbook_process import text_of
 from app.web.application import create_app
 from tests.integration import books
-from tests.integration.test_console_send import checked, confirm, upload
-from tests.integration.visitors import Visitor, forgery_token, visitor, words_of
+from tests.integration.test_console_send import checked, confirm, hidden, upload
+from tests.integration.visitors import Visitor, visitor, words_of
 from tests.unit.workbooks import Rows, xlsx
 
 pytestmark = pytest.mark.usefixtures("database", "broker")
@@ -109,7 +109,7 @@ def _written(rows: list[list[str]], kind: str) -> bytes:
 
 
 def test_a_file_keeps_its_name_also_beyond_latin_letters(ann: Visitor) -> None:
-    form = {"csrf_token": forgery_token(ann.get()), "amount": "5"}
+    form = hidden(ann.get("/send")) | {"amount": "5"}
     list_file = (BytesIO(b"email\nx\nann@example.com\n"), "Frühling – 2026.csv")
     path = ann.client.post("/console/live/send", data=form | {"file": list_file}).location
     named = ann.get(f"{path}/bad-lines.csv").headers["Content-Disposition"]
