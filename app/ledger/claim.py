@@ -141,8 +141,7 @@ _CLAIM_IN = """
                                 THEN '/v1/transactions?credited=true&user=' || user_id END)
         FROM claimed GROUP BY organization_id, user_id ORDER BY organization_id, user_id
     ), no_longer_held AS (
-        INSERT INTO unfolded_claims (organization_id, points, count)
-        SELECT organization_id, sum(amount), count(*) FROM claimed GROUP BY organization_id
+        {no_longer_held}
     ), credited AS (
         UPDATE users SET folded_balance = users.folded_balance + credits.points
         FROM (SELECT user_id, sum(amount) AS points FROM claimed GROUP BY user_id) AS credits
@@ -150,8 +149,19 @@ _CLAIM_IN = """
     )
     SELECT count(*), coalesce(sum(amount), 0) FROM claimed
 """
+_NOTE_CLAIMS = """
+        INSERT INTO unfolded_claims (organization_id, points, count)
+        SELECT organization_id, sum(amount), count(*) FROM claimed GROUP BY organization_id
+"""
+_TAKE_OFF_HELD = """
+        UPDATE organizations SET sandbox_held_points = sandbox_held_points - c.points,
+                                 sandbox_held_count = sandbox_held_count - c.count
+        FROM (SELECT organization_id, sum(amount) AS points, count(*) AS count FROM claimed GROUP BY organization_id) c
+        WHERE organizations.id = c.organization_id
+"""
 _CLAIM = text(
     _CLAIM_IN.format(
+        no_longer_held=_NOTE_CLAIMS,
         shown_sum=shown_sum("amount"),
         now="clock_timestamp()",
         in_mode="NOT h.sandbox",
@@ -161,6 +171,7 @@ _CLAIM = text(
 )
 _CLAIM_IN_SANDBOX = text(
     _CLAIM_IN.format(
+        no_longer_held=_TAKE_OFF_HELD,
         shown_sum=shown_sum("amount"),
         now="time_of(CAST(:sandbox_of AS bigint), true)",
         in_mode="h.sandbox AND h.organization_id = CAST(:sandbox_of AS bigint)",

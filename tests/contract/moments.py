@@ -8,9 +8,6 @@ import json
 import psycopg
 from psycopg import sql
 
-from app.batches.read import DIGESTED
-from app.postgres.digests import digest
-from app.values.ids import POSITIONS
 from tests.service.up import Service
 
 _BATCH = ("created_at", "issued_at", "held_until", "return_at")
@@ -34,13 +31,22 @@ def let_days_pass(service: Service, days: int, *batch_ids: int) -> None:
             connection.execute(update.format(name, changes, sql.Identifier(its_id)), past)
             connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(name))
         # What the audit holds against these moments: the digests, and the events of claims.
-        connection.execute(f"UPDATE batches b SET digest = {digest(DIGESTED, 'b')} WHERE id = ANY(%(ids)s)", past)
+        connection.execute(_DIGESTED, past)
         connection.execute("ALTER TABLE events DISABLE TRIGGER USER")
         connection.execute(_CLAIMS_TOLD, past)
         connection.execute("ALTER TABLE events ENABLE TRIGGER USER")
 
 
-_CLAIMS_TOLD = f"""
+_DIGESTED = """
+    UPDATE batches SET digest = sha256(convert_to(CAST(ROW(
+        id, organization_id, sandbox, api_key_id, member_id, amount, atomic, label, metadata, hold_days,
+        idempotency_key, encode(idempotency_hash, 'hex'), extract(epoch FROM created_at), refusal,
+        extract(epoch FROM cancelled_at), extract(epoch FROM issued_at), organization_name, last_refill) AS text),
+        'UTF8'))
+    WHERE id = ANY(%(ids)s)
+"""
+# A transaction's id is 131,072 times its batch's, and its position.
+_CLAIMS_TOLD = """
     UPDATE events SET created_at = created_at - CAST(%(past)s AS interval)
-    WHERE type = 'transaction.claimed' AND (data #>> '{{transactions,0}}')::bigint / {POSITIONS} = ANY(%(ids)s)
+    WHERE type = 'transaction.claimed' AND (data #>> '{transactions,0}')::bigint / 131072 = ANY(%(ids)s)
 """
