@@ -71,7 +71,7 @@ class Wire:
 
 
 Kind = Callable[[Wire, Request], None]
-_KEPT = ("idempotency-replayed", "retry-after", "content-type", "x-request-id", "location")
+_KEPT = ("idempotency-replayed", "retry-after", "content-type", "content-encoding", "x-request-id", "location")
 
 
 def answered(
