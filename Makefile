@@ -1,6 +1,7 @@
 # `make run` and `make test` need nothing else. CI runs `make check`.
 PYTHON ?= python3
 SEED ?= 20261121
+MINUTES ?= 20
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -52,8 +53,8 @@ $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 	@$(PIP) install --quiet --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
-soak: install-dev  ## The long run of the crash suite and of the state machine (an hour or more).
-	$(BIN)/python -m tests.crash.soak --seed $(SEED) --sends 10000 --faults 640
+soak: install-dev  ## A slice of the long run, then the state machine: make soak SEED=7 MINUTES=20 goes on with seed 7.
+	$(BIN)/python -m tests.crash.soak --slice --seed $(SEED) --minutes $(MINUTES) --sends 100000 --faults 10000
 	POINTS_SOAK_STEPS=20000 $(BIN)/python -m pytest tests/e2e/test_state_machine.py
 
 mutants: install-dev  ## Plant twenty known bugs, one at a time, and see each caught.

@@ -45,6 +45,7 @@ class Caller(threading.Thread):
             self._send_a_faulty_body,
             self._send_with_an_unknown_key,
             self._look_up_anothers_batch,
+            self._hold_longer,
         )
 
     def run(self) -> None:
@@ -107,7 +108,21 @@ class Caller(threading.Thread):
         self._intents.add(intent)
         self.sender.attempt(party, intent, prefer="respond-async")
         if intent.known is Known.ACCEPTED:
+            if intent.send_at is not None:
+                self._undoer.move(party, intent, (datetime.now(UTC) + 2 * _SOON).isoformat())
             self._undoer.cancel(party, intent)
+
+    def _hold_longer(self, party: Party, intent: Intent) -> None:
+        """Move the end of what is held, if it is held still."""
+        held = [row.id for row in intent.issued if row.debited and not row.credited]
+        if not held:
+            return
+        body = {"held_until": (datetime.now(UTC) + timedelta(days=2)).isoformat()}
+        path, key = f"/v1/transactions/{held[0]}/extend", party.development if intent.sandbox else party.live
+        answer = self._answer(lambda: call(self.sender.port, "POST", path, key=key, body=body))
+        if answer is not None and answer.status not in (200, 409, 503):
+            self._intents.violation(f"the extension of send {intent.label} was answered {answer.status}")
+        self._intents.count("extensions")
 
     def _nothing(self, _party: Party, _intent: Intent) -> None:
         """Most sends are followed by nothing."""

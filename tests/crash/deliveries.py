@@ -17,6 +17,7 @@ class Deliveries:
         self._running = contextlib.ExitStack()
         # By organization and mode: the last sequence up to which all has come.
         self._last: dict[tuple[int, bool], int] = {}
+        self._ids: dict[tuple[int, bool], dict[int, str]] = {(log.organization_id, log.sandbox): {} for log in logs}
         self._read = 0
         self.repeats = 0
 
@@ -39,6 +40,8 @@ class Deliveries:
             self._read += 1
             event = received.event
             log, sequence = (event["organization"]["id"], event["sandbox"]), event["sequence"]
+            if self._ids[log].setdefault(sequence, event["id"]) != event["id"]:
+                self._intents.violation(f"of log {log}, event {sequence} was delivered as two")
             if sequence <= self._last[log]:
                 self.repeats += 1
             elif sequence == self._last[log] + 1:
@@ -53,6 +56,11 @@ class Deliveries:
             f"of the log of organization {log.organization_id} {len(log.ids)} events were read, {last} delivered"
             for log in self._logs
             if (last := self._last[log.organization_id, log.sandbox]) != len(log.ids)
+        ] + [
+            f"of the log of organization {log.organization_id} event {sequence} was delivered as another"
+            for log in self._logs
+            for sequence, name in self._ids[log.organization_id, log.sandbox].items()
+            if sequence <= len(log.ids) and log.ids[sequence - 1] != name
         ]
 
     def stop(self) -> None:

@@ -4,7 +4,13 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.crash import faults_of_delivery, faults_of_networks, faults_of_processes, faults_of_servers
+from tests.crash import (
+    faults_of_delivery,
+    faults_of_neighbours,
+    faults_of_networks,
+    faults_of_processes,
+    faults_of_servers,
+)
 from tests.crash.scene import Scene
 
 Fault = Callable[[Scene], None]
@@ -44,7 +50,12 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_delivery.a_batch_is_poisonous,
     faults_of_delivery.a_batch_ends_its_connection,
     faults_of_delivery.clocks_are_an_hour_apart,
+    faults_of_delivery.clocks_are_a_year_apart,
     faults_of_delivery.beat_is_killed,
+    faults_of_neighbours.a_snapshot_is_held_open,
+    faults_of_neighbours.redis_is_emptied,
+    faults_of_neighbours.redis_takes_no_more_clients,
+    faults_of_neighbours.an_organization_is_disabled_with_reversals_queued,
 )
 KINDS: dict[str, Fault] = {fault.__name__: fault for fault in _FAULTS}
 NEEDS_A_VOLUME = faults_of_servers.the_disk_is_full.__name__

@@ -85,9 +85,17 @@ def _is_postponed(scene: Scene, label: str) -> bool:
 
 
 def clocks_are_an_hour_apart(scene: Scene) -> None:
-    """The workers' clocks are an hour off beat's, and perhaps web's; only PostgreSQL's clock may matter."""
+    """The workers' clocks are an hour or two off beat's, and perhaps web's; only PostgreSQL's clock may matter."""
+    _set_clocks_apart(scene, scene.random.choice((_HOUR_S, -_HOUR_S, 2 * _HOUR_S, -2 * _HOUR_S)))
+
+
+def clocks_are_a_year_apart(scene: Scene) -> None:
+    """As above, by 400 days."""
+    _set_clocks_apart(scene, scene.random.choice((400, -400)) * 24 * _HOUR_S)
+
+
+def _set_clocks_apart(scene: Scene, off_s: int) -> None:
     service = scene.service
-    off_s = scene.random.choice((_HOUR_S, -_HOUR_S))
     names = [part.name for part in service.workers]
     shifted = {name: service.worker_command(name, off_s) for name in names}
     shifted["web"] = service.web_command(scene.random.choice((0, off_s)))

@@ -1,7 +1,9 @@
 """A follower: a thread that reads every log as a caller does who keeps the last sequence, whatever happens."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import Connection, text
 
@@ -21,6 +23,18 @@ class Log:
     sandbox: bool
     key: str
     ids: list[str] = field(default_factory=list)
+    # By type and subject of the events of batches and reversals: the points of each.
+    told: dict[tuple[str, int], list[int | None]] = field(default_factory=dict)
+
+    def take(self, events: Sequence[dict[str, Any]]) -> None:
+        """Keep events that go on where the last ones ended."""
+        self.ids += [event["id"] for event in events]
+        for event in events:
+            for noun in ("batch", "reversal"):
+                if noun in event["data"]:
+                    subject = event["data"][noun]
+                    place = self.told.setdefault((event["type"], subject[f"{noun}_id"]), [])
+                    place.append(subject["amount"])
 
 
 class Follower(threading.Thread):
@@ -65,7 +79,7 @@ class Follower(threading.Thread):
         expected = range(len(log.ids) + 1, len(log.ids) + 1 + len(events))
         if [event["sequence"] for event in events] != list(expected):
             self._intents.violation(f"the log of organization {log.organization_id} does not go on at {expected}")
-        log.ids += [event["id"] for event in events]
+        log.take(events)
         return len(events)
 
     def differences(self, connection: Connection) -> list[str]:

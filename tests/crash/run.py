@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from tests.crash import parties, poison
+from tests.crash import parties, poison, told
 from tests.crash.callers import Caller
 from tests.crash.deliveries import Deliveries
 from tests.crash.faults import KINDS, Planned
@@ -43,8 +43,9 @@ class Figures:
 class Run:
     """One service, its callers and operator, from start to stop."""
 
-    def __init__(self, folder: Path, seed: int, **environment: str) -> None:
+    def __init__(self, folder: Path, seed: int, *, part: int = 0, **environment: str) -> None:
         self.figures = Figures(seed=seed)
+        self._callers_seed = f"{seed} part {part}" if part else str(seed)
         self.intents = Intents()
         self.service = Service(folder, **environment)
         self._seen: set[str] = set()
@@ -65,7 +66,7 @@ class Run:
         self.scene = Scene(self.service, made, self.intents)
         self._snapshot = Snapshot(self.service.engine, self.intents)
         self.scene.send(self.scene.new_intent())
-        seed = str(self.figures.seed)
+        seed = self._callers_seed
         self._callers = [Caller(number, seed, self.service.web_port, made, self.intents) for number in range(_CALLERS)]
         self._operator = Operator(seed, self.service.engine, made)
         self._follower = Follower(self.service.web_port, made, self.intents)
@@ -198,6 +199,8 @@ class Run:
             return unread() + deliveries.missing()
 
         self._require_none(unread, within_s=RECOVERS_WITHIN_S)
+        for sentence in told.differences(follower.logs, self.intents):
+            self.intents.violation(sentence)
         self._require_none(undelivered, within_s=_DELIVERED_WITHIN_S)
         self.events = deliveries.received, deliveries.repeats
 

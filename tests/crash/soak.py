@@ -1,4 +1,7 @@
-"""The long run: `python -m tests.crash.soak --seed N --sends 10000 --faults 500 [--minutes M]`."""
+"""The long run: `python -m tests.crash.soak --seed N --sends 10000 --faults 500 [--minutes M]`.
+
+With `--slice` it goes on where the last slice of the seed ended, and keeps the figures (`tests.crash.slices`).
+"""
 
 import argparse
 import json
@@ -10,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.crash import slices
 from tests.crash.faults import KINDS, NEEDS_A_VOLUME, plan
 from tests.crash.run import Run
 
@@ -36,13 +40,14 @@ def main() -> int:
     say(f"seed {chosen.seed}")
     replay = f"python -m tests.crash.soak --seed {chosen.seed} --sends {chosen.sends} --faults {chosen.faults}"
     with tempfile.TemporaryDirectory(prefix="crash-") as folder:
-        run = Run(Path(chosen.keep or folder), chosen.seed)
+        before = slices.of_seed(chosen.seed) if chosen.slice else []
+        run = Run(Path(chosen.keep or folder), chosen.seed, part=len(before))
         began = time.monotonic()
         try:
             run.start()
             if chosen.undo is not None:
                 run.undo(chosen.undo)
-            _faults(run, chosen, began)
+            _faults(run, chosen, began, skipped=sum(one["faults"] for one in before))
             run.finish()
         except OutOfTime:
             run.figures.violations.append(f"the run did not end within {_ENDS_WITHIN_S} s of its time")
@@ -50,6 +55,8 @@ def main() -> int:
             signal.setitimer(signal.ITIMER_REAL, 0)
             run.stop()
         figures = _figures(run, time.monotonic() - began)
+    if chosen.slice:
+        slices.record(figures)
     _print_summary(figures)
     say(json.dumps(figures, indent=2))
     if run.figures.violations:
@@ -59,7 +66,7 @@ def main() -> int:
 
 
 def _options(chosen: argparse.Namespace) -> str:
-    given = {"kinds": chosen.kinds or None, "undo": chosen.undo}
+    given = {"kinds": chosen.kinds or None, "undo": chosen.undo, "minutes": chosen.minutes}
     return "".join(f" --{name} {value}" for name, value in given.items() if value is not None)
 
 
@@ -71,20 +78,22 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, default=None, help="stop injecting after so long; it all ends soon after"
     )
+    parser.add_argument("--slice", action="store_true", help="go on where the last slice of this seed ended")
     parser.add_argument("--undo", type=float, default=None, help="the share of sends to take back, again and again")
     parser.add_argument("--kinds", default="", help="only these kinds of fault, with commas between them")
     parser.add_argument("--keep", default="", help="a new folder for the logs, which is not removed")
     return parser.parse_args()
 
 
-def _faults(run: Run, chosen: argparse.Namespace, began: float) -> None:
+def _faults(run: Run, chosen: argparse.Namespace, began: float, *, skipped: int) -> None:
     kinds = chosen.kinds.split(",") if chosen.kinds else list(KINDS)
     if NEEDS_A_VOLUME in kinds and not run.service.volume.is_mounted:
         say("the disk is not filled: this needs a file system of its own, and we may not mount one")
         kinds.remove(NEEDS_A_VOLUME)
-    planned = plan(chosen.seed, chosen.faults, kinds)
+    whole = plan(chosen.seed, chosen.faults, kinds)
+    planned, sends = whole[skipped:], int(chosen.sends) * (len(whole) - skipped) // len(whole)
     deadline = began + chosen.minutes * 60 if chosen.minutes else None
-    done, sends = 0, int(chosen.sends)
+    done = 0
 
     def is_ahead() -> bool:
         """Slow the callers down when they are ahead, so that sends and faults come to their end together."""
@@ -106,7 +115,7 @@ def _faults(run: Run, chosen: argparse.Namespace, began: float) -> None:
         )
         for sentence in wrong:
             say(f"      VIOLATION {sentence[:2_000]}")
-    while run.intents.issued_count() < chosen.sends and (deadline is None or time.monotonic() < deadline):
+    while run.intents.issued_count() < sends and (deadline is None or time.monotonic() < deadline):
         time.sleep(0.2)
 
 

@@ -59,6 +59,14 @@ class Undoer:
         elif answer is not None and answer.status not in (409, 503):
             self._intents.violation(f"the cancellation of {intent.label} was answered {answer.status}")
 
+    def move(self, party: Party, intent: Intent, send_at: str) -> None:
+        """Move a scheduled batch to another time, while it is scheduled."""
+        path = f"/v1/batches/{intent.batch_id}"
+        answer = self._post(party, intent.sandbox, path, {"send_at": send_at}, None, method="PATCH")
+        if answer is not None and answer.status not in (200, 409, 503):
+            self._intents.violation(f"the move of {intent.label} was answered {answer.status}")
+        self._intents.count("moved")
+
     def _attempt(self, party: Party, undo: Undo) -> bool:
         if undo.known is Known.NOT_SENT:
             undo.known = Known.NOTHING
@@ -88,12 +96,14 @@ class Undoer:
         if data["amount"] != sum(points for _, points, _ in undo.taken):
             self._intents.violation(f"reversal {undo.reason} was answered with a sum that is not that of its parts")
 
-    def _post(self, party: Party, sandbox: bool, path: str, body: object, undo: Undo | None) -> Answer | None:
+    def _post(
+        self, party: Party, sandbox: bool, path: str, body: object, undo: Undo | None, *, method: str = "POST"
+    ) -> Answer | None:
         """Make one call; None if it was not answered."""
         key = party.development if sandbox else party.live
         headers = {"Idempotency-Key": undo.key} if undo is not None and undo.key is not None else {}
         try:
-            return call(self._sender.port, "POST", path, key=key, body=body, headers=headers)
+            return call(self._sender.port, method, path, key=key, body=body, headers=headers)
         except Unsent:
             if undo is not None and undo.known is Known.NOTHING and not undo.was_unknown:
                 undo.known = Known.NOT_SENT
