@@ -23,6 +23,8 @@ class CallerSocket(socket.socket):
     """
 
     read_until = 0.0
+    # Whether the caller of the current request was too slow.
+    is_too_slow = False
     # The received bytes of the current request, up to its first line: they say how to answer a malformed request.
     beginning = b""
     # gunicorn's request that is being answered, if any; whether its caller waits to be told to send the body; and
@@ -35,7 +37,7 @@ class CallerSocket(socket.socket):
         """Expect a request, from its first byte."""
         self.read_until = time.monotonic() + READ_S
         self.beginning = b""
-        self._is_trusted = False
+        self._is_trusted = self.is_too_slow = False
 
     def begin_answer(self, request: Any) -> None:
         """Take a request that is now answered. A caller that expects 100 is told so when its body is first read.
@@ -88,6 +90,7 @@ class CallerSocket(socket.socket):
             self.settimeout(min(remaining, _STALLED_S))
             return call(*arguments)
         except TimeoutError:
+            self.is_too_slow = True
             if self._request is not None:
                 self._request.must_close = True  # The answer, a 408, says so.
             raise ConnectionResetError(errno.ECONNRESET, "The caller is too slow.") from None

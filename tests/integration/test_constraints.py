@@ -61,6 +61,7 @@ REFUSED = [
     ("fk_members_organization_id", f"{_MEMBER} VALUES (9, 'b@x.org', 'b@x.org', 'B', 'C', 'viewer')"),
     ("uq_members_email_key", f"{_MEMBER} VALUES (1, 'M@x.org', 'm@x.org', 'B', 'C', 'viewer')"),
     ("ck_members_role_known", "UPDATE members SET role = 'owner'"),
+    ("ck_members_time_zone_length", "UPDATE members SET time_zone = repeat('x', 65)"),
     ("ck_members_link_hash_is_sha256", "UPDATE members SET link_hash = 'the token itself'"),
     ("uq_members_link_hash", "UPDATE members SET link_hash = sha256('x'), link_expires_at = now()"),
     ("ck_members_link_with_an_end", "UPDATE members SET link_expires_at = NULL WHERE id = 1"),

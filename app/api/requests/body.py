@@ -81,9 +81,10 @@ def _body_bytes() -> bytes:
         # Read from gunicorn directly: Werkzeug's streams are slow.
         # Without a declared length, one byte above the limit shows that the body is too long.
         body: bytes = environ["wsgi.input"].read(limit + 1 if length is None else length)
-    except ConnectionResetError:
-        raise RequestTimeout("The body must arrive within 20 s, or at 20 kB/s with a good key, but did not.") from None
     except OSError:
+        if caller_socket is not None and caller_socket.is_too_slow:
+            sentence = "The body must arrive within 20 s, or at 20 kB/s with a good key, but did not."
+            raise RequestTimeout(sentence) from None
         raise BadRequest("The body ended early.") from None
     if len(body) < (length or 0):
         raise BadRequest("The body ended before its Content-Length.")
