@@ -16,14 +16,22 @@ class FlakyFront:
     """Passes calls on to a service at `url`, and does with the sends what `fates` say.
 
     With `recipients_max` it also refuses longer lists, as a service with that setting does, or one with
-    a limit of bytes if it does not `say_limit`. A held send is delivered and not answered before `release` is called.
+    a limit of bytes if it does not `say_limit`. A held send is delivered and not answered before `release` is called;
+    one that names an address of `held` is, whenever it comes, the first time.
     """
 
     def __init__(
-        self, url: str, *, fates: Sequence[str] = (), recipients_max: int | None = None, say_limit: bool = True
+        self,
+        url: str,
+        *,
+        fates: Sequence[str] = (),
+        held: Sequence[str] = (),
+        recipients_max: int | None = None,
+        say_limit: bool = True,
     ) -> None:
         self.target = url
         self.fates = list(fates)
+        self.held = [address.encode() for address in held]
         self.recipients_max = recipients_max
         self.say_limit = say_limit
         self._held, self._released = threading.Semaphore(0), threading.Event()
@@ -71,6 +79,9 @@ class FlakyFront:
         if body and self._refuses_length(call, body):
             return
         fate = self.fates.pop(0) if self.fates and call.path.endswith("/send") else PASS
+        for address in [address for address in self.held if address in body and call.path.endswith("/send")]:
+            self.held.remove(address)
+            fate = HELD
         if fate in (BUSY, RATE_LIMITED):
             status, headers = (503, {}) if fate == BUSY else (429, {"Retry-After": "1"})
             _reply(call, status, b"<html>busy</html>", headers)
