@@ -20,8 +20,10 @@ blueprint = Blueprint("sandbox", __name__)
 @blueprint.post("/v1/sandbox/reset")
 def reset() -> Response:
     """Answer 200 with the organization and its new sandbox balance. Works also while the organization may not issue."""
-    who = _caller_in_sandbox()
+    who = caller()
+    refuse_parameters()
     refuse_fields()
+    _require_sandbox(who)
     with transaction() as connection:
         reset_sandbox(connection, who.organization.id)
         organization = organizations.get(connection, who.organization.id, sandbox=True)
@@ -71,6 +73,10 @@ def _caller_in_sandbox() -> Caller:
     """
     who = caller()
     refuse_parameters()
+    _require_sandbox(who)
+    return who
+
+
+def _require_sandbox(who: Caller) -> None:
     if not who.sandbox:
         raise DevelopmentKeyRequired
-    return who
