@@ -8,6 +8,7 @@ from collections.abc import Callable
 import psycopg
 
 from tests.crash.clock import Clock
+from tests.crash.parties import REGISTERED
 from tests.crash.scene import Scene
 
 _HOUR_S = 3_600
@@ -49,22 +50,28 @@ def _off_s(scene: Scene) -> float:
 
 def the_disk_of_postgresqls_data_is_full(scene: Scene) -> None:
     """Its log of changes and the broker have room, so it stays up and refuses whatever needs more of it."""
-    with scene.service.cluster.data_disk.full(), scene.flood(4):
-        scene.wait_for("PostgreSQL finds no room", _finds_no_room(scene))
+    finds = _finds_no_room(scene)
+
+    def grows() -> bool:
+        scene.send(scene.new_intent(sandbox=True, recipients=REGISTERED, key=False))
+        return finds()
+
+    with scene.service.cluster.data_disk.full():
+        scene.wait_for("PostgreSQL finds no room", grows)
         scene.lasts(0.3, 1)
 
 
 def the_disk_of_postgresqls_log_is_full(scene: Scene) -> None:
     """It ends every session, and comes back once there is room."""
     with scene.service.cluster.log_disk.full():
-        found = _finds_no_room(scene)
+        finds = _finds_no_room(scene)
 
         def fills() -> bool:
             with contextlib.suppress(psycopg.Error), scene.service.superuser() as connection:
                 # The rest of a segment is not used, so the next send needs a new one.
                 connection.execute("SELECT pg_switch_wal()")
                 connection.execute("SELECT pg_create_restore_point('full')")
-            return found()
+            return finds()
 
         scene.wait_for("PostgreSQL finds no room", fills)
         scene.lasts(0.3, 1)
