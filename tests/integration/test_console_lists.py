@@ -35,7 +35,7 @@ def test_a_list_is_found_again_before_and_after_it_is_sent_with_who_when_and_out
     checked(ann, "one@example.com,two@example.com\n", amount="1", mode="sandbox")
     waiting = ann.get("/lists")
     assert f'href="{path}">people.csv' in waiting.text
-    assert re.search(r"people.csv Spring \d{4}-\d\d-\d\d \d\d:\d\d UTC Ann Sender 2 1 200", words_of(waiting))
+    assert re.search(r"people.csv Spring \d{4}-\d\d-\d\d \d\d:\d\d UTC Ann Sender 2 1,200", words_of(waiting))
     assert waiting.text.count("people.csv") == 1
     confirm(ann, path)
     [batch_id] = books.drain_all(ann.organization_id)
