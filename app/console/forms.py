@@ -54,6 +54,11 @@ class MemberForm(FlaskForm):
             raise ValidationError(f"It {error.sentence}") from None
 
 
+class KeyForm(FlaskForm):
+    name = StringField("Name", filters=[stripped])
+    mode = SelectField("Kind", choices={"sandbox": "development (sandbox)", "live": "live (real points)"})
+
+
 class ZoneForm(FlaskForm):
     zone = SelectField("Time zone")
 

@@ -10,7 +10,7 @@ from flask_wtf.csrf import generate_csrf
 from app.console.blueprints import current_zone
 from app.console.one_effect import new_form_id
 from app.members import members
-from app.values import numbers
+from app.values import numbers, texts
 from app.values.ids import batch_and_position
 from app.values.timestamps import parse_timestamp
 from app.values.zones import moment_in
@@ -68,7 +68,7 @@ _UNDER = {
 
 def add_to(app: Flask) -> None:
     """Give all templates their filters and names."""
-    for written in (numbers.points, numbers.counted, moment, recipient_number):
+    for written in (numbers.points, numbers.counted, texts.with_name, moment, recipient_number):
         app.add_template_filter(written)
     app.context_processor(_names)
 

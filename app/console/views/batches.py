@@ -11,6 +11,7 @@ from app.batches import read as batches
 from app.batches.read import ISSUED, SCHEDULED, STATUSES, BatchRow
 from app.batches.sums import sums_of
 from app.console import files, found_files, outcomes
+from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of, is_searched
@@ -75,7 +76,7 @@ def show_batch(batch_id: int) -> str:
         points = schedule.points_of(connection, batch.id) if batch.status == SCHEDULED else None
         scope: dict[str, Any] = {"organization_id": who.organization.id, "sandbox": who.sandbox}
         reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
-        names = members.names_of(connection, {one.member_id for one in reversed_by if one.member_id is not None})
+        authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed.of_batch(connection, batch.id, **scope)
     return render_template(
         "console/batch.html",
@@ -83,7 +84,7 @@ def show_batch(batch_id: int) -> str:
         points=points,
         sums=sums,
         reversals=reversed_by,
-        names=names,
+        authors=authors,
         sent_from=sent_from,
         transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,

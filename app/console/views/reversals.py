@@ -2,10 +2,10 @@
 
 from flask import render_template, request
 
+from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of
-from app.members.members import names_of
 from app.pages import reversal_pages
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
@@ -25,11 +25,11 @@ def list_reversals() -> str:
         with transaction() as connection:
             page = reversal_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
     with transaction() as connection:
-        names = names_of(connection, {one.member_id for one in page.rows if one.member_id is not None})
+        authors = authors_of(connection, page.rows)
     return render_template(
         "console/reversals.html",
         reversals=page.rows,
-        names=names,
+        authors=authors,
         faults=faults,
         next_cursor=next_cursor("reversals", asked, page),
         statuses=reversals.STATUSES,
@@ -43,13 +43,13 @@ def show_reversal(reversal_id: int) -> str:
         who = calling_member(connection)
         found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         entries = reversals.entries_of(connection, found.id) if found.status == reversals.DONE else []
-        names = names_of(connection, [] if found.member_id is None else [found.member_id])
+        authors = authors_of(connection, [found])
     its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
         "console/reversal.html",
         reversal=found,
         batch_id=found.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
-        names=names,
+        authors=authors,
         taken=sum(entry.code is None for entry in entries),
         left_alone=sum(entry.code is not None for entry in entries),
     )
