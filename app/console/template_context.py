@@ -8,6 +8,7 @@ from flask import Flask, g, request
 from flask_wtf.csrf import generate_csrf
 
 from app.console.blueprints import current_zone
+from app.console.faults import faults_of
 from app.console.one_effect import new_form_id
 from app.members import members
 from app.values import numbers, texts
@@ -97,6 +98,7 @@ def _names() -> dict[str, Any]:
         "mode": g.get("mode", "live"),
         "time_zone": current_zone(),
         "csrf_token": generate_csrf,
+        "faults_of": faults_of,
         "new_form_id": new_form_id,
         "navigation": shown,
         "here": here,

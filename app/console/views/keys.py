@@ -6,6 +6,7 @@ from werkzeug.wrappers import Response
 from app import api_keys
 from app.console.blueprints import LIVE, current_member, needs, pages
 from app.console.caller import record_action
+from app.console.faults import in_words
 from app.console.forms import KeyForm, say_beside
 from app.console.one_effect import change
 from app.errors import Refused
@@ -36,7 +37,7 @@ def make_key() -> str | tuple[str, int]:
             key_id, text = api_keys.create(connection, current_member().organization_id, sandbox=sandbox, name=name)
             record_action(connection, actions.KEY_MADE, key_id, sandbox=sandbox)
     except Refused as error:
-        say_beside(form.name, error.sentence)
+        say_beside(form.name, in_words(error.sentence, "name", form.name.label.text))
         return _page(form), 400
     kind = "Development" if sandbox else "Live"
     return render_template("console/key_made.html", key=text, title=with_name(f"{kind} key {key_id}", name))

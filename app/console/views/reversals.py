@@ -6,6 +6,7 @@ from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of
+from app.console.search_forms import ReversalSearch
 from app.pages import reversal_pages
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
@@ -19,9 +20,10 @@ from app.values.ids import batch_and_position
 def list_reversals() -> str:
     with transaction() as connection:
         who = calling_member(connection)
-    asked, faults = asked_of("reversals", who)
+    form = ReversalSearch(request.args)
+    asked = asked_of("reversals", who, form)
     page: Page[ReversalRow] = Page([], None)
-    if not faults:
+    if not form.errors:
         with transaction() as connection:
             page = reversal_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
     with transaction() as connection:
@@ -30,9 +32,8 @@ def list_reversals() -> str:
         "console/reversals.html",
         reversals=page.rows,
         authors=authors,
-        faults=faults,
+        form=form,
         next_cursor=next_cursor("reversals", asked, page),
-        statuses=reversals.STATUSES,
         asked=request.args,
     )
 
