@@ -10,6 +10,7 @@ from flask_wtf.csrf import generate_csrf
 from app.console.blueprints import current_zone
 from app.console.faults import faults_of
 from app.console.one_effect import new_form_id
+from app.console.words import MEANINGS
 from app.members import members
 from app.values import numbers, texts
 from app.values.ids import batch_and_position
@@ -99,6 +100,7 @@ def _names() -> dict[str, Any]:
         "time_zone": current_zone(),
         "csrf_token": generate_csrf,
         "faults_of": faults_of,
+        "meanings": MEANINGS,
         "new_form_id": new_form_id,
         "navigation": shown,
         "here": here,
