@@ -12,6 +12,7 @@ from app.batches.request import IssueRequest, read_issue_request
 from app.console.blueprints import current_member, is_sandbox
 from app.console.caller import record_action
 from app.console.costs import cost, late_sentence
+from app.console.faults import in_words
 from app.console.slow_work import list_checks
 from app.errors import InvalidRequest, PointsError, Refused
 from app.members import actions
@@ -94,8 +95,11 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
     try:
         return read_issue_request(body, settings(), SEND)
     except InvalidRequest as error:
-        field, sentences = next(iter(error.faults.items()))
-        raise Refused(f"The list can no longer be sent as it was checked ({field}): {sentences[0]}") from None
+        name, sentences = next(iter(error.faults.items()))
+        words = {"amount": "The points of a recipient", "email": "The address of a recipient"}
+        last = name.rpartition(".")[2]
+        why = in_words(sentences[0], last, words.get(last, f"The {last}"))
+        raise Refused(f"The list can no longer be sent as it was checked: {why}") from None
 
 
 def keep(content: bytes, name: str, asked: Asked, *, token: str) -> None:

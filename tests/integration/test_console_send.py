@@ -242,7 +242,7 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
             "The pasted list holds no e-mail address to send to",
         ),
         ({"pasted": "a@example.com;b\nc@example.com,d", "amount": "1"}, "The pasted list may have"),
-        ({"pasted": "a@example.com", "amount": "ten"}, "Enter a whole number, digits only."),
+        ({"pasted": "a@example.com", "amount": "ten"}, "must be a whole number, digits only."),
         ({"pasted": "a@example.com", "amount": "0"}, "must be between 1 and"),
         ({"pasted": "a@example.com", "amount": "1", "label": "x" * 256}, "255"),
     ],

@@ -10,6 +10,7 @@ from app.console import sending
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import calling_member
 from app.console.costs import cost as cost_of
+from app.console.forms import say_of_form
 from app.console.send_forms import IssueForm, TermsForm
 from app.console.views.send import get_list
 from app.errors import NotFound, PointsError
@@ -94,6 +95,9 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: 
             return redirect(url_for("console.check", token=token), 303)
         now = cost_of(connection, who, upload)
         earlier = sent_before.sent_before(connection, upload)
+    form = IssueForm(formdata=None, seen=now.seen)
+    if refusal is not None:
+        say_of_form(form, f"Nothing was issued. {refusal}")
     page = render_template(
         template,
         upload=upload,
@@ -102,7 +106,7 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: 
         verdict=now.verdict,
         earlier=earlier,
         refusal=refusal,
-        form=IssueForm(formdata=None, seen=now.seen),
+        form=form,
         terms=terms or TermsForm(formdata=None, data=TermsForm.of(upload)),
     )
     return page if refusal is None else (page, 409)
