@@ -20,7 +20,7 @@ from app.recipient_files import ColumnUnclear, SheetUnclear
 from app.recipient_files.checking import AmountsMissing, Checked, check
 from app.settings import settings
 from app.uploads import parts as upload_parts
-from app.uploads import sent_before, uploads
+from app.uploads import uploads
 from app.uploads.uploads import Asked, UploadRow
 from app.values.numbers import counted
 from app.values.timestamps import timestamp
@@ -122,8 +122,8 @@ class ListChanged(Refused):
 
     def __init__(self) -> None:
         super().__init__(
-            "The list was changed since you looked, or the balance now pays more or less of it: "
-            "look at this page again before you issue points."
+            "The list was changed since you looked, or the balance now pays more or less of it, or its recipients were"
+            " sent points meanwhile: look at this page again before you issue points."
         )
 
 
@@ -152,8 +152,9 @@ def issue(
         raise ListChanged
     if now.refusal is not None:
         raise now.refusal
-    if not is_meant and sent_before.sent_before(connection, upload):
-        raise Refused("This list was sent before. Tick the box if you want to issue points again.")
+    if not is_meant and now.before.must_be_meant:
+        what = "This list was" if now.before.same_list else "Recipients of this list were"
+        raise Refused(f"{what} sent to before. Tick the box if you want to issue points again.")
     accepted = _accept(connection, who, upload, batches=now.payable.parts)
     uploads.mark_sent(connection, upload.id, [one.batch_id for one in accepted])
     detail = f"{counted(upload.points, 'point')} to {counted(upload.recipients, 'recipient')}"

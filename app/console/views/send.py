@@ -14,13 +14,14 @@ from app.console.error_pages import refused_form
 from app.console.forms import say_beside
 from app.console.one_effect import form_id
 from app.console.send_forms import CheckAgainForm, ListForm
-from app.console.slow_work import Busy, list_checks
+from app.console.slow_work import Busy, list_checks, searches
 from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
 from app.recipient_files.list_file import LEFT_OUT
 from app.settings import settings
-from app.uploads import sent_before, uploads
+from app.uploads import uploads
+from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
 
 _EXAMPLE_HEADING = ("email", "amount", "reference", "label")
@@ -69,14 +70,14 @@ def example() -> Response:
 @pages.get("/send/<token>")
 @needs(SENDER)
 def check(token: str) -> Page:
-    with transaction() as connection:
+    with searches.turn(), transaction() as connection:
         found = get_list(connection, token)
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
-        earlier = None if found.question else sent_before.sent_before(connection, found)
+        before = None if found.question else sent_before(connection, found)
     told = {"sheet": found.sheet, "column": found.column, "amount": str(found.amount or ""), "label": found.label}
     form = CheckAgainForm(formdata=None, data=told)
-    return _checked(found, form, earlier)
+    return _checked(found, form, before)
 
 
 @pages.post("/send/<token>")
@@ -178,7 +179,7 @@ def _new_list(form: ListForm) -> str:
     )
 
 
-def _checked(upload: UploadRow, form: CheckAgainForm, earlier: sent_before.EarlierSend | None) -> str:
+def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None) -> str:
     _offer(form, upload)
     return render_template(
         "console/check.html",
@@ -186,6 +187,6 @@ def _checked(upload: UploadRow, form: CheckAgainForm, earlier: sent_before.Earli
         findings=upload.findings or {},
         form=form,
         examples={place: cells for place, _, cells in (upload.findings or {}).get("choices", [])},
-        earlier=earlier,
+        before=before,
         kept_days=uploads.UNSENT_KEPT_DAYS,
     )
