@@ -21,6 +21,7 @@ from app.postgres.database import single_statement, transaction
 from app.recipient_files.list_file import LEFT_OUT
 from app.settings import settings
 from app.uploads import uploads
+from app.uploads.lately_used import lately_used
 from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
 
@@ -172,17 +173,21 @@ def _is_answered(form: CheckAgainForm, upload: UploadRow) -> bool:
 
 
 def _new_list(form: ListForm) -> str:
-    with single_statement() as connection:
+    with transaction() as connection:
         organization = organizations.get(connection, current_member().organization_id, sandbox=is_sandbox())
+        lately = lately_used(connection, organization.id, sandbox=is_sandbox())
     return render_template(
-        "console/send.html", form=form, organization=organization, bytes_max=settings().body_bytes_max
+        "console/send.html", form=form, organization=organization, lately=lately, bytes_max=settings().body_bytes_max
     )
 
 
 def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None) -> str:
     _offer(form, upload)
+    with single_statement() as connection:
+        lately = lately_used(connection, upload.organization_id, sandbox=upload.sandbox)
     return render_template(
         "console/check.html",
+        lately=lately,
         upload=upload,
         findings=upload.findings or {},
         form=form,
