@@ -77,6 +77,7 @@ def show_batch(batch_id: int) -> str:
         reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
         names = members.names_of(connection, {one.member_id for one in reversed_by if one.member_id is not None})
         sent_from = listed.of_batch(connection, batch.id, **scope)
+        part = listed.part_of(connection, sent_from.id, batch.id) if sent_from and not batch.is_final else None
     return render_template(
         "console/batch.html",
         batch=batch,
@@ -85,6 +86,7 @@ def show_batch(batch_id: int) -> str:
         reversals=reversed_by,
         names=names,
         sent_from=sent_from,
+        part=part,
         transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,
         shown=TRANSACTIONS_SHOWN,

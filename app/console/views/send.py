@@ -8,13 +8,14 @@ from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Field
 
 from app import organizations
-from app.console import files, sending
+from app.console import checking, files
 from app.console.blueprints import current_member, is_sandbox, needs, pages
+from app.console.checking_page import checked_page
 from app.console.error_pages import refused_form
 from app.console.forms import say_beside
 from app.console.one_effect import form_id
 from app.console.send_forms import CheckAgainForm, ListForm
-from app.console.slow_work import Busy, list_checks, searches
+from app.console.slow_work import Busy, searches
 from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
@@ -54,11 +55,10 @@ def upload() -> Page:
     token = form_id()
     try:
         # The form's id is the list's token, so a form that is sent again leads to the same list.
-        sending.keep(content, name, form.asked(), token=token)
+        return checked_page(checking.keep(content, name, form.asked(), token=token), token)
     except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return refused_form(_new_list(form), error)
-    return redirect(url_for("console.check", token=token), 303)
 
 
 @pages.get("/send/example.xlsx")
@@ -97,22 +97,14 @@ def check_again(token: str) -> Page:
     # The columns of another sheet are others.
     column = form.column.data if form.sheet.data == found.sheet else None
     asked = form.asked(sheet=form.sheet.data, column=column)
-    try:
-        with list_checks.turn():
-            judged, shown = sending.look_at(content, found.name, asked)
-    except (Busy, Refused) as error:
-        say_beside(_field_of(form, found), as_sentence(error.sentence))
-        return refused_form(_checked(found, form, None), error)
-    if judged == uploads.AMOUNT and found.question == uploads.AMOUNT:
-        say_beside(form.amount, "Enter the points for each recipient.")
-        return _checked(found, form, None), 400
     kept = {"sheets": (found.findings or {}).get("sheets", [])}
     if form.sheet.data == found.sheet:
         kept["choices"] = (found.findings or {}).get("choices", [])
-    with transaction() as connection:
-        if get_list(connection, token, lock=True).sent_at is None:
-            uploads.judge(connection, found.id, asked, judged, kept | shown)
-    return redirect(url_for("console.check", token=token), 303)
+    try:
+        return checked_page(checking.keep_again(found, content, asked, kept), token)
+    except (Busy, Refused) as error:
+        say_beside(_field_of(form, found), as_sentence(error.sentence))
+        return refused_form(_checked(found, form, None), error)
 
 
 @pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
