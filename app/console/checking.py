@@ -56,7 +56,7 @@ def keep_again(upload: UploadRow, content: bytes, asked: Asked, kept: Mapping[st
         found, shown = yield from _look_at(content, upload.name, asked)
     if found == upload.question == uploads.AMOUNT:
         raise Refused("Enter the points for each recipient.")
-    scope = {"organization_id": upload.organization_id, "sandbox": upload.sandbox}
+    scope: dict[str, Any] = {"organization_id": upload.organization_id, "sandbox": upload.sandbox}
     with transaction() as connection:
         if uploads.get(connection, upload.token, **scope, lock=True).sent_at is None:
             uploads.judge(connection, upload.id, asked, found, {**kept, **shown})

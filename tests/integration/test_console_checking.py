@@ -63,8 +63,8 @@ def test_a_check_that_failed_is_not_called_done(ann: Visitor, monkeypatch: pytes
         raise RuntimeError("a fault of ours")
 
     monkeypatch.setattr(uploads, "judge", fail)
-    page, told = upload(ann, _SEVEN, amount="5"), []
-    steps = page.iter_encoded()
+    told: list[bytes] = []
+    steps = upload(ann, _SEVEN, amount="5").iter_encoded()
     with pytest.raises(RuntimeError):
         told += iter(lambda: next(steps), None)
     whole = b"".join(told).decode()
