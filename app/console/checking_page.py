@@ -25,7 +25,7 @@ def checked_page(steps: Steps, token: str) -> AnyResponse:
     first = next(steps, None)
     if first is None:
         return redirect(check, 303)
-    before, after = render_template("console/checking.html", here=_HERE).split(_HERE)
+    before, after = render_template("console/checking.html", progress_here=_HERE).split(_HERE)
     answer = Response(stream_with_context(_page(chain([first], steps), check, before, after)))
     answer.headers["X-Accel-Buffering"] = "no"  # A proxy passes each step on at once.
     answer.call_on_close(steps.close)
