@@ -188,19 +188,22 @@ CREATE INDEX ix_uploads_batches ON uploads USING gin (batch_ids);
 CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
 CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
 
--- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value.
+-- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value;
+-- `email_keys` is null when every address is its own normalised form.
 CREATE TABLE upload_parts (
     upload_id bigint NOT NULL
         CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
     number int NOT NULL,
     lines int[] NOT NULL,
     emails text[] COLLATE "C" NOT NULL,
+    email_keys text[] COLLATE "C",
     amounts bigint[],
     item_references text[] COLLATE "C",
     labels text[] COLLATE "C",
     CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
     CONSTRAINT ck_upload_parts_recipients_counted CHECK (
         cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
+        AND (email_keys IS NULL OR cardinality(email_keys) = cardinality(emails))
         AND (amounts IS NULL OR cardinality(amounts) = cardinality(emails))
         AND (item_references IS NULL OR cardinality(item_references) = cardinality(emails))
         AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))

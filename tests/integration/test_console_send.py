@@ -52,6 +52,9 @@ def upload(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: s
 def checked(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: str) -> str:
     """Upload a list; return the path of its check."""
     answer = upload(of, content, mode=mode, **fields)
+    if answer.status_code == 200:  # The page of a long list leads on by itself.
+        [path] = re.findall(r'http-equiv="refresh" content="0; url=([^"]+)"', answer.text)
+        return str(path)
     assert answer.status_code == 303, answer.text
     return answer.location
 
@@ -304,6 +307,52 @@ def test_a_list_changed_into_one_that_was_sent_before_is_said_to_be_changed(ann:
     refused = ann.client.post(f"{path}/confirm", data=form)
     assert "The list was changed since you looked" in refused.text
     assert "Yes, issue points to them again" in refused.text
+
+
+_SPRING = {"amount": "5", "label": "Spring"}
+
+
+def test_the_same_to_most_of_a_list_must_be_meant_in_another_order_too(ann: Visitor) -> None:
+    batch_id = _confirmed(ann, "email\na@example.com\nb@example.com\nc@example.com\n", **_SPRING)
+    path = checked(ann, "email\nnew@example.com\nC@example.com\nb@example.com\n", **_SPRING)
+    for page in (path, f"{path}/cost", f"{path}/confirm"):
+        told = words_of(ann.get(page))
+        assert "2 of 3 recipients were sent the like within 30 days: 2 the same points with the same label" in told
+        assert f"They are in batch {batch_id} (2 of them," in told
+        assert f'href="/console/live/batches/{batch_id}"' in ann.get(page).text
+    refused = confirm(ann, path)
+    assert refused.status_code == 409
+    assert "Recipients of this list were sent to before. Tick the box" in refused.text
+    assert confirm(ann, path, again="yes").status_code == 303
+
+
+def test_as_many_points_under_another_label_are_told_and_need_no_second_word(ann: Visitor) -> None:
+    _confirmed(ann, "email\na@example.com\nb@example.com\n", **_SPRING)
+    path = checked(ann, "email\nb@example.com\nz@example.com\n", amount="5", label="Summer")
+    page = ann.get(f"{path}/confirm")
+    assert "1 of 2 recipients was sent the like within 30 days: 1 the same points with another label" in words_of(page)
+    assert "Yes, issue points to them again" not in page.text
+    assert confirm(ann, path).status_code == 303
+    other = words_of(ann.get(checked(ann, "email\nb@example.com\na@example.com\n", amount="6", label="Summer")))
+    assert "1 of 2 recipients was sent the like within 30 days: 1 other points with the same label" in other
+
+
+def test_what_is_sent_to_the_recipients_between_the_look_and_the_button_is_shown_first(ann: Visitor) -> None:
+    path = checked(ann, "email\na@example.com\nb@example.com\n", **_SPRING)
+    form = hidden(ann.get(f"{path}/confirm"))
+    books.queue_batch(ann.organization_id, ["B@example.com"], 5, label="Spring")
+    refused = ann.client.post(f"{path}/confirm", data=form)
+    assert refused.status_code == 409
+    assert "or its recipients were sent points meanwhile" in words_of(refused)
+    assert "1 of 2 recipients was sent the like within 30 days" in words_of(refused)
+    assert "not issued yet" in refused.text
+    assert ann.client.post(f"{path}/confirm", data=hidden(refused) | {"again": "yes"}).status_code == 303
+
+
+def _confirmed(ann: Visitor, content: str, **fields: str) -> int:
+    confirm(ann, checked(ann, content, **fields))
+    [batch_id] = books.drain_all(ann.organization_id)
+    return batch_id
 
 
 def test_a_list_that_another_window_has_left_with_a_question_is_not_issued(ann: Visitor) -> None:

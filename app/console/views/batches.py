@@ -79,6 +79,7 @@ def show_batch(batch_id: int) -> str:
         reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
         authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed.of_batch(connection, batch.id, **scope)
+        part = listed.part_of(connection, sent_from.id, batch.id) if sent_from and not batch.is_final else None
     return render_template(
         "console/batch.html",
         batch=batch,
@@ -87,6 +88,7 @@ def show_batch(batch_id: int) -> str:
         reversals=reversed_by,
         authors=authors,
         sent_from=sent_from,
+        part=part,
         transactions=payloads.transaction_payloads((batch, row) for row in rows),
         first=first,
         shown=TRANSACTIONS_SHOWN,
