@@ -121,6 +121,15 @@ class NotKnown(PointsError):
     )
 
 
+class StillComparing(PointsError):
+    """Another call compares its recipients with what the organization has sent lately."""
+
+    status = 503
+    code = "comparing"
+    field = "service"
+    says = "Another call of your organization is being compared with what it has sent. Ask again in a second."
+
+
 class BatchLost(PointsError):
     """PostgreSQL has lost an accepted batch: a standby took over before it had received it."""
 

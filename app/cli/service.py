@@ -99,6 +99,20 @@ class Service:
     def verify(self, body: Mapping[str, Any]) -> points_client.Verified:
         return self.answer(lambda points: points.verify(**body))
 
+    def sent_before(self, body: Mapping[str, Any], idempotency_key: str) -> points_client.SentBefore | None:
+        """Tell who of a send's recipients was sent the same lately; None: an older service does not know the call."""
+        asked = {name: body[name] for name in ("recipients", "items", "amount", "label") if name in body}
+
+        def ask(points: points_client.Points) -> points_client.SentBefore | None:
+            try:
+                return points.sent_before(**asked, idempotency_key=idempotency_key)
+            except points_client.Refused as error:
+                if error.status == 404:
+                    return None
+                raise
+
+        return self.answer(ask)
+
     def amount_max(self) -> int:
         """Return the most points for one recipient: the service names the limit when asked for more."""
         try:

@@ -11,9 +11,11 @@ from app.api_keys import Caller
 from app.batches import verify
 from app.batches.schedule import now_of
 from app.console.blueprints import current_zone
+from app.console.faults import in_words
 from app.errors import InsufficientBalance, MayNotIssue, PointsError, Refused
 from app.organizations import may_not_issue
 from app.uploads import parts as upload_parts
+from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
 from app.values.numbers import counted, points
 from app.values.timestamps import bounds_fault, timestamp
@@ -23,11 +25,12 @@ class Cost(NamedTuple):
     """What a list costs now: verify's answer for the whole list, and whom the balance pays of its batches.
 
     `refusal` is why no button could issue or schedule anything of it; None when one can. `seen` is a digest of all that
-    the last page shows, so that its button does just that.
+    the last page shows, so that its button does just that. `before` tells of earlier sends to the recipients.
     """
 
     verdict: verify.Verdict
     payable: upload_parts.Payable
+    before: SentBefore
     refusal: PointsError | None
     seen: str
 
@@ -50,7 +53,8 @@ def cost(connection: Connection, who: Caller, upload: UploadRow) -> Cost:
         affordable_recipients=payable.recipients,
     )
     late = None if upload.send_at is None else _late(connection, upload, upload.send_at)
-    return Cost(verdict, payable, _refusal(upload, verdict, late), _seen(upload, payable))
+    before = sent_before(connection, upload)
+    return Cost(verdict, payable, before, _refusal(upload, verdict, late), _seen(upload, payable, before))
 
 
 def _late(connection: Connection, upload: UploadRow, send_at: datetime) -> Refused | None:
@@ -77,11 +81,17 @@ def _refusal(upload: UploadRow, verdict: verify.Verdict, late: Refused | None) -
 
 def late_sentence(fault: str) -> str:
     """Return a fault of `send_at` for a person, who sees no such field."""
-    return fault.replace("The send_at must be", "The time to issue it must be")
+    return in_words(fault, "send_at", "The time to issue it")
 
 
-def _seen(upload: UploadRow, payable: upload_parts.Payable) -> str:
+def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore) -> str:
     scope = (upload.id, upload.sandbox, upload.sheet, upload.column)
     settled = (upload.amount, upload.label, upload.recipients, upload.points)
     when = None if upload.send_at is None else (timestamp(upload.send_at), current_zone())
-    return hashlib.sha256(orjson.dumps([*scope, *settled, *payable, upload.atomic, when])).hexdigest()
+    lately = before.lately
+    earlier = [
+        *(before.same_list or ()),
+        *(lately.same, lately.same_label, lately.same_amount, lately.batch_count),
+        *([batch.id, batch.recipients] for batch in lately.batches),
+    ]
+    return hashlib.sha256(orjson.dumps([*scope, *settled, *payable, upload.atomic, when, earlier])).hexdigest()

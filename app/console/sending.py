@@ -1,7 +1,4 @@
-"""Lists in the console: checking a list, and issuing it."""
-
-from io import BytesIO
-from typing import Any
+"""Lists in the console: a part of a list as a request, and issuing the whole list."""
 
 from sqlalchemy import Connection
 
@@ -9,68 +6,18 @@ from app.api_keys import Caller
 from app.batches.accept import Acceptance, Send, SendingMember, accept, lock_schedules
 from app.batches.fields import SEND
 from app.batches.request import IssueRequest, read_issue_request
-from app.console.blueprints import current_member, is_sandbox
 from app.console.caller import record_action
 from app.console.costs import cost, late_sentence
-from app.console.slow_work import list_checks
+from app.console.faults import in_words
 from app.errors import InvalidRequest, PointsError, Refused
 from app.members import actions
-from app.postgres.database import transaction
-from app.recipient_files import ColumnUnclear, SheetUnclear
-from app.recipient_files.checking import AmountsMissing, Checked, check
 from app.settings import settings
 from app.uploads import parts as upload_parts
-from app.uploads import sent_before, uploads
-from app.uploads.uploads import Asked, UploadRow
+from app.uploads import uploads
+from app.uploads.uploads import UploadRow
 from app.values.numbers import counted
 from app.values.timestamps import timestamp
 from app.values.zones import ZONE_OF_ALL, moment_in
-
-# The most batches of one list. They are accepted in one transaction.
-PARTS_MAX = 100
-
-
-def look_at(content: bytes, name: str, asked: Asked) -> tuple[Checked | str, dict[str, Any]]:
-    """Check a list; return its content or the open question, and what the page of the check shows.
-
-    Raises:
-        Refused: the list cannot be read, has no recipients, or is too long.
-    """
-    limits = settings()
-    try:
-        found = check(
-            BytesIO(content),
-            name,
-            sheet=asked.sheet,
-            column=asked.column,
-            amount=asked.amount,
-            label=asked.label,
-            amount_max=limits.amount_max,
-            size=limits.recipients_max,
-        )
-    except SheetUnclear as error:
-        return uploads.SHEET, {"question": error.sentence, "sheets": list(error.choices.items())}
-    except ColumnUnclear as error:
-        if not error.choices:
-            raise Refused(error.sentence) from None
-        return uploads.COLUMN, {
-            "question": error.sentence,
-            "choices": [(place, *candidate) for place, candidate in error.choices.items()],
-        }
-    except AmountsMissing as error:
-        return uploads.AMOUNT, {"question": error.sentence}
-    if len(found.parts) > PARTS_MAX:
-        most = PARTS_MAX * limits.recipients_max
-        raise Refused(f"{name} has {counted(found.recipients, 'recipient')}; one list may have at most {most}.")
-    return found, {
-        "sheet": found.sheet,
-        "heading": found.heading,
-        "columns": found.columns,
-        "unused": found.unused,
-        "first": found.first,
-        "last": found.last,
-        "campaign": found.campaign,
-    }
 
 
 def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest:
@@ -94,27 +41,11 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
     try:
         return read_issue_request(body, settings(), SEND)
     except InvalidRequest as error:
-        field, sentences = next(iter(error.faults.items()))
-        raise Refused(f"The list can no longer be sent as it was checked ({field}): {sentences[0]}") from None
-
-
-def keep(content: bytes, name: str, asked: Asked, *, token: str) -> None:
-    """Check and keep a new list of the member.
-
-    Args:
-        token: of the form that makes the list. If it has made one already, that one stays, and nothing new is kept.
-
-    Raises:
-        Refused: as `look_at`.
-        Busy: too many lists are being checked.
-    """
-    with list_checks.turn():
-        found, shown = look_at(content, name, asked)
-    of = {"organization_id": current_member().organization_id, "member_id": current_member().id}
-    with transaction() as connection:
-        upload_id = uploads.add(connection, **of, sandbox=is_sandbox(), name=name, content=content, token=token)
-        if upload_id is not None:
-            uploads.judge(connection, upload_id, asked, found, shown)
+        name, sentences = next(iter(error.faults.items()))
+        words = {"amount": "The points of a recipient", "email": "The address of a recipient"}
+        last = name.rpartition(".")[2]
+        why = in_words(sentences[0], last, words.get(last, f"The {last}"))
+        raise Refused(f"The list can no longer be sent as it was checked: {why}") from None
 
 
 class ListChanged(Refused):
@@ -122,8 +53,8 @@ class ListChanged(Refused):
 
     def __init__(self) -> None:
         super().__init__(
-            "The list was changed since you looked, or the balance now pays more or less of it: "
-            "look at this page again before you issue points."
+            "The list was changed since you looked, or the balance now pays more or less of it, or its recipients were"
+            " sent points meanwhile: look at this page again before you issue points."
         )
 
 
@@ -152,8 +83,9 @@ def issue(
         raise ListChanged
     if now.refusal is not None:
         raise now.refusal
-    if not is_meant and sent_before.sent_before(connection, upload):
-        raise Refused("This list was sent before. Tick the box if you want to issue points again.")
+    if not is_meant and now.before.must_be_meant:
+        what = "This list was" if now.before.same_list else "Recipients of this list were"
+        raise Refused(f"{what} sent to before. Tick the box if you want to issue points again.")
     accepted = _accept(connection, who, upload, batches=now.payable.parts)
     uploads.mark_sent(connection, upload.id, [one.batch_id for one in accepted])
     detail = f"{counted(upload.points, 'point')} to {counted(upload.recipients, 'recipient')}"

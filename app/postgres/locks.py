@@ -21,6 +21,8 @@ class Kind(IntEnum):
     SEQUENCE = 0x5045
     # One organization's: one front at a time counts its scheduled batches and adds to them.
     SCHEDULES = 0x5053
+    # One organization's: one call at a time compares its recipients with what was sent lately. Others are refused.
+    SENT_LATELY = 0x534C
     # Claims share it, and whatever takes points back excludes them: held points are either claimed or taken back.
     CLAIMS = 0x434D
     # One search for crossed registrations of each length of time (in seconds; 0: of all users) runs.

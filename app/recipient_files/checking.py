@@ -1,9 +1,9 @@
 """Checking a whole list before anything is sent: who would be paid, which lines are left out, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from app.errors import Refused
 from app.recipient_files.columns import OWN, columns_of, unused_columns
@@ -46,7 +46,18 @@ class Checked:
     campaign: str
 
 
-def check(
+class Progress(NamedTuple):
+    """How many lines of a list are read, of about how many."""
+
+    lines: int
+    about: int
+
+
+# A shorter list is checked at once.
+TOLD_EVERY_LINES = 20_000
+
+
+def checking(
     raw: BinaryIO,
     name: str,
     *,
@@ -56,8 +67,8 @@ def check(
     label: str | None,
     amount_max: int,
     size: int,
-) -> Checked:
-    """Read a whole list.
+) -> Generator[Progress, None, Checked]:
+    """Read a whole list, and tell now and then how far that is.
 
     Args:
         sheet: the name of a workbook's sheet, if a person has chosen it.
@@ -79,7 +90,12 @@ def check(
             raise Refused(f"{name} has a heading that is a number: give its columns other headings.")
         if amount is None and columns.amount is None:
             raise AmountsMissing(name)
-        parts = list(recipients.read(file, columns, amount_max, size, lambda _: None))
+        parts, told = [], 0
+        for part in recipients.read(file, columns, amount_max, size, lambda _: None):
+            parts.append(part)
+            if (line := part.lines[-1]) - told >= TOLD_EVERY_LINES:
+                told = line
+                yield Progress(line, max(line, line * file.size_bytes // max(1, file.bytes_read)))
         if not recipients.count:
             raise Refused(_nobody(file, columns.address, recipients.bad))
         points = recipients.own_points if amount is None else amount * recipients.count

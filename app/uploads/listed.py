@@ -44,6 +44,28 @@ def of_batch(connection: Connection, batch_id: int, organization_id: int, *, san
     return next(iter(_listed(connection, _OF_BATCH, scope | {"batch_ids": [batch_id]})), None)
 
 
+class Part(NamedTuple):
+    """Which part of its list a batch is, from 1, of how many, and how many of these are final."""
+
+    number: int
+    parts: int
+    final: int
+
+
+def part_of(connection: Connection, upload_id: int, batch_id: int) -> Part:
+    """Return which part of a sent list one of its batches is."""
+    return Part(*connection.execute(_PART_OF, {"id": upload_id, "batch_id": batch_id}).one())
+
+
+_PART_OF = text("""
+    SELECT array_position(batch_ids, CAST(:batch_id AS bigint)), cardinality(batch_ids),
+           (SELECT count(*) FROM unnest(batch_ids) AS its (id)
+            CROSS JOIN LATERAL (SELECT status FROM batches WHERE id = its.id LIMIT 1) b
+            WHERE b.status NOT IN ('scheduled', 'queued'))
+    FROM uploads WHERE id = :id
+""")
+
+
 class Sender(NamedTuple):
     """A member, and the points that were issued by the member's lists."""
 

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, text
 
 from app.recipient_files.columns import Item
 from app.recipient_files.recipients import Part
+from app.values.addresses import parse
 
 
 class StoredPart(NamedTuple):
@@ -26,11 +27,14 @@ def _part(upload_id: int, part: Part) -> dict[str, Any]:
         values = [getattr(item, name) for item in part.items]
         return None if values.count(None) == len(values) else values
 
+    emails = [item.email for item in part.items]
+    keys = [parse(email).key for email in emails]
     return {
         "upload_id": upload_id,
         "number": part.number,
         "lines": part.lines,
-        "emails": [item.email for item in part.items],
+        "emails": emails,
+        "email_keys": None if keys == emails else keys,
         "amounts": own("amount"),
         "item_references": own("reference"),
         "labels": own("label"),
@@ -38,9 +42,9 @@ def _part(upload_id: int, part: Part) -> dict[str, Any]:
 
 
 _ADD = text("""
-    INSERT INTO upload_parts (upload_id, number, lines, emails, amounts, item_references, labels)
-    VALUES (:upload_id, :number, :lines, :emails, CAST(:amounts AS bigint[]), CAST(:item_references AS text[]),
-            CAST(:labels AS text[]))
+    INSERT INTO upload_parts (upload_id, number, lines, emails, email_keys, amounts, item_references, labels)
+    VALUES (:upload_id, :number, :lines, :emails, CAST(:email_keys AS text[]), CAST(:amounts AS bigint[]),
+            CAST(:item_references AS text[]), CAST(:labels AS text[]))
 """)
 
 

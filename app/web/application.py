@@ -23,6 +23,7 @@ from app.api.views import (
     reverse,
     sandbox,
     send,
+    sent_before,
     transactions,
     verify,
     webhook_actions,
@@ -60,7 +61,7 @@ def create_app() -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
     with_key = (
-        *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
+        *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
         *(organization, sandbox),
     )

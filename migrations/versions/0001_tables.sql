@@ -47,7 +47,7 @@ CREATE FUNCTION time_of(organization_id bigint, sandbox boolean) RETURNS timesta
                                     ELSE interval '0' END
 $$;
 
--- An API key of one organization and mode, stored as its SHA-256.
+-- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none.
 CREATE TABLE api_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
@@ -56,6 +56,8 @@ CREATE TABLE api_keys (
         CONSTRAINT uq_api_keys_hash UNIQUE
         CONSTRAINT ck_api_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
     start text COLLATE "C" NOT NULL,
+    name text COLLATE "C"
+        CONSTRAINT ck_api_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_used_at timestamptz,
     revoked_at timestamptz
@@ -186,19 +188,22 @@ CREATE INDEX ix_uploads_batches ON uploads USING gin (batch_ids);
 CREATE INDEX ix_uploads_unsent ON uploads (organization_id, id) WHERE sent_at IS NULL;
 CREATE INDEX ix_uploads_age ON uploads (created_at) WHERE findings IS NOT NULL;
 
--- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value.
+-- The recipients of one batch of a list, with the line of each. An array is null when no line has such a value;
+-- `email_keys` is null when every address is its own normalised form.
 CREATE TABLE upload_parts (
     upload_id bigint NOT NULL
         CONSTRAINT fk_upload_parts_upload_id REFERENCES uploads (id) ON DELETE CASCADE,
     number int NOT NULL,
     lines int[] NOT NULL,
     emails text[] COLLATE "C" NOT NULL,
+    email_keys text[] COLLATE "C",
     amounts bigint[],
     item_references text[] COLLATE "C",
     labels text[] COLLATE "C",
     CONSTRAINT pk_upload_parts PRIMARY KEY (upload_id, number),
     CONSTRAINT ck_upload_parts_recipients_counted CHECK (
         cardinality(emails) >= 1 AND cardinality(lines) = cardinality(emails)
+        AND (email_keys IS NULL OR cardinality(email_keys) = cardinality(emails))
         AND (amounts IS NULL OR cardinality(amounts) = cardinality(emails))
         AND (item_references IS NULL OR cardinality(item_references) = cardinality(emails))
         AND (labels IS NULL OR cardinality(labels) = cardinality(emails)))

@@ -97,7 +97,10 @@ def test_a_file_with_ten_kinds_of_faults_goes_to_its_outcome_and_back(
     page.goto(f"{service.url}/console/{window.mode}/send")
     looked_at(page, window, "Send points")
     page.get_by_role("button", name="Check the list").click()
-    expect(page.get_by_text("Choose a file, or paste addresses below.")).to_be_visible()
+    expect(page.locator("#file-wrong-1")).to_have_text("Choose a file, or paste addresses below.")
+    expect(page.locator("#problems")).to_be_focused()
+    page.get_by_role("link", name="Choose a file").click()
+    expect(page.get_by_label("A file")).to_be_focused()
     page.get_by_label("A file").set_input_files(_FILE)
     page.get_by_label("Label").fill(f"Spring, {window.width}")
     page.get_by_role("button", name="Check the list").click()
@@ -175,3 +178,17 @@ def test_a_long_word_does_not_widen_the_check(page: Page, window: Window, servic
     page.get_by_role("button", name="Check the list").click()
     expect(page.get_by_role("heading", name="1 line left out")).to_be_visible()
     looked_at(page, window, "Check the list")
+
+
+@pytest.mark.parametrize("window", [WINDOWS["phone-no-script"]], ids=["phone-no-script"])
+def test_the_page_of_a_long_list_goes_on_by_itself_without_a_script(
+    page: Page, window: Window, service: Service
+) -> None:
+    lines = "\n".join(f"someone.{number}@example.com" for number in range(21_000))
+    page.goto(f"{service.url}/console/{window.mode}/send")
+    long = FilePayload(name="long.csv", mimeType="text/csv", buffer=f"email\n{lines}\n".encode())
+    page.get_by_label("A file").set_input_files(long)
+    page.get_by_label("Points for each recipient").fill("1")
+    page.get_by_role("button", name="Check the list").click()
+    looked_at(page, window, "Check the list")
+    expect(page.get_by_role("main")).to_contain_text("long.csv")

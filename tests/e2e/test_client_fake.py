@@ -116,6 +116,10 @@ class Draw:
         key, earlier = self.random.choice(self.sent)
         return {"Idempotency-Key": key}, earlier if kind < 0.93 else body
 
+    def known_key(self) -> dict[str, str]:
+        """Return the header of a key that was sent, or none."""
+        return {"Idempotency-Key": self.random.choice(self.sent)[0]} if self.sent and self.often(0.3) else {}
+
     def own(self) -> dict[str, Any]:
         """Return the body of a call that changes the clock or the users of the sandbox, or of neither."""
         self.now += timedelta(days=1)
@@ -148,7 +152,8 @@ class Draw:
         """Return method, path, headers, body and query."""
         kind = self.random.random()
         if kind < 0.25:
-            return "POST", "/v1/points/verify", {}, self.body(), {}
+            look, headers = self.random.choice((("verify", {}), ("sent-before", self.known_key())))
+            return "POST", f"/v1/points/{look}", headers, self.body(), {}
         if kind < 0.75:
             return "POST", "/v1/points/send", *self.send(), {}
         if kind < 0.76:

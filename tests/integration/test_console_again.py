@@ -61,7 +61,7 @@ def test_the_unpaid_become_a_list_with_their_own_values_and_are_paid_after_a_ref
     made = _pressed(ann, f"{path}/outcome", f"{path}/unpaid")
     page = words_of(ann.get(made.location))
     assert "unpaid of people.csv" in page
-    assert "Points in all 1 500" in page
+    assert "Points in all 1,500" in page
     assert "sent to before" not in page
     with transaction() as connection:
         refill(connection, ann.organization_id, 2_000)
@@ -135,3 +135,15 @@ def test_a_list_that_is_not_sent_or_has_nobody_unpaid_becomes_no_other(app: Flas
     other = form | {"csrf_token": forgery_token(mallory.get())}
     assert [mallory.client.post(f"{paid}/{what}", data=other).status_code for what in ("again", "unpaid")] == [404, 404]
     assert value("SELECT count(*) FROM uploads") == 2
+
+
+def test_the_fields_of_points_and_label_offer_what_was_sent_last_and_nothing_else(ann: Visitor) -> None:
+    _sent(ann, "email\na@example.com\n", amount="50", label="Spring")
+    _sent(ann, "email\nb@example.com\n", amount="70", label='“May” & "June"')
+    _sent(ann, "email\nc@example.com\n", amount="50")
+    unsent = checked(ann, "email\nd@example.com\n", amount="99", label="Unsent")
+    for page in ("/send", unsent):
+        lists = dict(re.findall(r'<datalist id="lately-(\w+)">(.*?)</datalist>', ann.get(page).text))
+        offered = {name: re.findall(r'value="([^"]*)"', options) for name, options in lists.items()}
+        assert offered == {"amounts": ["50", "70"], "labels": ["“May” &amp; &#34;June&#34;", "Spring"]}
+    assert 'value="50"' not in ann.get("/console/sandbox/send").text

@@ -52,6 +52,9 @@ def upload(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: s
 def checked(of: Visitor, content: str | bytes, *, mode: str = "live", **fields: str) -> str:
     """Upload a list; return the path of its check."""
     answer = upload(of, content, mode=mode, **fields)
+    if answer.status_code == 200:  # The page of a long list leads on by itself.
+        [path] = re.findall(r'http-equiv="refresh" content="0; url=([^"]+)"', answer.text)
+        return str(path)
     assert answer.status_code == 303, answer.text
     return answer.location
 
@@ -165,7 +168,7 @@ def test_a_list_longer_than_a_batch_is_accepted_whole_and_in_order(
     cost = words_of(ann.get(f"{path}/cost"))
     assert "It pays 20 of 25 recipients" in cost
     assert "it is sent as 3 batches" in cost
-    assert "Issue 1 000 points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
+    assert "Issue 1,000 points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
     assert confirm(ann, path).status_code == 303
     assert "0 of 3 batches" in words_of(ann.get(f"{path}/outcome"))
     books.drain_all(ann.organization_id)
@@ -242,7 +245,7 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
             "The pasted list holds no e-mail address to send to",
         ),
         ({"pasted": "a@example.com;b\nc@example.com,d", "amount": "1"}, "The pasted list may have"),
-        ({"pasted": "a@example.com", "amount": "ten"}, "Enter a whole number, digits only."),
+        ({"pasted": "a@example.com", "amount": "ten"}, "must be a whole number, digits only."),
         ({"pasted": "a@example.com", "amount": "0"}, "must be between 1 and"),
         ({"pasted": "a@example.com", "amount": "1", "label": "x" * 256}, "255"),
     ],
@@ -306,6 +309,52 @@ def test_a_list_changed_into_one_that_was_sent_before_is_said_to_be_changed(ann:
     assert "Yes, issue points to them again" in refused.text
 
 
+_SPRING = {"amount": "5", "label": "Spring"}
+
+
+def test_the_same_to_most_of_a_list_must_be_meant_in_another_order_too(ann: Visitor) -> None:
+    batch_id = _confirmed(ann, "email\na@example.com\nb@example.com\nc@example.com\n", **_SPRING)
+    path = checked(ann, "email\nnew@example.com\nC@example.com\nb@example.com\n", **_SPRING)
+    for page in (path, f"{path}/cost", f"{path}/confirm"):
+        told = words_of(ann.get(page))
+        assert "2 of 3 recipients were sent the like within 30 days: 2 the same points with the same label" in told
+        assert f"They are in batch {batch_id} (2 of them," in told
+        assert f'href="/console/live/batches/{batch_id}"' in ann.get(page).text
+    refused = confirm(ann, path)
+    assert refused.status_code == 409
+    assert "Recipients of this list were sent to before. Tick the box" in refused.text
+    assert confirm(ann, path, again="yes").status_code == 303
+
+
+def test_as_many_points_under_another_label_are_told_and_need_no_second_word(ann: Visitor) -> None:
+    _confirmed(ann, "email\na@example.com\nb@example.com\n", **_SPRING)
+    path = checked(ann, "email\nb@example.com\nz@example.com\n", amount="5", label="Summer")
+    page = ann.get(f"{path}/confirm")
+    assert "1 of 2 recipients was sent the like within 30 days: 1 the same points with another label" in words_of(page)
+    assert "Yes, issue points to them again" not in page.text
+    assert confirm(ann, path).status_code == 303
+    other = words_of(ann.get(checked(ann, "email\nb@example.com\na@example.com\n", amount="6", label="Summer")))
+    assert "1 of 2 recipients was sent the like within 30 days: 1 other points with the same label" in other
+
+
+def test_what_is_sent_to_the_recipients_between_the_look_and_the_button_is_shown_first(ann: Visitor) -> None:
+    path = checked(ann, "email\na@example.com\nb@example.com\n", **_SPRING)
+    form = hidden(ann.get(f"{path}/confirm"))
+    books.queue_batch(ann.organization_id, ["B@example.com"], 5, label="Spring")
+    refused = ann.client.post(f"{path}/confirm", data=form)
+    assert refused.status_code == 409
+    assert "or its recipients were sent points meanwhile" in words_of(refused)
+    assert "1 of 2 recipients was sent the like within 30 days" in words_of(refused)
+    assert "not issued yet" in refused.text
+    assert ann.client.post(f"{path}/confirm", data=hidden(refused) | {"again": "yes"}).status_code == 303
+
+
+def _confirmed(ann: Visitor, content: str, **fields: str) -> int:
+    confirm(ann, checked(ann, content, **fields))
+    [batch_id] = books.drain_all(ann.organization_id)
+    return batch_id
+
+
 def test_a_list_that_another_window_has_left_with_a_question_is_not_issued(ann: Visitor) -> None:
     path = checked(ann, "email\na@example.com\n", amount="3")
     form = hidden(ann.get(f"{path}/confirm"))
@@ -333,7 +382,7 @@ def test_a_button_for_three_of_eight_does_not_pay_all_after_a_refill(ann: Visito
     _refill(ann, 2_000)
     refused = ann.client.post(f"{path}/confirm", data=hidden(page))
     _is_refused_as_changed(refused)
-    assert "Issue 2 400 points to 8 recipients" in words_of(refused)
+    assert "Issue 2,400 points to 8 recipients" in words_of(refused)
     assert ann.client.post(f"{path}/confirm", data=hidden(refused)).status_code == 303
 
 
@@ -381,7 +430,7 @@ def test_who_is_shown_as_paid_of_several_batches_is_paid(monkeypatch: pytest.Mon
     amounts = {"a": 600, "b": 600, "c": 300, "d": 200, "e": 100}
     lines = "".join(f"{name}@example.com,{amount}\n" for name, amount in amounts.items())
     path = checked(ann, f"email,amount\n{lines}")
-    assert "3 of 5 recipients, 1 000 points" in words_of(ann.get(f"{path}/confirm"))
+    assert "3 of 5 recipients, 1,000 points" in words_of(ann.get(f"{path}/confirm"))
     assert confirm(ann, path).status_code == 303
     books.drain_all(ann.organization_id)
     states = [row["state"] for row in rows_of(ann.get(f"{path}/outcome.csv"))]
@@ -541,7 +590,7 @@ def test_a_hundred_thousand_lines_are_checked_in_five_seconds_and_sent_whole(ann
         if seconds < 5:
             break
     assert seconds < 5
-    assert "Recipients 100 000" in words_of(page)
+    assert "Recipients 100,000" in words_of(page)
     assert page.text.count('data-label="Reason"') == 100
     assert len(rows_of(ann.get(f"{path}/bad-lines.csv"))) == 300
     assert confirm(ann, path).status_code == 303

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, TextClause, text
 
+from app.batches import sent_lately
+from app.batches.request import IssueRequest
 from app.ledger.issued import issued_by_day
 from app.pages import batch_pages, far, transaction_pages
 from app.pages.filters import LOOKED_AT_MAX, CursorPosition, Filters, Page
@@ -179,6 +181,22 @@ def test_a_search_for_a_person_looks_no_further_than_it_may(
         assert not far.totals(explained, filters).is_whole
     assert explained.scanned == set()
     assert explained.buffers <= 2 * far.FAR_MAX
+
+
+def test_a_comparison_with_what_was_sent_lately_looks_no_further_than_it_may(
+    full: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sent_lately, "DAYS", 20 * 365)
+    monkeypatch.setattr(sent_lately, "LOOKED_AT_MAX", 100_000)
+    emails = [f"a{number}@example.com" for number in range(31_000, 41_000)]
+    for amount, label, is_alike in ((5, None, True), (6, "x", False)):  # As all batches, and as none.
+        request = IssueRequest(emails=emails, email_keys=emails, amount=amount, atomic=False, label=label)
+        with full.connect() as connection:
+            explained: Any = Explained(connection)
+            found = sent_lately.of_request(explained, request, 1, sandbox=False, but_key=None)
+        assert (found.recipients > 9_000, found.is_whole) == (is_alike, False)
+        assert not explained.scanned & {"batches", "transactions"}
+        assert explained.buffers <= 5 * sent_lately.LOOKED_AT_MAX
 
 
 def test_the_points_of_a_day_cost_the_same_however_many_batches_it_had(full: Engine) -> None:

@@ -16,6 +16,10 @@ from click.testing import CliRunner, Result
 from app.cli.send import send
 from app.errors import PointsError
 
+# That nobody was sent the same lately.
+_NONE = dict.fromkeys(("recipients", "same", "same_label", "same_amount", "batch_count"), 0)
+NOBODY = {"days": 30, **_NONE, "batches": [], "complete": True}
+
 _VERIFIED = {"code": None, "required": 0, "available": 0, "affordable_recipients": 0}
 
 
@@ -44,6 +48,9 @@ class PayingFront:
         self.amount_max = 1_000_000_000
         self.recipients_max = 10_000
         self.created_at = datetime.now(UTC).isoformat()
+        self.is_old = False  # It does not know what was sent lately.
+        self.asked_about: list[str] = []  # The keys under which it was asked for that.
+        self.sent_before: dict[str, Any] = dict(NOBODY)
         self.refusal: dict[str, list[str]] | None = None
         self.refusal_of_part: int | None = None  # The number of a part that is refused when it is sent.
         self._answers: dict[str, tuple[Any, dict[str, Any]]] = {}
@@ -77,7 +84,14 @@ class PayingFront:
             return _refused(400, faults)
         if path == "/v1/points/verify":
             return 200, _envelope({"validated": True, "error": None}, **_VERIFIED), {}
-        assert key is not None, "every send has a key"
+        assert key is not None, "every send has a key, and is asked about under it"
+        return self._asked_about(key) if path == "/v1/points/sent-before" else self._sent(body, key)
+
+    def _asked_about(self, key: str) -> tuple[int, dict[str, Any], dict[str, str]]:
+        self.asked_about.append(key)
+        return _refused(404, {"path": ["No."]}) if self.is_old else (200, _envelope(self.sent_before), {})
+
+    def _sent(self, body: Any, key: str) -> tuple[int, dict[str, Any], dict[str, str]]:
         with self._lock:
             if key in self._answers:
                 sent, answered = self._answers[key]

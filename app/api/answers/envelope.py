@@ -7,6 +7,7 @@ import orjson
 from flask import Response
 
 from app.batches.schedule import Scheduled
+from app.batches.sent_lately import SentLately
 from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
 from app.reversals.preview import Recoverable
@@ -84,6 +85,27 @@ def verdict_additions(verdict: Verdict) -> dict[str, Any]:
         "required": verdict.required,
         "available": verdict.available,
         "affordable_recipients": verdict.affordable_recipients,
+    }
+
+
+def sent_lately_payload(lately: SentLately) -> dict[str, Any]:
+    """Who was sent the same lately, and in which batches."""
+    return {
+        "days": lately.days,
+        "recipients": lately.recipients,
+        "same": lately.same,
+        "same_label": lately.same_label,
+        "same_amount": lately.same_amount,
+        "batch_count": lately.batch_count,
+        "batches": [
+            {
+                "batch_id": batch.id,
+                "recipients": batch.recipients,
+                "issued_at": None if batch.issued_at is None else timestamp(batch.issued_at),
+            }
+            for batch in lately.batches
+        ],
+        "complete": lately.is_whole,
     }
 
 

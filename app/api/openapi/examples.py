@@ -117,6 +117,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"validated": False, "error": _TOO_LOW.sentence},
         {"code": _TOO_LOW.code, "available": 60, "affordable_recipients": 1},
     ),
+    "not_sent_before": ({"recipients": 0, "same": 0, "batch_count": 0, "batches": []}, {}),
     "may_not_issue": ({"validated": False, "error": _SUSPENDED.sentence}, {"code": _SUSPENDED.code}),
     "issued": (_BOTH, {}),
     "issued_in_part": (_PART, {}),

@@ -5,6 +5,7 @@ from typing import Any
 from rich.text import Text
 
 from app.cli.answer import Answer, write_error
+from app.cli.send.lately import sent_lately
 from app.cli.send.run import Choices, Run
 from app.cli.tables import console, print_pairs
 from app.recipient_files.columns import unused_columns
@@ -25,7 +26,7 @@ def bad_lines(choices: Choices, recipients: Recipients) -> None:
 
 
 def plan(run: Run) -> None:
-    """Show the plan and its cost. It never shows which recipients have accounts."""
+    """Show the plan and its cost, and who was sent the same lately. It never shows which recipients have accounts."""
     recipients, balance = run.recipients, run.organization.balance
     left = balance - run.cost
     mode = ", sandbox" if run.choices.sandbox else ""
@@ -41,6 +42,7 @@ def plan(run: Run) -> None:
         "First": ", ".join(recipients.first),
         "Last": ", ".join(recipients.last) if recipients.count > len(recipients.first) else None,
         "Sent before": f"{points(run.before)}; they are not paid again" if run.before else None,
+        "Sent lately": sent_lately(run),
         "Not answered": f"{points(run.unanswered)} of a run that was cut off; they are checked first"
         if run.unanswered
         else None,

@@ -31,6 +31,7 @@ def outcome(token: str) -> AnyResponse | str:
         sender=sender,
         parts_of_list=rows,
         final=sum(row.is_final for row in rows),
+        done=sum(row.recipient_count for row in rows if row.is_final),
         waiting=sum(row.status == QUEUED for row in rows),
         scheduled=[row for row in rows if row.status == SCHEDULED],
         debited=sum(row.debited_count or 0 for row in rows),

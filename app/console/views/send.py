@@ -8,19 +8,22 @@ from werkzeug.wrappers import Response as AnyResponse
 from wtforms import Field
 
 from app import organizations
-from app.console import files, sending
+from app.console import checking, files
 from app.console.blueprints import current_member, is_sandbox, needs, pages
+from app.console.checking_page import checked_page
 from app.console.error_pages import refused_form
 from app.console.forms import say_beside
 from app.console.one_effect import form_id
 from app.console.send_forms import CheckAgainForm, ListForm
-from app.console.slow_work import Busy, list_checks
+from app.console.slow_work import Busy, searches
 from app.errors import Refused
 from app.members.members import SENDER
 from app.postgres.database import single_statement, transaction
 from app.recipient_files.list_file import LEFT_OUT
 from app.settings import settings
-from app.uploads import sent_before, uploads
+from app.uploads import uploads
+from app.uploads.lately_used import lately_used
+from app.uploads.sent_before import SentBefore, sent_before
 from app.uploads.uploads import UploadRow
 
 _EXAMPLE_HEADING = ("email", "amount", "reference", "label")
@@ -52,11 +55,10 @@ def upload() -> Page:
     token = form_id()
     try:
         # The form's id is the list's token, so a form that is sent again leads to the same list.
-        sending.keep(content, name, form.asked(), token=token)
+        return checked_page(checking.keep(content, name, form.asked(), token=token), token)
     except (Busy, Refused) as error:
         say_beside(form.file if form.file.data else form.pasted, as_sentence(error.sentence))
         return refused_form(_new_list(form), error)
-    return redirect(url_for("console.check", token=token), 303)
 
 
 @pages.get("/send/example.xlsx")
@@ -69,14 +71,14 @@ def example() -> Response:
 @pages.get("/send/<token>")
 @needs(SENDER)
 def check(token: str) -> Page:
-    with transaction() as connection:
+    with searches.turn(), transaction() as connection:
         found = get_list(connection, token)
         if found.sent_at is not None:
             return redirect(url_for("console.outcome", token=token))
-        earlier = None if found.question else sent_before.sent_before(connection, found)
+        before = None if found.question else sent_before(connection, found)
     told = {"sheet": found.sheet, "column": found.column, "amount": str(found.amount or ""), "label": found.label}
     form = CheckAgainForm(formdata=None, data=told)
-    return _checked(found, form, earlier)
+    return _checked(found, form, before)
 
 
 @pages.post("/send/<token>")
@@ -95,22 +97,14 @@ def check_again(token: str) -> Page:
     # The columns of another sheet are others.
     column = form.column.data if form.sheet.data == found.sheet else None
     asked = form.asked(sheet=form.sheet.data, column=column)
-    try:
-        with list_checks.turn():
-            judged, shown = sending.look_at(content, found.name, asked)
-    except (Busy, Refused) as error:
-        say_beside(_field_of(form, found), as_sentence(error.sentence))
-        return refused_form(_checked(found, form, None), error)
-    if judged == uploads.AMOUNT and found.question == uploads.AMOUNT:
-        say_beside(form.amount, "Enter the points for each recipient.")
-        return _checked(found, form, None), 400
     kept = {"sheets": (found.findings or {}).get("sheets", [])}
     if form.sheet.data == found.sheet:
         kept["choices"] = (found.findings or {}).get("choices", [])
-    with transaction() as connection:
-        if get_list(connection, token, lock=True).sent_at is None:
-            uploads.judge(connection, found.id, asked, judged, kept | shown)
-    return redirect(url_for("console.check", token=token), 303)
+    try:
+        return checked_page(checking.keep_again(found, content, asked, kept), token)
+    except (Busy, Refused) as error:
+        say_beside(_field_of(form, found), as_sentence(error.sentence))
+        return refused_form(_checked(found, form, None), error)
 
 
 @pages.get("/send/<token>/bad-lines.csv", defaults={"kind": files.CSV})
@@ -171,21 +165,25 @@ def _is_answered(form: CheckAgainForm, upload: UploadRow) -> bool:
 
 
 def _new_list(form: ListForm) -> str:
-    with single_statement() as connection:
+    with transaction() as connection:
         organization = organizations.get(connection, current_member().organization_id, sandbox=is_sandbox())
+        lately = lately_used(connection, organization.id, sandbox=is_sandbox())
     return render_template(
-        "console/send.html", form=form, organization=organization, bytes_max=settings().body_bytes_max
+        "console/send.html", form=form, organization=organization, lately=lately, bytes_max=settings().body_bytes_max
     )
 
 
-def _checked(upload: UploadRow, form: CheckAgainForm, earlier: sent_before.EarlierSend | None) -> str:
+def _checked(upload: UploadRow, form: CheckAgainForm, before: SentBefore | None) -> str:
     _offer(form, upload)
+    with single_statement() as connection:
+        lately = lately_used(connection, upload.organization_id, sandbox=upload.sandbox)
     return render_template(
         "console/check.html",
+        lately=lately,
         upload=upload,
         findings=upload.findings or {},
         form=form,
         examples={place: cells for place, _, cells in (upload.findings or {}).get("choices", [])},
-        earlier=earlier,
+        before=before,
         kept_days=uploads.UNSENT_KEPT_DAYS,
     )

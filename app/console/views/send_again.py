@@ -6,9 +6,10 @@ from flask import Response, flash, redirect, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
-from app.console import outcomes, sending
+from app.console import checking, outcomes
 from app.console.blueprints import needs, pages
 from app.console.caller import calling_member
+from app.console.checking_page import checked_page
 from app.console.one_effect import form_id
 from app.console.slow_work import Busy
 from app.console.views.batches import get_batch
@@ -75,8 +76,7 @@ def _made(make: Callable[[Connection], NewList], *, or_back_to: str) -> AnyRespo
             return redirect(or_back_to, 303)
     token = form_id()
     try:
-        sending.keep(*new, token=token)
+        return checked_page(checking.keep(*new, token=token), token)
     except (Busy, Refused) as error:
         flash(as_sentence(error.sentence), "bad")
         return redirect(or_back_to, 303)
-    return redirect(url_for("console.check", token=token), 303)

@@ -10,14 +10,16 @@ from app.console import sending
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import calling_member
 from app.console.costs import cost as cost_of
+from app.console.forms import say_of_form
 from app.console.send_forms import IssueForm, TermsForm
+from app.console.slow_work import searches
 from app.console.views.send import get_list
 from app.errors import NotFound, PointsError
 from app.members.members import SENDER
 from app.messaging.drains import Job, drains
 from app.metrics.record import current_record
 from app.postgres.database import is_locked_out, transaction
-from app.uploads import sent_before, uploads
+from app.uploads import uploads
 
 # Another request has locked the list for longer than a statement waits.
 _BUSY = "Another window is sending this list now. Reload this page soon: it will show the outcome."
@@ -84,7 +86,7 @@ def issue(token: str) -> Page:
 
 
 def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: TermsForm | None = None) -> Page:
-    with transaction() as connection:
+    with searches.turn(), transaction() as connection:
         who, upload = calling_member(connection), get_list(connection, token)
         if upload.sent_at is not None:
             return redirect(url_for("console.outcome", token=token), 303)
@@ -93,16 +95,17 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: 
                 flash(f"Nothing was issued. {refusal}", "bad")
             return redirect(url_for("console.check", token=token), 303)
         now = cost_of(connection, who, upload)
-        earlier = sent_before.sent_before(connection, upload)
+    form = IssueForm(formdata=None, seen=now.seen)
+    if refusal is not None:
+        say_of_form(form, f"Nothing was issued. {refusal}")
     page = render_template(
         template,
         upload=upload,
         organization=who.organization,
         now=now,
         verdict=now.verdict,
-        earlier=earlier,
         refusal=refusal,
-        form=IssueForm(formdata=None, seen=now.seen),
+        form=form,
         terms=terms or TermsForm(formdata=None, data=TermsForm.of(upload)),
     )
     return page if refusal is None else (page, 409)

@@ -17,6 +17,7 @@ from points_client.errors import (
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.requests import Item
 from points_client.results import (
+    AlikeBatch,
     Batch,
     Claimed,
     Counts,
@@ -24,6 +25,7 @@ from points_client.results import (
     SandboxUser,
     Scheduled,
     Sent,
+    SentBefore,
     Transaction,
     User,
     Verified,
@@ -33,6 +35,7 @@ from points_client.signatures import verify_webhook
 
 __all__ = [
     "RETRIED",
+    "AlikeBatch",
     "AsyncConsumer",
     "AsyncPoints",
     "Batch",
@@ -60,6 +63,7 @@ __all__ = [
     "SandboxUser",
     "Scheduled",
     "Sent",
+    "SentBefore",
     "Transaction",
     "User",
     "Verified",

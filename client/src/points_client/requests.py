@@ -32,7 +32,7 @@ class Call:
     @property
     def changes(self) -> bool:
         """Whether it may change something."""
-        return self.method != "GET" and not self.path.endswith("/verify")
+        return self.method != "GET" and not self.path.endswith(("/verify", "/sent-before"))
 
     def content(self) -> bytes | None:
         """Return the body as JSON.

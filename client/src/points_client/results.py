@@ -149,6 +149,34 @@ class Batch:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AlikeBatch:
+    """A batch in which `recipients` of those asked about were sent the same. `issued_at` is None until it is issued."""
+
+    batch_id: int
+    recipients: int
+    issued_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SentBefore:
+    """How many `recipients` were sent the same within `days`, each counted once, by what was most alike.
+
+    `same`: the same amount with the same label, or both without one. `same_label`: another amount with the same label.
+    `same_amount`: the same amount with another label. `batches` are some of the `batch_count` batches, those with the
+    most of the recipients first. `complete` is False if there were so many that only the newest were compared.
+    """
+
+    days: int
+    recipients: int
+    same: int
+    same_label: int
+    same_amount: int
+    batch_count: int
+    batches: tuple[AlikeBatch, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SandboxTime:
     """The time of the sandbox."""
 

@@ -31,7 +31,15 @@ from points_client.requests import (
     reverse_body,
     send_body,
 )
-from points_client.results import Organization, Sent, Transaction, Verified, read_organization, read_verdict
+from points_client.results import (
+    Organization,
+    Sent,
+    SentBefore,
+    Transaction,
+    Verified,
+    read_organization,
+    read_verdict,
+)
 from points_client.reversal_results import Recoverable, Reversed
 from points_client.service_address import from_environment
 
@@ -142,6 +150,25 @@ class AsyncPoints:
         )
         call = Call(method="POST", path="/v1/points/verify", body=body)
         return await self._caller.call(call, partial(read_verdict, Verified))
+
+    async def sent_before(
+        self,
+        *,
+        recipients: Sequence[str] | None = None,
+        items: Iterable[AnyItem] | None = None,
+        amount: int | None = None,
+        label: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> SentBefore:
+        """Tell how many of the recipients were lately sent the same amount, or the same label. It writes nothing.
+
+        Args:
+            idempotency_key: the one that the send will have. A batch that has it already does not count, because the
+                send would be answered with that batch.
+        """
+        body = send_body(recipients=recipients, items=items, amount=amount, label=label, atomic=False)
+        call = Call(method="POST", path="/v1/points/sent-before", body=body, key=idempotency_key)
+        return await self._caller.call(call, partial(as_, SentBefore))
 
     async def send(
         self,

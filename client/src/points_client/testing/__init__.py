@@ -1,8 +1,8 @@
 """`FakePoints`: a Points Issuing Service in memory, for your own tests.
 
-It answers verify, send, batches, transactions, the organization and the calls of the sandbox as the service does,
-replays by the idempotency key, knows the reserved recipients, and fails on request. **It never guesses**: what it does
-not know raises `NotInFake`; for that, run the service itself.
+It answers verify, sent-before, send, batches, transactions, the organization and the calls of the sandbox as the
+service does, replays by the idempotency key, knows the reserved recipients, and fails on request. **It never
+guesses**: what it does not know raises `NotInFake`; for that, run the service itself.
 """
 
 import re
@@ -17,6 +17,7 @@ from points_client.testing.books import Books, Refusal
 from points_client.testing.faults import faults_of, items_of
 from points_client.testing.fields import NotInFake, parsed
 from points_client.testing.lists import Asked, asked_for
+from points_client.testing.sent_before import sent_before
 
 __all__ = ["KEY", "URL", "FakePoints", "NotInFake"]
 
@@ -89,6 +90,7 @@ class FakePoints(httpx.MockTransport):
             raise Refusal(401, "invalid_key", {"authorization": [sentence]})
         calls: dict[tuple[str, str], Callable[[httpx.Request], httpx.Response]] = {
             ("POST", "/v1/points/verify"): self._verify,
+            ("POST", "/v1/points/sent-before"): self._sent_before,
             ("POST", "/v1/points/send"): self._send,
             ("GET", "/v1/organization"): self._organization,
             ("POST", "/v1/sandbox/reset"): self._reset,
@@ -121,10 +123,11 @@ class FakePoints(httpx.MockTransport):
         data, additional = self._books.verify(self._body(request))
         return _envelope(200, data=data, additional=additional)
 
+    def _sent_before(self, request: httpx.Request) -> httpx.Response:
+        return _envelope(200, data=sent_before(self._books, self._body(request), _idempotency_key(request)))
+
     def _send(self, request: httpx.Request) -> httpx.Response:
-        body, key, prefers = self._body(request), request.headers.get("Idempotency-Key"), request.headers.get("Prefer")
-        if key is not None and not re.fullmatch(r"[!-~]{1,255}", key):
-            raise NotInFake("an Idempotency-Key of other characters")
+        body, key, prefers = self._body(request), _idempotency_key(request), request.headers.get("Prefer")
         if prefers is not None and not re.fullmatch(r"respond-async|wait=[0-9]+", prefers):
             raise NotInFake(f"Prefer: {prefers}")
         reserved = rehearsing.reserved_in([item["email"] for item in items_of(body)])
@@ -184,6 +187,13 @@ class FakePoints(httpx.MockTransport):
     def _is_queued(self) -> bool:
         self.queued -= (was_queued := self.queued > 0)
         return was_queued
+
+
+def _idempotency_key(request: httpx.Request) -> str | None:
+    key: str | None = request.headers.get("Idempotency-Key")
+    if key is not None and not re.fullmatch(r"[!-~]{1,255}", key):
+        raise NotInFake("an Idempotency-Key of other characters")
+    return key
 
 
 def _envelope(

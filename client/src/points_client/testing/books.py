@@ -142,6 +142,13 @@ class Books:
             batch |= {"amount": amount, "current_balance": self.balance}
             self._issued[batch["batch_id"]] = deepcopy(made)
 
+    def sent(self, *, but_key: str | None) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+        """Return the batches without that key, each with what it has paid, or is to pay if it is not issued yet."""
+        with self._lock:
+            others = [one for one in self.batches.values() if but_key is None or one["idempotency_key"] != but_key]
+            rows = ((one, one["transactions"] or items_of(self._bodies[one["batch_id"]])) for one in others)
+            return [(one, [row for row in paid if row.get("debited", True)]) for one, paid in rows]
+
     def issue_all(self) -> None:
         """Issue what is queued, in order."""
         with self._lock:
