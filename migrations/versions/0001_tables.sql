@@ -612,6 +612,26 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX ix_webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at);
 
+-- A call that a program made with a key, kept for 30 days. `route` is the template of its path; null: there is no such
+-- call. `batch_id` is the batch that it was about. The web processes write these rows a moment after they have answered,
+-- so there is no foreign key. Ids go by the time of writing, `created_at` by that of the call.
+CREATE TABLE api_requests (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_requests PRIMARY KEY,
+    organization_id bigint NOT NULL,
+    api_key_id bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    batch_id bigint,
+    status int NOT NULL CONSTRAINT ck_api_requests_status_of_an_answer CHECK (status BETWEEN 200 AND 599),
+    ms int NOT NULL CONSTRAINT ck_api_requests_ms_not_negative CHECK (ms >= 0),
+    sandbox boolean NOT NULL,
+    request_id text COLLATE "C" NOT NULL
+        CONSTRAINT ck_api_requests_request_id_length CHECK (char_length(request_id) BETWEEN 1 AND 128),
+    method text COLLATE "C" NOT NULL,
+    route text COLLATE "C",
+    code text COLLATE "C"
+);
+CREATE INDEX ix_api_requests_listed ON api_requests (organization_id, sandbox, created_at, id);
+
 -- Rows that move points are written once (docs/decisions/0005). `UPDATE OF` fires only if those columns are set, so
 -- inserts and the claim of a held transaction pay nothing for it.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -9,6 +9,7 @@ from flask import Response
 from app.batches.schedule import Scheduled
 from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
+from app.metrics.record import note_code
 from app.reversals.preview import Recoverable
 from app.values.timestamps import timestamp
 
@@ -34,6 +35,8 @@ _RETRY_AFTER_S = 2
 
 def success(data: Mapping[str, Any], *, status: int = 200, **additional: object) -> Response:
     """Wrap the payload of a success; `additional` joins the version in `additional_data`."""
+    if "code" in additional:
+        note_code(None if additional["code"] is None else str(additional["code"]))
     document = {
         "success": True,
         "data": data,
@@ -45,7 +48,9 @@ def success(data: Mapping[str, Any], *, status: int = 200, **additional: object)
 
 def failure_document(status: int, faults: Faults, code: str | None = None) -> bytes:
     """Render the envelope of an error. The code is left out on a 400; if none is given, the status decides it."""
-    additional = None if status == 400 else {"code": code or CODES.get(status, CODES[500])}
+    word = None if status == 400 else code or CODES.get(status, CODES[500])
+    note_code(word)
+    additional = None if word is None else {"code": word}
     return orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": additional})
 
 

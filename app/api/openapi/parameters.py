@@ -5,7 +5,7 @@ from typing import Any
 from app.api.requests.query import TYPES_LENGTH_MAX, WAIT_MAX_S
 from app.batches.read import STATES, STATUSES
 from app.pages.filters import LOOKED_AT_MAX
-from app.pages.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
+from app.pages.parameters import FORMS, LIMIT_DEFAULT, LIMIT_MAX
 from app.pages.queries import PARAMETERS as PARAMETERS_OF_LISTS
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
@@ -128,6 +128,24 @@ PARAMETERS["events"] = [
 ]
 PARAMETERS["page of deliveries"] = [
     parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]
+]
+PARAMETERS["page of requests"] = [
+    *(
+        parameter
+        for parameter in PARAMETERS["page of batches"]
+        if parameter["name"] in set(PARAMETERS_OF_LISTS["requests"]) - {"batch", "status", "created_from", "created_to"}
+    ),
+    _parameter("query", "created_from", f"Arrived at this time or later. {_TIME}", _MOMENT),
+    _parameter("query", "created_to", f"Arrived at this time or earlier. {_TIME}", _MOMENT),
+    _parameter("query", "request_id", "With this `X-Request-Id`.", _TEXT | {"pattern": FORMS["request_id"]}),
+    _parameter("query", "api_key", "Made with the key of this id.", _ID | {"maximum": INT64_MAX}),
+    _parameter("query", "batch", "About this batch.", _ID | {"maximum": INT64_MAX}),
+    _parameter(
+        "query",
+        "status",
+        "Answered with this status, such as `403`, or with any of a hundred, such as `4xx`.",
+        _TEXT | {"pattern": FORMS["status of an answer"]},
+    ),
 ]
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next page with the same filters, and is null
