@@ -240,6 +240,8 @@ CREATE INDEX ix_users_created_at ON users (created_at);
 -- either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
 -- held until a moment.
 --
+-- `rehearsed_unpaid`: a program rehearses that the balance of the sandbox pays nobody.
+--
 -- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
 --
 -- There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the front.
@@ -264,6 +266,8 @@ CREATE TABLE batches (
     item_references text[] COLLATE "C",
     metadata json,
     hold_days int CONSTRAINT ck_batches_hold_days_in_range CHECK (hold_days BETWEEN 1 AND 3650),
+    rehearsed_unpaid boolean
+        CONSTRAINT ck_batches_rehearsed_unpaid_in_the_sandbox CHECK (sandbox OR rehearsed_unpaid IS NOT TRUE),
     idempotency_key text COLLATE "C"
         CONSTRAINT ck_batches_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
     idempotency_hash bytea,
@@ -642,7 +646,7 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 CREATE TRIGGER batches_accepted_once
     BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic,
                                label, recipient_count, emails, email_keys, labels, item_references, metadata,
-                               hold_days ON batches
+                               hold_days, rehearsed_unpaid ON batches
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_final_once
     BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,

@@ -120,6 +120,10 @@ REFUSED = [
     ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 0"),
     ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 3651"),
     ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 0)"),
+    (
+        "ck_batches_rehearsed_unpaid_in_the_sandbox",
+        _BATCH + ", rehearsed_unpaid) VALUES (1, false, 1, false, 1, '{a}', '{a}', true)",
+    ),
     ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 3651)"),
     ("ck_batches_held_until_after_the_issue", "UPDATE batches SET held_until = issued_at WHERE id = 1"),
     ("ck_batches_held_until_after_the_issue", "UPDATE batches SET hold_days = 1 WHERE id = 1"),

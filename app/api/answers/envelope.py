@@ -29,7 +29,7 @@ CODES = {
     500: "internal_error",
     503: "not_ready",
 }
-# On an expected error with status 503.
+# On an expected error with status 429 or 503.
 _RETRY_AFTER_S = 2
 
 
@@ -69,7 +69,7 @@ def failure_of(error: PointsError) -> Response:
     response = failure(error.status, error.faults, error.code)
     if error.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
-    if error.status == 503:
+    if error.status in (429, 503):
         response.headers["Retry-After"] = str(_RETRY_AFTER_S)
     return response
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from app.api.requests.query import TYPES_LENGTH_MAX, WAIT_MAX_S
 from app.batches.read import STATES, STATUSES
+from app.batches.rehearsing import WORDS
 from app.pages.filters import LOOKED_AT_MAX
 from app.pages.parameters import FORMS, LIMIT_DEFAULT, LIMIT_MAX
 from app.pages.queries import PARAMETERS as PARAMETERS_OF_LISTS
@@ -44,12 +45,16 @@ _REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=
 _KEY = """\
 Makes a repeated send safe: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
 organization and mode. Make a new key for each batch, and send it again with each retry."""
+_REHEARSE = """\
+With a development key, what the call is to meet, whoever its recipients are; `insufficient`: the balance pays nobody.
+With a live key, and for any other word, it is a fault."""
 _PREFER = "`respond-async`: do not wait for the issue, answer 202 at once. `wait=5`: wait 5 s at most."
 
 HEADERS = {
     "X-Request-Id": _parameter("header", "X-Request-Id", _REQUEST_ID, _TEXT),
     "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | _KEY_FORM),
     "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT, example="respond-async"),
+    "Points-Rehearse": _parameter("header", "Points-Rehearse", _REHEARSE, _TEXT | {"enum": list(WORDS)}),
 }
 # On every call to a webhook.
 SIGNED_HEADERS = [

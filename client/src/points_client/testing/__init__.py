@@ -77,7 +77,7 @@ class FakePoints(httpx.MockTransport):
             answer = self._done(request)
         except Refusal as refusal:
             additional = None if refusal.status == 400 else {"code": refusal.code}
-            waits = {"Retry-After": "2"} if refusal.status == 503 else {}
+            waits = {"Retry-After": "2"} if refusal.status in (429, 503) else {}
             answer = _envelope(
                 refusal.status, success=False, errors=refusal.errors, additional=additional, headers=waits
             )
@@ -107,6 +107,8 @@ class FakePoints(httpx.MockTransport):
         call = self._one if is_one else calls.get((request.method, path))
         if call is None:
             raise NotInFake(f"{request.method} {path}")
+        if "Points-Rehearse" in request.headers:
+            raise NotInFake("the header Points-Rehearse")
         if request.url.query and call != self._list:
             raise NotInFake("parameters of this call")
         return call(request)
@@ -133,6 +135,9 @@ class FakePoints(httpx.MockTransport):
         if prefers is not None and not re.fullmatch(r"respond-async|wait=[0-9]+", prefers):
             raise NotInFake(f"Prefer: {prefers}")
         reserved = rehearsing.reserved_in([item["email"] for item in items_of(body)])
+        if "rate_limited" in reserved:
+            sentence = "The key makes more calls than it may. Wait for the seconds that Retry-After names."
+            raise Refusal(429, "rate_limited", {"rate_limit": [sentence]})
         if "unavailable" in reserved:
             sentence = "The service cannot reach its database. Try again soon."
             raise Refusal(503, "out_of_reach", {"service": [sentence]})
