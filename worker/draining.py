@@ -13,7 +13,7 @@ from app.events.sequencer import NUMBERED_MAX, number_events
 from app.ledger.drain import drain
 from app.messaging import hints
 from app.messaging.jobs import submit
-from app.messaging.requests import Request, Staying
+from app.messaging.requests import Request, Staying, need_message, note_arrival
 from app.messaging.worker_counters import Counts
 from app.postgres.database import transaction
 
@@ -32,12 +32,15 @@ def drain_and_stay(organization_id: int, request_id: str | None = None) -> list[
     Raises:
         DBAPIError, TimeoutError: no connection can be made. What was not committed is still queued.
     """
-    turn = _Turn(Request(organization_id, request_id))
+    request = Request(organization_id, request_id)
+    note_arrival(request)
+    turn = _Turn(request)
     try:
         turn.work()
     finally:
-        for left in turn.leave():
-            submit(left.organization_id, request_id=left.request_id)
+        left = turn.leave()
+        for one in need_message(left, are_noted=True) if left else []:
+            submit(one.organization_id, request_id=one.request_id)
     turn.number()
     return turn.final
 

@@ -34,10 +34,9 @@ def publish(
             if batch_ids:
                 pipeline.publish(_channel(redis), " ".join(map(str, batch_ids)))
             pipeline.delete(requests.key_of(organization_id))
-            if staying is not None:
-                staying.offer(pipeline)
+            offered = staying.offer(pipeline) if staying is not None else lambda _: None
             worker_counters.add(counts or {}, pipeline)
-            pipeline.execute()
+            offered(pipeline.execute())
     except process_redis.LeftAlone:
         return
     except RedisError as error:

@@ -3,12 +3,14 @@
 Both save time and decide nothing. A request expires after a second, so a lost one blocks others for no longer, and a
 sweep needs none.
 
-A worker that has drained stays for a moment and puts its name on a list. A front that needs a drain takes a name from
-the list and wakes that worker; only when there is none does it send a message.
+A worker that has drained takes the next request of the backlog; when there is none, it stays for a moment and puts its
+name on a list. A front that needs a drain takes a name from the list and wakes that worker. Only when nobody stays does
+it leave the request in the backlog, and send a message that brings one more worker.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from redis import Redis
@@ -24,6 +26,12 @@ _KEPT_MS = 1_000
 _REQUEST = "points:drain-requested:{}"
 # The names of the workers that stay. Each is also the list through which that worker is woken.
 _STAYING = "points:staying"
+# The requests that came while nobody stayed. The next worker to finish takes the oldest.
+_BACKLOG = "points:drain-backlog"
+# A message is on its way to bring one more worker. It waits for as long as all workers are busy, and a second one would
+# wait behind it; so this is kept for longer than a worker's turn, unless the message arrives.
+_CALLED = "points:worker-called"
+_CALLED_KEPT_MS = 3_000
 # How long a worker stays when nobody needs it. Another task of its queue waits for no longer.
 _STAYS_S = 0.5
 # After this time without a request, a worker that stays does what can wait.
@@ -42,18 +50,22 @@ def key_of(organization_id: int) -> str:
     return _REQUEST.format(organization_id)
 
 
-def need_message(requests: Sequence[Request]) -> list[Request]:
+def need_message(requests: Sequence[Request], *, are_noted: bool = False) -> list[Request]:
     """Note that these drains are requested, and wake workers that stay; return the requests that need a message.
 
+    `are_noted`: they are noted already, and a worker that has them in hand gives them back.
+
     If a drain was requested before, nothing more is needed: a worker withdraws the request before its last look at the
-    queue, and that look finds everything that was committed before this call. Without Redis this is unknown. Then every
-    request needs a message, or none does if Redis is the broker too and cannot take it.
+    queue, and that look finds everything that was committed before this call. While no worker stays, one message is on
+    its way for all organizations. Without Redis this is unknown. Then every request needs a message, or none does if
+    Redis is the broker too and cannot take it.
     """
     try:
         with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
-            for organization_id, request_id in requests:
-                keys = (key_of(organization_id), _STAYING)
-                pipeline.eval(_NEEDS_MESSAGE, len(keys), *keys, f"{organization_id} {request_id or ''}", _KEPT_MS)
+            for request in requests:
+                keys = (key_of(request.organization_id), _STAYING, _BACKLOG, _CALLED)
+                times = (_KEPT_MS, _CALLED_KEPT_MS)
+                pipeline.eval(_NEEDS_MESSAGE, len(keys), *keys, _words(request), *times, int(are_noted))
             answers = pipeline.execute()
     except RedisError:
         return list(requests) if settings().broker_url is not None else []
@@ -63,13 +75,30 @@ def need_message(requests: Sequence[Request]) -> list[Request]:
 # One step, so that no two fronts wake the same worker, and a worker that leaves the list knows whether it is woken. The
 # name that was added last is taken first: its worker is the most surely alive.
 _NEEDS_MESSAGE = """
-    if not redis.call('SET', KEYS[1], 1, 'NX', 'PX', ARGV[2]) then return 0 end
+    local is_new = redis.call('SET', KEYS[1], 1, 'NX', 'PX', ARGV[2])
+    if not is_new and ARGV[4] == '0' then return 0 end
     local worker = redis.call('RPOP', KEYS[2])
-    if not worker then return 1 end
-    redis.call('RPUSH', worker, ARGV[1])
-    redis.call('PEXPIRE', worker, ARGV[2])
-    return 0
+    redis.call('RPUSH', worker or KEYS[3], ARGV[1])
+    redis.call('PEXPIRE', worker or KEYS[3], ARGV[2])
+    if worker or not redis.call('SET', KEYS[4], 1, 'NX', 'PX', ARGV[3]) then return 0 end
+    return 1
 """
+# One step too: a name is on its list only while the backlog is empty.
+_NEXT_OR_STAY = """
+    local request = redis.call('LPOP', KEYS[2])
+    if request then return request end
+    redis.call('RPUSH', KEYS[1], ARGV[1])
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    return false
+"""
+
+
+def note_arrival(message: Request) -> None:
+    """Note that a message has brought its worker: another may be sent, and its request is in the backlog no more."""
+    with suppress(RedisError), process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
+        pipeline.delete(_CALLED)
+        pipeline.lrem(_BACKLOG, 1, _words(message))
+        pipeline.execute()
 
 
 class Staying:
@@ -78,18 +107,26 @@ class Staying:
     def __init__(self) -> None:
         self._name = f"{_STAYING}:{uuid4().hex}"
         self._is_offered = False
+        self._next: Request | None = None
 
-    def offer(self, pipeline: Pipeline) -> None:
-        """Put the name on the list, by a pipeline that the caller executes."""
-        if not self._is_offered:
-            pipeline.rpush(_STAYING, self._name)
-            pipeline.pexpire(_STAYING, _KEPT_MS)
-            self._is_offered = True
+    def offer(self, pipeline: Pipeline) -> Callable[[Sequence[Any]], None]:
+        """Take the backlog's next request, or put the name on the list; the caller hands what `pipeline` answers."""
+        if self._is_offered or self._next:
+            return lambda _: None
+        place = len(pipeline)
+        pipeline.eval(_NEXT_OR_STAY, 2, _STAYING, _BACKLOG, self._name, _KEPT_MS)
+        self._is_offered = True
+
+        def answered(answers: Sequence[Any]) -> None:
+            if answers[place] is not None:
+                self._is_offered, self._next = False, _read(answers[place])
+
+        return answered
 
     def withdraw(self) -> Request | None:
-        """Take the name off the list; if a front has taken it, return what that front asks for."""
-        if not self._is_offered:
-            return None
+        """Take the name off the list; if the backlog or a front has given a request meanwhile, return that."""
+        if self._next or not self._is_offered:
+            return self._taken()
         self._is_offered = False
         try:
             with process_redis.unless_away() as redis:
@@ -98,16 +135,17 @@ class Staying:
             return None
 
     def wait(self, *, at_most_s: float, when_idle: Callable[[], None]) -> Request | None:
-        """Wait until a front wakes this worker; None if none does in time, or Redis is away.
+        """Wait for a request of the backlog or of a front; None if none comes in time, or Redis is away.
 
         `when_idle` is called once, if no request comes at once.
         """
         try:
             with process_redis.unless_away() as redis:
-                if not self._is_offered:
+                if not (self._is_offered or self._next):
                     with redis.pipeline(transaction=False) as pipeline:
-                        self.offer(pipeline)
-                        pipeline.execute()
+                        self.offer(pipeline)(pipeline.execute())
+                if self._next:
+                    return self._taken()
                 woken = self._woken(redis, min(_IDLE_AFTER_S, at_most_s))
                 if woken is None:
                     when_idle()
@@ -116,10 +154,22 @@ class Staying:
             return None
         return woken or self.withdraw()
 
+    def _taken(self) -> Request | None:
+        taken, self._next = self._next, None
+        return taken
+
     def _woken(self, redis: Redis, within_s: float) -> Request | None:
         taken = redis.blpop([self._name], timeout=within_s)
         if taken is None:
             return None
         self._is_offered = False
-        organization_id, _, request_id = str(taken[1]).partition(" ")
-        return Request(int(organization_id), request_id or None)
+        return _read(str(taken[1]))
+
+
+def _words(request: Request) -> str:
+    return f"{request.organization_id} {request.request_id or ''}"
+
+
+def _read(words: str) -> Request:
+    organization_id, _, request_id = words.partition(" ")
+    return Request(int(organization_id), request_id or None)

@@ -1,8 +1,8 @@
 """Writes rows as an Excel workbook. A text is always a text: no cell becomes a formula, a link or a date."""
 
-import tempfile
 from collections.abc import Iterable, Sequence
-from typing import Any, BinaryIO
+from io import BytesIO
+from typing import Any
 
 import xlsxwriter
 
@@ -20,9 +20,9 @@ _OPTIONS = {
 }
 
 
-def workbook_of(heading: Sequence[str], rows: Iterable[Sequence[str | int | None]]) -> BinaryIO:
-    """Return a file with all rows, below the heading, that the caller closes."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115  # The caller reads it.
+def workbook_of(heading: Sequence[str], rows: Iterable[Sequence[str | int | None]]) -> bytes:
+    """Return a workbook of all rows, below the heading."""
+    file = BytesIO()
     with xlsxwriter.Workbook(file, _OPTIONS) as book:
         digits, sheet = book.add_format({"num_format": "0"}), _new_sheet(book, heading)
         for number, row in enumerate(rows):
@@ -34,8 +34,7 @@ def workbook_of(heading: Sequence[str], rows: Iterable[Sequence[str | int | None
                     sheet.write_number(place, column, cell, digits)
                 elif cell not in (None, ""):
                     sheet.write_string(place, column, str(cell)[:_CELL_LENGTH_MAX])
-    file.seek(0)
-    return file
+    return file.getvalue()
 
 
 def _new_sheet(book: xlsxwriter.Workbook, heading: Sequence[str]) -> Any:

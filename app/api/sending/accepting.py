@@ -3,8 +3,9 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -35,6 +36,12 @@ class _Member:
         self.woken = threading.Event()
 
 
+class Ask(Protocol):
+    """Asks for the drains of these organizations; never fails."""
+
+    def __call__(self, *jobs: Job) -> None: ...
+
+
 class Accepting:
     """The sends of one process that are not accepted yet, in order of arrival.
 
@@ -42,7 +49,7 @@ class Accepting:
     arrive meanwhile form the next group.
     """
 
-    def __init__(self, ask: Callable[..., None]) -> None:
+    def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._waiting: deque[_Member] = deque()
         self._group_lock = threading.Lock()
