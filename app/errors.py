@@ -101,6 +101,15 @@ class BalanceTooLarge(PointsError):
     says = "The organization's balance cannot hold the points that this would give back."
 
 
+class RateLimited(PointsError):
+    """A key makes more calls than it may."""
+
+    status = 429
+    code = "rate_limited"
+    field = "rate_limit"
+    says = "The key makes more calls than it may. Wait for the seconds that Retry-After names."
+
+
 class OutOfReach(PointsError):
     """PostgreSQL is away or overloaded."""
 

@@ -20,16 +20,24 @@ def well_formed_key_of_request() -> str | None:
     return match[1] if match is not None and is_well_formed(match[1]) else None
 
 
+def hash_of_given_key() -> bytes | None:
+    """Return the hash of the request's key if its checksum is right, else None. It is noted in the record."""
+    record = current_record()
+    if record.key_hash is None and (key := well_formed_key_of_request()) is not None:
+        record.key_hash = hash_key(key)
+    return record.key_hash
+
+
 def hash_of_key() -> bytes:
     """Return the hash of the request's key.
 
     Raises:
         InvalidKey: the key is missing or malformed. The database is not asked.
     """
-    key = well_formed_key_of_request()
-    if key is None:
+    key_hash = hash_of_given_key()
+    if key_hash is None:
         raise InvalidKey
-    return hash_key(key)
+    return key_hash
 
 
 def is_development_key() -> bool:

@@ -4,7 +4,7 @@ from app.audit.answer_rules import ANSWER_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
-from app.batches.rehearsing import INSUFFICIENT
+from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.values.ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
@@ -138,7 +138,8 @@ RULES = (
         ) n
         WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
           AND (NOT b.sandbox OR b.api_key_id IS NULL
-               OR '{INSUFFICIENT}' <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
+               OR b.rehearsed_unpaid IS NOT TRUE AND '{INSUFFICIENT_RECIPIENT}'
+                  <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
         ORDER BY b.id""",
         # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is asked), each
         # balance that one of them starts from is the result of another, except the first, 0.

@@ -1,7 +1,7 @@
 """The sandbox of an organization, to rehearse with: its clock, and its own users."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
@@ -18,10 +18,12 @@ from app.values.timestamps import timestamp
 AHEAD_MAX = timedelta(days=731)
 USERS_MAX = 10_000
 
+# An example must be ahead of us, and at most two years.
+_NEXT_YEAR = datetime.now(UTC).year + 1
 NOW = Timestamp(
     "now",
     f"The time of the sandbox from now on: not before its present time, at most {AHEAD_MAX.days} days ahead of ours.",
-    "2027-01-31T09:30:00Z",
+    f"{_NEXT_YEAR}-12-31T09:30:00Z",
     is_required=True,
 )
 CLOCK = Table("SandboxClock", "A time for the sandbox.", NOW)

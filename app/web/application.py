@@ -18,6 +18,7 @@ from app.api.views import (
     health,
     metrics,
     organization,
+    requests,
     reschedule,
     reversals,
     reverse,
@@ -63,7 +64,7 @@ def create_app() -> Flask:
     with_key = (
         *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
-        *(organization, sandbox),
+        *(requests, organization, sandbox),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

@@ -245,6 +245,8 @@ CREATE INDEX ix_users_created_at ON users (created_at);
 -- either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
 -- held until a moment.
 --
+-- `rehearsed_unpaid`: a program rehearses that the balance of the sandbox pays nobody.
+--
 -- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
 --
 -- There is no foreign key to the organization: its check would lock the organization's row in each INSERT of the front.
@@ -269,6 +271,8 @@ CREATE TABLE batches (
     item_references text[] COLLATE "C",
     metadata json,
     hold_days int CONSTRAINT ck_batches_hold_days_in_range CHECK (hold_days BETWEEN 1 AND 3650),
+    rehearsed_unpaid boolean
+        CONSTRAINT ck_batches_rehearsed_unpaid_in_the_sandbox CHECK (sandbox OR rehearsed_unpaid IS NOT TRUE),
     idempotency_key text COLLATE "C"
         CONSTRAINT ck_batches_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
     idempotency_hash bytea,
@@ -617,6 +621,26 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX ix_webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at);
 
+-- A call that a program made with a key, kept for 30 days. `route` is the template of its path; null: there is no such
+-- call. `batch_id` is the batch that it was about. The web processes write these rows a moment after they have answered,
+-- so there is no foreign key. Ids go by the time of writing, `created_at` by that of the call.
+CREATE TABLE api_requests (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_requests PRIMARY KEY,
+    organization_id bigint NOT NULL,
+    api_key_id bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    batch_id bigint,
+    status int NOT NULL CONSTRAINT ck_api_requests_status_of_an_answer CHECK (status BETWEEN 200 AND 599),
+    ms int NOT NULL CONSTRAINT ck_api_requests_ms_not_negative CHECK (ms >= 0),
+    sandbox boolean NOT NULL,
+    request_id text COLLATE "C" NOT NULL
+        CONSTRAINT ck_api_requests_request_id_length CHECK (char_length(request_id) BETWEEN 1 AND 128),
+    method text COLLATE "C" NOT NULL,
+    route text COLLATE "C",
+    code text COLLATE "C"
+);
+CREATE INDEX ix_api_requests_listed ON api_requests (organization_id, sandbox, created_at, id);
+
 -- Rows that move points are written once (docs/decisions/0005). `UPDATE OF` fires only if those columns are set, so
 -- inserts and the claim of a held transaction pay nothing for it.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -627,7 +651,7 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 CREATE TRIGGER batches_accepted_once
     BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic,
                                label, recipient_count, emails, email_keys, labels, item_references, metadata,
-                               hold_days ON batches
+                               hold_days, rehearsed_unpaid ON batches
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_final_once
     BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,

@@ -129,7 +129,7 @@ def test_the_answer_that_is_printed_below_a_call_is_the_one_it_gets(service: Ser
 
 def test_the_rehearsals_print_what_the_page_says(service: Service, caller: Organization) -> None:
     found = _BLOCK.findall(_section("docs/rehearsing.md", None))
-    assert [language for language, _ in found] == ["sh", "text", "python", "text"]
+    assert [language for language, _ in found] == ["sh", "text", "sh", "text", "python", "text"]
     for (language, code), (_, printed) in zip(found[::2], found[1::2], strict=True):
         assert _run(service, caller, language, code) == printed
     assert service.balance(caller.development) == 1_000

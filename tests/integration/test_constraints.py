@@ -21,6 +21,7 @@ _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
 _WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
 _DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
+_REQUEST = "INSERT INTO api_requests (organization_id, sandbox, api_key_id, created_at, request_id, method, status, ms)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
@@ -121,6 +122,10 @@ REFUSED = [
     ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 0"),
     ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 3651"),
     ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 0)"),
+    (
+        "ck_batches_rehearsed_unpaid_in_the_sandbox",
+        _BATCH + ", rehearsed_unpaid) VALUES (1, false, 1, false, 1, '{a}', '{a}', true)",
+    ),
     ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 3651)"),
     ("ck_batches_held_until_after_the_issue", "UPDATE batches SET held_until = issued_at WHERE id = 1"),
     ("ck_batches_held_until_after_the_issue", "UPDATE batches SET hold_days = 1 WHERE id = 1"),
@@ -274,6 +279,9 @@ REFUSED = [
         f"{_WEBHOOK}, previous_secret) VALUES (1, false, 'u', '{{*}}', 's', 0, 's')",
     ),
     ("ck_webhook_deliveries_attempt_counted", f"{_DELIVERY} VALUES (1, 1, 'evt_1', 'ping', 0, 1)"),
+    ("ck_api_requests_status_of_an_answer", f"{_REQUEST} VALUES (1, false, 1, now(), 'r', 'GET', 100, 1)"),
+    ("ck_api_requests_ms_not_negative", f"{_REQUEST} VALUES (1, false, 1, now(), 'r', 'GET', 200, -1)"),
+    ("ck_api_requests_request_id_length", f"{_REQUEST} VALUES (1, false, 1, now(), '', 'GET', 200, 1)"),
     ("fk_refills_organization_id", f"{_REFILL} VALUES (9, false, 1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, 0, 1)"),

@@ -46,6 +46,7 @@ REFUSED = [
     *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
         "amount = 1", "sandbox = true", "organization_id = 2", "emails = '{x@example.com}'", "label = 'x'",
         "atomic = true", "recipient_count = 2", "email_keys = '{x@example.com}'", "hold_days = 1",
+        "rehearsed_unpaid = false",
     )),
     ("batches_accepted_once", "DELETE FROM batches WHERE id = 3"),
     *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 1") for change in (

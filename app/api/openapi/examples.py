@@ -12,6 +12,7 @@ from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
 from app.api.openapi.event_answers import Delivery, ReversedTransaction
 from app.errors import InsufficientBalance, OrganizationSuspended
+from app.ledger.sandbox import NOW
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
 _SEND_AT = "2026-02-01T09:00:00Z"
@@ -41,7 +42,7 @@ REVERSE_BODIES: dict[str, Any] = {
 }
 
 SANDBOX_BODIES: dict[str, Any] = {
-    "next_year": {"now": "2027-01-31T09:30:00Z"},
+    "next_year": {"now": NOW.example},
     "ada": {"email": _ADA, "first_name": "Ada", "last_name": "Lovelace"},
 }
 WEBHOOK_BODIES: dict[str, Any] = {

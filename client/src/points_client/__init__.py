@@ -15,6 +15,7 @@ from points_client.errors import (
     Refused,
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
+from points_client.request_results import Request
 from points_client.requests import Item
 from points_client.results import (
     AlikeBatch,
@@ -57,6 +58,7 @@ __all__ = [
     "PointsError",
     "Recoverable",
     "Refused",
+    "Request",
     "Reversal",
     "Reversed",
     "ReversedTransaction",
