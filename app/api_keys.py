@@ -1,5 +1,6 @@
 """API keys in the database: made for an organization and a mode, found by their hash, revoked at once."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from app.organizations import OrganizationInMode
 from app.postgres.database import row_to
 from app.values.ids import require_id
 from app.values.keys import new_key
+from app.values.texts import checked_key_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,20 +33,28 @@ class StoredKey:
     id: int
     organization_id: int
     sandbox: bool
+    name: str | None
     start: str
     created_at: datetime
     last_used_at: datetime | None
     revoked_at: datetime | None
 
 
-def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tuple[int, str]:
+def create(connection: Connection, organization_id: int, *, sandbox: bool, name: str | None = None) -> tuple[int, str]:
     """Make a key and return its id and its text. The text is not stored, so it cannot be shown again.
 
     Raises:
         NotFound: there is no such organization.
+        Refused: the name is not acceptable.
     """
     key = new_key(sandbox=sandbox)
-    values = {"organization_id": organization_id, "sandbox": sandbox, "hash": key.hash, "start": key.start}
+    values = {
+        "organization_id": organization_id,
+        "sandbox": sandbox,
+        "name": None if name is None else checked_key_name(name),
+        "hash": key.hash,
+        "start": key.start,
+    }
     try:
         with connection.begin_nested():
             api_key_id: int = connection.execute(_CREATE, values).scalar_one()
@@ -55,7 +65,8 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool) -> tu
 
 
 _CREATE = text("""
-    INSERT INTO api_keys (organization_id, sandbox, hash, start) VALUES (:organization_id, :sandbox, :hash, :start)
+    INSERT INTO api_keys (organization_id, sandbox, name, hash, start)
+    VALUES (:organization_id, :sandbox, :name, :hash, :start)
     RETURNING id
 """)
 
@@ -108,9 +119,18 @@ def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
 
 
 _FIND_ALL = text("""
-    SELECT id, organization_id, sandbox, start, created_at, last_used_at, revoked_at
+    SELECT id, organization_id, sandbox, name, start, created_at, last_used_at, revoked_at
     FROM api_keys WHERE organization_id = :organization_id ORDER BY id
 """)
+
+
+def names_of(connection: Connection, key_ids: Collection[int]) -> dict[int, str | None]:
+    """Return the names of keys by their ids, also of revoked ones."""
+    rows = connection.execute(_NAMES, {"ids": list(key_ids)})
+    return {key_id: name for key_id, name in rows}  # noqa: C416  # The rows have no type to be a dict of.
+
+
+_NAMES = text("SELECT id, name FROM api_keys WHERE id = ANY(:ids)")
 
 
 def revoke(connection: Connection, api_key_id: int, *, organization_id: int | None = None) -> tuple[datetime, bool]:

@@ -8,9 +8,11 @@ from app.cli.operator_command import document, operator_command
 from app.cli.options import ORGANIZATION_ID, RowId
 from app.postgres.database import transaction
 from app.values.numbers import moment
+from app.values.texts import with_name
 
 _COLUMNS = {
     "ID": "id",
+    "Name": "name",
     "Mode": "mode",
     "Starts with": "start",
     "Created": "created_at",
@@ -27,15 +29,17 @@ def keys() -> None:
 @keys.command()
 @click.argument("organization_id", type=ORGANIZATION_ID)
 @click.option("--development", is_flag=True, help="A key for the sandbox.")
+@click.option("--name", help="What people call it, such as the program that uses it: up to 100 characters.")
 @operator_command
-def create(organization_id: int, development: bool) -> Answer:
+def create(organization_id: int, development: bool, name: str | None) -> Answer:
     """Make an API key. It is shown once."""
     with transaction() as connection:
-        api_key_id, key = api_keys.create(connection, organization_id, sandbox=development)
-    mode = "development" if development else "live"
-    sentence = f"{key}\nThis is {mode} key {api_key_id}. It is shown once and not stored: keep it now."
+        api_key_id, key = api_keys.create(connection, organization_id, sandbox=development, name=name)
+        name = api_keys.names_of(connection, [api_key_id])[api_key_id]
+    title = with_name(f"{'development' if development else 'live'} key {api_key_id}", name)
+    sentence = f"{key}\nThis is {title}. It is shown once and not stored: keep it now."
     return Answer(
-        {"id": api_key_id, "key": key, "organization_id": organization_id, "sandbox": development},
+        {"id": api_key_id, "key": key, "name": name, "organization_id": organization_id, "sandbox": development},
         sentence=sentence,
     )
 
@@ -59,5 +63,6 @@ def revoke(key_id: int) -> Answer:
     """Revoke a key at once."""
     with transaction() as connection:
         revoked_at, is_news = api_keys.revoke(connection, key_id)
-    sentence = f"Key {key_id} {'is revoked' if is_news else f'was revoked already, at {moment(revoked_at)}'}."
+        title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
+    sentence = f"{title} {'is revoked' if is_news else f'was revoked already, at {moment(revoked_at)}'}."
     return Answer({"id": key_id, "revoked": True, "revoked_at": revoked_at}, sentence=sentence)

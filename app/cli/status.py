@@ -99,6 +99,7 @@ def _look_at_redis() -> dict[str, Any]:
         "workers": [],
         "deliveries": [],
         "swept_s_ago": None,
+        "is_swept": True,
         "beat": False,
     }
     try:
@@ -111,6 +112,7 @@ def _look_at_redis() -> dict[str, Any]:
                 "queued_messages": messages_waiting(),
                 "workers": found.workers,
                 "deliveries": found.deliveries,
+                "is_swept": not found.workers or last_runs.is_swept(client),
                 "swept_s_ago": last_runs.swept_s_ago(client),
                 "beat": found.beat,
             }
@@ -141,6 +143,9 @@ def _down(found: dict[str, Any]) -> list[str]:
         down.append(f"No worker delivers to webhooks. {_READ_ON} “A webhook is behind”.")
     if found["redis"] and not found["workers"]:
         down.append(f"No worker answers. {_READ_ON} “Sends answer 202”.")
+    if not found["is_swept"]:
+        since = f"no sweep has run for {found['swept_s_ago']:.0f} s"
+        down.append(f"Workers answer, and {since}. {_READ_ON} “Sends answer 202”.")
     if found["beat"] is False and found["redis"]:
         down.append(f"Beat does not answer: no audit runs by itself. {_READ_ON} “Web, beat or Flower does not answer”.")
     down += [

@@ -11,6 +11,7 @@ from app.api_keys import Caller
 from app.batches import verify
 from app.batches.schedule import now_of
 from app.console.blueprints import current_zone
+from app.console.faults import in_words
 from app.errors import InsufficientBalance, MayNotIssue, PointsError, Refused
 from app.organizations import may_not_issue
 from app.uploads import parts as upload_parts
@@ -80,7 +81,7 @@ def _refusal(upload: UploadRow, verdict: verify.Verdict, late: Refused | None) -
 
 def late_sentence(fault: str) -> str:
     """Return a fault of `send_at` for a person, who sees no such field."""
-    return fault.replace("The send_at must be", "The time to issue it must be")
+    return in_words(fault, "send_at", "The time to issue it")
 
 
 def _seen(upload: UploadRow, payable: upload_parts.Payable, before: SentBefore) -> str:

@@ -1,14 +1,17 @@
 """The short forms. Each is protected against forgery, and blanks around its texts are removed."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask_wtf import FlaskForm
-from wtforms import Field, PasswordField, SelectChoice, SelectField, StringField, ValidationError
+from wtforms import Field, Form, PasswordField, SelectChoice, SelectField, StringField, ValidationError
 from wtforms.validators import DataRequired, InputRequired
 
-from app.errors import InvalidAddress
+from app.console.faults import in_words, subject
+from app.errors import InvalidAddress, InvalidRequest, PointsError, Refused
 from app.members.members import ADMIN, SENDER, VIEWER
 from app.values.addresses import parse
+from app.values.texts import checked_name
 from app.values.zones import zone_names
 
 ROLE_WORDS = {
@@ -27,6 +30,30 @@ def say_beside(field: Field, sentence: str) -> None:
     field.errors = [*field.errors, sentence]
 
 
+def say_of_form(form: Form, sentence: str) -> None:
+    """Show a sentence that is about no single field of a form."""
+    form.form_errors = [*form.form_errors, sentence]
+
+
+def say_why(form: Form, error: PointsError, names: Mapping[str, str] | None = None) -> None:
+    """Show why a form was not taken: each fault beside its field.
+
+    Args:
+        names: the names in this form of fields that have another name in the interface.
+    """
+    if not isinstance(error, InvalidRequest):
+        say_of_form(form, error.sentence)
+        return
+    for key, sentences in error.faults.items():
+        name = key.partition(".")[0]
+        own = (names or {}).get(name, name)
+        for sentence in sentences:
+            if own in form:
+                say_beside(form[own], in_words(sentence, name, form[own].label.text))
+            else:
+                say_of_form(form, sentence)
+
+
 class SignInForm(FlaskForm):
     email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Enter your e-mail address.")])
     password = PasswordField("Password", validators=[InputRequired("Enter your password.")])
@@ -41,17 +68,35 @@ class ChangePasswordForm(ChoosePasswordForm):
     current = PasswordField("Current password", validators=[InputRequired("Enter your current password.")])
 
 
+def _check_name(_form: FlaskForm, field: Field) -> None:
+    try:
+        checked_name(subject(field.label.text), field.data or "", may_be_blank=True)
+    except Refused as error:
+        raise ValidationError(error.sentence) from None
+
+
 class MemberForm(FlaskForm):
     email = StringField("E-mail address", filters=[stripped], validators=[DataRequired("Enter an e-mail address.")])
-    first_name = StringField("First name", filters=[stripped], validators=[DataRequired("Enter a first name.")])
-    last_name = StringField("Last name", filters=[stripped])
+    first_name = StringField(
+        "First name", filters=[stripped], validators=[DataRequired("Enter a first name."), _check_name]
+    )
+    last_name = StringField("Last name", filters=[stripped], validators=[_check_name])
     role = SelectField("Role", choices=ROLE_WORDS)
 
     def validate_email(self, field: Field) -> None:
         try:
             parse(field.data)
         except InvalidAddress as error:
-            raise ValidationError(f"It {error.sentence}") from None
+            raise ValidationError(f"What you typed {error.sentence}") from None
+
+
+class KeyForm(FlaskForm):
+    name = StringField("Name", filters=[stripped])
+    mode = SelectField("Kind", choices={"sandbox": "development (sandbox)", "live": "live (real points)"})
+
+
+class RoleForm(FlaskForm):
+    role = SelectField("Role", choices=ROLE_WORDS)
 
 
 class ZoneForm(FlaskForm):
@@ -72,3 +117,7 @@ class WebhookForm(FlaskForm):
     url = StringField("URL", filters=[stripped])
     types = StringField("Types of events", filters=[stripped])
     description = StringField("Name", filters=[stripped])
+
+
+class ReplayForm(FlaskForm):
+    from_sequence = StringField("Send again from event", filters=[stripped])

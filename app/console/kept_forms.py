@@ -15,6 +15,21 @@ _NEVER = {"csrf_token", "form_id", "seen", "again"}
 # A form with this is not kept: passwords are typed again.
 _NOT_FOR_KEEPING = {"password"}
 
+# What the forms call the fields whose names say it otherwise.
+_LABELS = {
+    "amount": "Points",
+    "atomic": "All or nobody",
+    "clock": "Time",
+    "description": "Name",
+    "email": "E-mail address",
+    "from_sequence": "Send again from event",
+    "mode": "Kind",
+    "pasted": "Addresses",
+    "types": "Types of events",
+    "url": "URL",
+    "zone": "Time zone",
+}
+
 
 class Kept(NamedTuple):
     """A form that was not taken: where it is sent, and what was typed. A chosen file cannot be kept."""
@@ -26,7 +41,7 @@ class Kept(NamedTuple):
     @property
     def shown(self) -> list[tuple[str, str]]:
         """Return what was typed for a person to look at."""
-        return [(name.replace("_", " ").capitalize(), text) for name, text in self.fields]
+        return [(_LABELS.get(name, name.replace("_", " ").capitalize()), text) for name, text in self.fields]
 
     @property
     def hidden(self) -> list[tuple[str, str]]:

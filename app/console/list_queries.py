@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from datetime import date
 
 from flask import request
+from wtforms import Form
 
 from app.api_keys import Caller
 from app.console.blueprints import current_zone
+from app.console.faults import subject
+from app.console.forms import say_of_form, say_why
 from app.errors import InvalidAddress, InvalidRequest
 from app.pages.queries import OF_PEOPLE, PageRequest, Query, parse_page_request
 from app.values.addresses import parse
@@ -15,12 +18,13 @@ from app.values.zones import day_of
 
 _ROWS = "50"
 _FIRST_OF_DAY, _LAST_OF_DAY = 0, 1
-# A field of a form, and the parameters that it stands for.
-_FIELDS = {"email_part": "email", "label_part": "label"}
+# The parameters that a field of a form stands for.
+_NAMES = {"email_part": "email", "label_part": "label"}
+_UNKNOWN = "The address of this page asks for something that this list does not know. Show all, and search again."
 
 
-def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> tuple[PageRequest, dict[str, str]]:
-    """Return the requested page, and the faults by field. With faults it is the first page without filters.
+def asked_of(kind: str, who: Caller, form: Form, fixed: Mapping[str, str] | None = None) -> PageRequest:
+    """Return the requested page; with faults, which the form then says, it is the first page without filters.
 
     A form also sends its empty fields, which are ignored. A day means the whole day in the zone of the member.
     """
@@ -37,10 +41,10 @@ def asked_of(kind: str, who: Caller, fixed: Mapping[str, str] | None = None) -> 
     always = {"limit": _ROWS, **(fixed or {})}
     also = () if kind == "reversals" else OF_PEOPLE
     try:
-        return parse_page_request(kind, _query(given | always), who, also=also), {}
+        return parse_page_request(kind, _query(given | always), who, also=also)
     except InvalidRequest as error:
-        faults = {_FIELDS.get(name, name): _of_a_field(name, found[0]) for name, found in error.faults.items()}
-        return parse_page_request(kind, _query(always), who), faults
+        _say(form, error)
+        return parse_page_request(kind, _query(always), who)
 
 
 def is_searched(asked: Mapping[str, str]) -> bool:
@@ -69,7 +73,11 @@ def _query(parameters: Mapping[str, str]) -> Query:
     return {name: [text] for name, text in parameters.items()}
 
 
-def _of_a_field(name: str, sentence: str) -> str:
-    """Return a fault's sentence for a person, who sees a field and not a parameter."""
-    about = f"The {name} parameter "
-    return f"It {sentence.removeprefix(about)}" if sentence.startswith(about) else sentence
+def _say(form: Form, error: InvalidRequest) -> None:
+    """Show the faults of a query beside the fields of the form; one that is in no field is of the page's address."""
+    of_fields = {name: found for name, found in error.faults.items() if _NAMES.get(name, name) in form}
+    for name in {"created_from", "created_to"} & set(of_fields):
+        of_fields[name] = [f"{subject(form[name].label.text)} must be a day of the calendar, such as 2026-01-31."]
+    say_why(form, InvalidRequest(of_fields), _NAMES)
+    if len(of_fields) < len(error.faults):
+        say_of_form(form, _UNKNOWN)

@@ -10,6 +10,7 @@ from wtforms.validators import DataRequired, Optional, Regexp, ValidationError
 
 from app.batches.fields import AMOUNT, LABEL
 from app.console.costs import late_sentence
+from app.console.faults import in_words
 from app.console.forms import say_beside, stripped
 from app.console.moment_form import MomentForm
 from app.recipient_files.pasted import one_a_line
@@ -23,19 +24,20 @@ _NAME_LENGTH_MAX = 100
 
 def _check_amount(_form: FlaskForm, field: StringField) -> None:
     number = amount_of(field.data)
-    sentence = "Enter a whole number, digits only." if number is None else AMOUNT.fault(number, settings())
-    if sentence is not None:
-        raise ValidationError(sentence)
+    if number is None:
+        raise ValidationError(f"{field.label.text} must be a whole number, digits only.")
+    if (sentence := AMOUNT.fault(number, settings())) is not None:
+        raise ValidationError(in_words(sentence, "amount", field.label.text))
 
 
 def _check_points(_form: FlaskForm, field: StringField) -> None:
     if not 1 <= (amount_of(field.data) or 0) <= INT64_MAX:
-        raise ValidationError("Enter a whole number of at least 1, digits only.")
+        raise ValidationError(f"{field.label.text} must be a whole number of at least 1, digits only.")
 
 
 def _check_label(_form: FlaskForm, field: StringField) -> None:
     if (sentence := LABEL.fault(field.data, settings())) is not None:
-        raise ValidationError(sentence)
+        raise ValidationError(in_words(sentence, "label", field.label.text))
 
 
 def amount_of(text: str | None) -> int | None:

@@ -8,6 +8,7 @@ from app.batches.fields import SEND
 from app.batches.request import IssueRequest, read_issue_request
 from app.console.caller import record_action
 from app.console.costs import cost, late_sentence
+from app.console.faults import in_words
 from app.errors import InvalidRequest, PointsError, Refused
 from app.members import actions
 from app.settings import settings
@@ -40,8 +41,11 @@ def request_of(upload: UploadRow, part: upload_parts.StoredPart) -> IssueRequest
     try:
         return read_issue_request(body, settings(), SEND)
     except InvalidRequest as error:
-        field, sentences = next(iter(error.faults.items()))
-        raise Refused(f"The list can no longer be sent as it was checked ({field}): {sentences[0]}") from None
+        name, sentences = next(iter(error.faults.items()))
+        words = {"amount": "The points of a recipient", "email": "The address of a recipient"}
+        last = name.rpartition(".")[2]
+        why = in_words(sentences[0], last, words.get(last, f"The {last}"))
+        raise Refused(f"The list can no longer be sent as it was checked: {why}") from None
 
 
 class ListChanged(Refused):

@@ -8,9 +8,11 @@ from flask import Flask, g, request
 from flask_wtf.csrf import generate_csrf
 
 from app.console.blueprints import current_zone
+from app.console.faults import faults_of
 from app.console.one_effect import new_form_id
+from app.console.words import MEANINGS
 from app.members import members
-from app.values import numbers
+from app.values import numbers, texts
 from app.values.ids import batch_and_position
 from app.values.timestamps import parse_timestamp
 from app.values.zones import moment_in
@@ -68,7 +70,7 @@ _UNDER = {
 
 def add_to(app: Flask) -> None:
     """Give all templates their filters and names."""
-    for written in (numbers.points, numbers.counted, moment, recipient_number):
+    for written in (numbers.points, numbers.counted, texts.with_name, moment, recipient_number):
         app.add_template_filter(written)
     app.context_processor(_names)
 
@@ -97,6 +99,8 @@ def _names() -> dict[str, Any]:
         "mode": g.get("mode", "live"),
         "time_zone": current_zone(),
         "csrf_token": generate_csrf,
+        "faults_of": faults_of,
+        "meanings": MEANINGS,
         "new_form_id": new_form_id,
         "navigation": shown,
         "here": here,

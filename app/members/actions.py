@@ -24,7 +24,7 @@ class Action:
     """One action as the Activity page shows it. `member_name` is None for an operator of the service.
 
     `subject_id` is the id of the batch, key, webhook or member that was changed; `subject_name` is the name
-    of that member.
+    of that member, or of that key if it has one.
     """
 
     id: int
@@ -73,10 +73,11 @@ def find_page(connection: Connection, organization_id: int, *, before: int | Non
 
 _PAGE = text("""
     SELECT a.id, a.created_at, m.first_name || ' ' || m.last_name AS member_name, a.action, a.subject_id,
-           s.first_name || ' ' || s.last_name AS subject_name, a.sandbox, a.detail
+           coalesce(s.first_name || ' ' || s.last_name, k.name) AS subject_name, a.sandbox, a.detail
     FROM member_actions a
     LEFT JOIN members m ON m.id = a.member_id
     LEFT JOIN members s ON a.action LIKE 'member.%' AND s.id = a.subject_id
+    LEFT JOIN api_keys k ON a.action LIKE 'key.%' AND k.id = a.subject_id
     WHERE a.organization_id = :organization_id AND (CAST(:before AS bigint) IS NULL OR a.id < :before)
     ORDER BY a.id DESC LIMIT :limit
 """)

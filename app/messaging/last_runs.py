@@ -13,6 +13,11 @@ from app.messaging.worker_counters import Counts
 _SWEPT_AT = "points:swept_at"
 _AUDIT = "points:audit"
 
+# Sweeps run every second; a sweep of a long queue takes its time.
+_OLD_S = 30.0
+_COMES_WITHIN_S = 15.0
+_LOOK_EVERY_S = 0.2
+
 _log = logs.logger()
 
 
@@ -39,6 +44,23 @@ def swept_s_ago(client: Redis) -> float | None:
     """Return how many seconds ago a sweep ran, by the clocks of the machines; None if no sweep is known."""
     at = swept_at(client)
     return None if at is None else max(0.0, time.time() - at)
+
+
+def is_swept(client: Redis) -> bool:
+    """Tell whether sweeps run: the last is young, or another comes within the time that a worker takes to start.
+
+    An old one may be from before the service was started again, or by a clock that is behind. None known counts as
+    young: Redis may have been emptied just now.
+    """
+    last = swept_at(client)
+    if last is None or time.time() - last < _OLD_S:
+        return True
+    deadline = time.monotonic() + _COMES_WITHIN_S
+    while swept_at(client) == last:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK_EVERY_S)
+    return True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

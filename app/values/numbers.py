@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 def points(number: int) -> str:
     """Write a number with its thousands apart."""
-    return f"{number:,}".replace(",", " ")
+    return f"{number:,}"
 
 
 def moment(when: datetime) -> str:

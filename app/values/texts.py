@@ -6,6 +6,7 @@ from app.errors import Refused
 
 LABEL_LENGTH_MAX = 255
 NAME_LENGTH_MAX = 255
+KEY_NAME_LENGTH_MAX = 100
 # 1 to 128 visible characters: no blanks, no control characters, and none that are invisible or change the direction of
 # the text. The expression is valid in JSON Schema too.
 REFERENCE = re.compile(r"^[^\s\u0000-\u0020\u007f-\u00a0\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]{1,128}$")
@@ -23,20 +24,38 @@ def shown(text: str) -> str:
     return f"“{''.join(character if character.isprintable() else '?' for character in cut)}”"
 
 
-def checked_name(what: str, name: str, *, may_be_blank: bool = False) -> str:
+def checked_name(what: str, name: str, *, may_be_blank: bool = False, length_max: int = NAME_LENGTH_MAX) -> str:
     """Return a trimmed name; `what` begins the sentence of a refusal.
 
     Raises:
         Refused: blank, too long, or with characters that PostgreSQL cannot store.
     """
     name = name.strip()
-    if not (name or may_be_blank) or len(name) > NAME_LENGTH_MAX:
-        raise Refused(f"{what} must have 1 to {NAME_LENGTH_MAX} characters, but has {len(name)}.")
+    if not (name or may_be_blank) or len(name) > length_max:
+        raise Refused(f"{what} must have 1 to {length_max} characters, but has {len(name)}.")
     if "\0" in name:
         raise Refused(f"{what} must not contain a NUL character.")
     if not is_utf8(name):
         raise Refused(f"{what} is not in UTF-8.")
     return name
+
+
+def checked_key_name(name: str) -> str:
+    """Return the trimmed name of a key.
+
+    Raises:
+        Refused: blank, too long, or with a character that cannot be seen.
+    """
+    name = checked_name("The name", name, length_max=KEY_NAME_LENGTH_MAX)
+    hidden = next((character for character in name if not character.isprintable()), None)
+    if hidden is not None:
+        raise Refused(f"The name must have visible characters and blanks only, but has U+{ord(hidden):04X}.")
+    return name
+
+
+def with_name(noun: str, name: str | None) -> str:
+    """Return what a person reads of something with an id, such as `key 3`, that may have a name: `key 3 (Shop)`."""
+    return noun if name is None else f"{noun} ({name})"
 
 
 def in_utf8(text: str) -> str:

@@ -13,6 +13,8 @@ _MINUTE, _HOUR = 60.0, 3_600.0
 # The last delay is repeated.
 SCHEDULE_S = (5.0, 5 * _MINUTE, 30 * _MINUTE, *(hours * _HOUR for hours in (2, 5, 10, 14, 20, 24)))
 _SPREAD = 0.2
+# The longest that `delay_s` returns.
+DELAY_MAX_S = 2 * SCHEDULE_S[-1]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,7 +15,7 @@ from app.events import log
 from app.events.payloads import Event
 from app.events.read import page
 from app.postgres.database import fetch_all
-from app.webhooks.attempts import Delivery
+from app.webhooks.attempts import DELAY_MAX_S, Delivery
 from app.webhooks.webhooks import COLUMNS, WebhookRow
 
 # The most events that are read at a time, and that are looked at if few match.
@@ -25,11 +25,16 @@ _LOOKED_AT_MAX = 5_000
 OWNED_S = 20
 
 _UNTIL = f"clock_timestamp() + interval '{OWNED_S} s'"
-# A moment further ahead was written before the clock was set back, and does not count.
-_IS_FREE = f"""(w.owned_until IS NULL OR w.owned_until <= clock_timestamp()
-                OR w.owned_until > clock_timestamp() + interval '{2 * OWNED_S} s')"""
-_IS_DUE = f"""w.disabled_reason IS NULL AND (w.retry_at IS NULL OR w.retry_at <= clock_timestamp()) AND {_IS_FREE}
-              AND w.position < l.last_sequence"""
+
+
+def _is_over(moment: str, *, longest_s: float) -> str:
+    """Return the condition that a moment has come. One further ahead was written before the clock was set back."""
+    return f"""({moment} IS NULL OR {moment} <= clock_timestamp()
+                OR {moment} > clock_timestamp() + interval '{2 * longest_s} s')"""
+
+
+_IS_DUE = f"""w.disabled_reason IS NULL AND {_is_over("w.retry_at", longest_s=DELAY_MAX_S)}
+              AND {_is_over("w.owned_until", longest_s=OWNED_S)} AND w.position < l.last_sequence"""
 _LOG = "(l.organization_id, l.sandbox) = (w.organization_id, w.sandbox)"
 
 

@@ -47,7 +47,7 @@ CREATE FUNCTION time_of(organization_id bigint, sandbox boolean) RETURNS timesta
                                     ELSE interval '0' END
 $$;
 
--- An API key of one organization and mode, stored as its SHA-256.
+-- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none.
 CREATE TABLE api_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
@@ -56,6 +56,8 @@ CREATE TABLE api_keys (
         CONSTRAINT uq_api_keys_hash UNIQUE
         CONSTRAINT ck_api_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
     start text COLLATE "C" NOT NULL,
+    name text COLLATE "C"
+        CONSTRAINT ck_api_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_used_at timestamptz,
     revoked_at timestamptz

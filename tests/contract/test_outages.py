@@ -15,6 +15,7 @@ from tests.service.up import Service
 
 # Below the rate limit of the narrow service.
 _LOOK_EVERY_S = 0.25
+_SWEPT_AT = "points:swept_at"
 
 Body = dict[str, Any]
 
@@ -65,6 +66,23 @@ def test_a_broker_that_comes_back_empty_loses_no_batch(made: Organization) -> No
         with redis.Redis.from_url(service.json("status", status=1)["redis_url"]) as client:
             client.flushall()
     _assert_issued_once(key, queued, before=before)
+
+
+def test_status_names_an_upkeep_that_hangs_and_not_one_whose_last_sweep_was_before_a_restart(
+    made: Organization,
+) -> None:
+    service = made.service
+    until(lambda: _is_well(service), within_s=60, every_s=1)
+    with redis.Redis.from_url(service.json("status")["redis_url"]) as client:
+        with service.paused("upkeep"):
+            assert client.get(_SWEPT_AT) is not None
+            client.set(_SWEPT_AT, 1_000)  # As if it hung since then.
+            said = service.command("status", status=1).stdout.splitlines()[0]
+            assert said.startswith("Status:         not well. Workers answer, and no sweep has run for ")
+            assert said.endswith(" s. Read on in docs/operating.md at “Sends answer 202”.")
+        client.set(_SWEPT_AT, 1_000)  # As Redis keeps it while nothing runs.
+        found = service.run("status", "--json", "--data-dir", str(service.data_dir))
+    assert not [one for one in json.loads(found.stdout)["down"] if "sweep" in one]
 
 
 def test_a_service_that_was_killed_whole_goes_on_when_started_again(made: Organization) -> None:

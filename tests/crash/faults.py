@@ -5,13 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.crash import (
+    clock,
     faults_of_delivery,
     faults_of_neighbours,
     faults_of_networks,
+    faults_of_postgresql,
     faults_of_processes,
     faults_of_servers,
 )
 from tests.crash.scene import Scene
+from tests.crash.service import Service
 
 Fault = Callable[[Scene], None]
 
@@ -56,9 +59,29 @@ _FAULTS: tuple[Fault, ...] = (
     faults_of_neighbours.redis_is_emptied,
     faults_of_neighbours.redis_takes_no_more_clients,
     faults_of_neighbours.an_organization_is_disabled_with_reversals_queued,
+    faults_of_postgresql.the_clock_of_postgresql_is_stepped,
+    faults_of_postgresql.the_disk_of_postgresqls_data_is_full,
+    faults_of_postgresql.the_disk_of_postgresqls_log_is_full,
+    faults_of_postgresql.commits_are_slow,
+    faults_of_postgresql.a_standby_is_promoted,
 )
 KINDS: dict[str, Fault] = {fault.__name__: fault for fault in _FAULTS}
-NEEDS_A_VOLUME = faults_of_servers.the_disk_is_full.__name__
+_NEED_A_DISK = [
+    faults_of_servers.the_disk_is_full.__name__,
+    faults_of_postgresql.the_disk_of_postgresqls_data_is_full.__name__,
+    faults_of_postgresql.the_disk_of_postgresqls_log_is_full.__name__,
+]
+_NEEDS_A_CLOCK = faults_of_postgresql.the_clock_of_postgresql_is_stepped.__name__
+
+
+def impossible(service: Service) -> dict[str, str]:
+    """Return the kinds that cannot be had on this machine, each with the reason."""
+    found = {}
+    if not all(disk.is_mounted for disk in service.disks):
+        found = dict.fromkeys(_NEED_A_DISK, "this needs file systems of its own, and this user may not mount one")
+    if not clock.can_be_set():
+        found[_NEEDS_A_CLOCK] = "libfaketime is not there, or not made for this system"
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,7 +102,7 @@ def _set_clocks_apart(scene: Scene, off_s: int) -> None:
     _restart_all(scene, shifted, {})
     scene.send(scene.new_intent())
     scene.queue_without_a_message()
-    scene.wait_for("a sweep brings a batch without a message", lambda: not _is_queued(scene))
+    scene.wait_for("a sweep brings a batch without a message", lambda: not scene.is_queued())
     right = {name: service.worker_command(name) for name in names}
     _restart_all(scene, right | {"web": service.web_command()}, {})
 
@@ -112,12 +112,6 @@ def beat_is_killed(scene: Scene) -> None:
     with scene.started_again(scene.service.part("beat")) as beat:
         beat.kill_group()
     scene.queue_without_a_message()
-
-
-def _is_queued(scene: Scene) -> bool:
-    statement = "SELECT FROM batches WHERE status = 'queued' AND organization_id = %(id)s"
-    with scene.service.connection() as connection:
-        return connection.exec_driver_sql(statement, {"id": scene.parties.probe.id}).first() is not None
 
 
 def _restart_all(scene: Scene, commands: dict[str, list[str]], environment: dict[str, str]) -> None:

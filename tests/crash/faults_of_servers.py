@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import ExitStack
 
 from redis import Redis
 
@@ -102,9 +103,7 @@ def backends_of_postgresql_are_terminated(scene: Scene) -> None:
 
 def the_disk_is_full(scene: Scene) -> None:
     """Both servers write to it. Nothing is promised while it is full, but that nothing is lost or half done."""
-    volume = scene.service.volume
-    volume.fill()
-    try:
+    with ExitStack() as full:
+        for disk in scene.service.disks:
+            full.enter_context(disk.full())
         scene.lasts(0.5, 1.5)
-    finally:
-        volume.empty()

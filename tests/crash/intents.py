@@ -117,6 +117,8 @@ class Intents:
         self._undos: list[Undo] = []
         self._count: dict[str, int] = {}
         self._violations: list[str] = []
+        # Answers that are right once PostgreSQL's clock was set: it may take for past what a caller takes for later.
+        self.of_a_clock_set: tuple[int, ...] = ()
 
     def add(self, intent: Intent) -> None:
         with self._lock:

@@ -1,7 +1,8 @@
 """A TCP proxy in a process of its own, which delays, cuts, refuses or says nothing when it is told to.
 
 It is told by lines on its standard input: `forward`, `delay SECONDS`, `hole`, `silence` (what is connected now is
-never answered again), `refuse`, `drop`, `cut_commit N` and `cut_answer N` (each Nth COMMIT is lost, or its answer
+never answered again), `target PORT` (whoever connects from now on is led there, and everybody else is cut off),
+`refuse`, `drop`, `cut_commit N` and `cut_answer N` (each Nth COMMIT is lost, or its answer
 is). Each line is answered by the number of cuts so far.
 """
 
@@ -45,7 +46,9 @@ class _Proxy:
             sys.stdout.flush()
 
     async def _become(self, word: str, number: float) -> None:
-        if word == "drop":
+        if word == "target":
+            self._target = int(number)
+        if word in ("drop", "target"):
             for writer in list(self._writers):
                 writer.transport.abort()
             return

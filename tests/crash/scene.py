@@ -111,6 +111,12 @@ class Scene:
         intent.batch_id = accepted.batch_id
         intent.known = Known.ACCEPTED
 
+    def is_queued(self) -> bool:
+        """Tell whether a batch of the probing organization waits."""
+        statement = "SELECT FROM batches WHERE status = 'queued' AND organization_id = %(id)s"
+        with self.service.connection() as connection:
+            return connection.exec_driver_sql(statement, {"id": self.parties.probe.id}).first() is not None
+
     @contextmanager
     def flood(self, threads: int = 8) -> Iterator[list[Intent]]:
         """Send without keys and without retries, as fast as answers come, until the block ends or nobody listens."""

@@ -11,14 +11,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from cryptography.fernet import Fernet
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, event
 
 import migrations
 from app.local import ports
 from app.local.datadir import DataDir
 from app.local.postgresql import PostgreSQL
 from app.local.valkey import Valkey
-from app.postgres.connections import new_engine
+from app.postgres import connections
+from app.postgres.timed_connection import TimedConnection
+from tests.crash.cluster import Cluster
 from tests.crash.planted import FOLDER, Pauses
 from tests.crash.proxy import Proxy
 from tests.crash.volume import Volume
@@ -29,11 +31,17 @@ from tests.service.parts import Part
 
 WAIT_S = 5
 _WORKERS = ("worker1", "worker2")
+_STANDBY = "standby"
 _CHILDREN_PER_WORKER = 2
 _ALONE = ("--without-mingle", "--without-gossip")
 _NOT_OURS = ("POINTS_", "DATABASE_", "REDIS_", "CRASH_")
 
-_SETTINGS = {"POINTS_RATE_LIMIT": "off", "POINTS_WAIT_S": str(WAIT_S), "POINTS_WEBHOOK_ALLOW": "127.0.0.0/8"}
+_SETTINGS = {
+    "POINTS_RATE_LIMIT": "off",
+    "POINTS_WAIT_S": str(WAIT_S),
+    "POINTS_WEBHOOK_ALLOW": "127.0.0.0/8",
+    "POINTS_EVENTS_DAYS": "3650",  # No event is old where the clock is 400 days ahead for a moment.
+}
 
 
 def _behind(url: str, port: int) -> str:
@@ -49,10 +57,12 @@ class Service(Parts):
     def __init__(self, folder: Path, **environment: str) -> None:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_OURS)}
         super().__init__(folder / "logs", {**inherited, **_SETTINGS, **environment})
-        self.volume = Volume(folder / "data")
-        self.data = DataDir(folder / "data")
+        self._folder = folder
+        self.cluster = Cluster(folder / "postgresql")
+        self._clusters = [self.cluster]
+        self.broker_disk = Volume(folder / "valkey", size_mb=128)
         self.pauses = Pauses(folder / "pauses")
-        self.postgresql, self.valkey = PostgreSQL(self.data), Valkey(self.data)
+        self.valkey = Valkey(DataDir(self.broker_disk.path))
         self.web_port = free_port()
         self.proxies: dict[str, Proxy] = {}
         self._engine: Engine | None = None
@@ -66,30 +76,36 @@ class Service(Parts):
         return self.part("web")
 
     @property
+    def postgresql(self) -> PostgreSQL:
+        return self.cluster.postgresql
+
+    @property
+    def disks(self) -> tuple[Volume, ...]:
+        """The disks of both servers."""
+        return *self.cluster.disks, self.broker_disk
+
+    @property
     def engine(self) -> Engine:
-        """The harness's own way to PostgreSQL, past the proxy."""
+        """The harness's own way to PostgreSQL, past the proxy; it leads to whichever server is the primary."""
         assert self._engine is not None, "the service has been started"
         return self._engine
 
     def start(self) -> None:
         """Start everything; callers may come before it answers, and are refused until then."""
-        self.volume.mount()
-        self.data.create()
-        self.postgresql.prepare()
+        self.cluster.make()
+        self.broker_disk.mount()
         self.valkey.prepare()
-        # A small log of changes fits a small disk; every error is kept, so that a deadlock is seen there too.
-        options = ["max_wal_size=64MB", "min_wal_size=32MB", "log_min_messages=error"]
-        self.add("postgresql", [*self.postgresql.command(), *(f"--{option}" for option in options)])
+        self.supervisor.add(self._postgresql(self.cluster))
         self.add("valkey", self.valkey.command())
         self.postgresql.wait_until_ready()
         assert self.valkey.answers(within_s=TIMEOUT_S)
         migrations.upgrade(self.postgresql.url())
-        self._engine = new_engine(self.postgresql.url(), pool_size=8)
+        self._engine = connections.new_engine(self.postgresql.url(), pool_size=8)
+        event.remove(self._engine, "do_connect", connections._connect)
+        event.listen(self._engine, "do_connect", self._connect)
         urls = {"DATABASE_URL": self.postgresql.url(), "REDIS_URL": self.valkey.url()}
         for name, url in urls.items():
-            target = urlsplit(url).port
-            assert target is not None
-            self.proxies[name] = proxy = Proxy(free_port(), target)
+            self.proxies[name] = proxy = Proxy(free_port(), _port(url))
             self.environment[name] = _behind(url, proxy.port)
         self.environment |= {FOLDER: str(self.pauses.folder), "PYTHONUNBUFFERED": "1"}
         self.environment["POINTS_SECRETS_KEY"] = Fernet.generate_key().decode()
@@ -115,9 +131,43 @@ class Service(Parts):
     def beat_command(self) -> list[str]:
         return [*_python(0), "celery", "--app", "worker", "--quiet", "beat", "--pidfile="]
 
+    def _connect(self, dialect: object, record: object, arguments: object, named: dict[str, object]) -> TimedConnection:
+        return connections._connect(dialect, record, arguments, named | {"port": _port(self.postgresql.url())})
+
+    def restart_postgresql(self, command: list[str]) -> None:
+        """End the server as its operator does, start it by another command, and wait until it answers."""
+        part = self.part("postgresql")
+        part.hold_down(signal.SIGINT)
+        part.command = command
+        part.start()
+        self.postgresql.wait_until_ready()
+
+    def add_standby(self) -> Cluster:
+        """Start a standby of the server."""
+        standby = Cluster(self._folder / f"postgresql{len(self._clusters)}")
+        self._clusters.append(standby)
+        standby.follow(self.cluster)
+        self.supervisor.parts[_STANDBY] = part = self._postgresql(standby)
+        part.start()
+        return standby
+
+    def _postgresql(self, cluster: Cluster) -> Part:
+        """Return the part that a server is. Whichever is the primary, what it says is in one file."""
+        return Part("postgresql", cluster.command(), self.environment, self.logs / "postgresql.log")
+
+    def promote(self, standby: Cluster) -> None:
+        """Let the standby of a server that is down take its place, and lead everybody there."""
+        with standby.superuser() as connection:
+            connection.execute("SELECT pg_promote()")
+        old, self.cluster = self.cluster, standby
+        self.supervisor.parts["postgresql"] = self.supervisor.parts.pop(_STANDBY)
+        self.proxies["DATABASE_URL"].tell("target", _port(self.postgresql.url()))
+        for disk in old.disks:
+            disk.remove()
+
     def empty_broker(self) -> None:
         """Take from the broker, which is down, everything it has written."""
-        shutil.rmtree(self.data.path / "valkey" / "appendonlydir", ignore_errors=True)
+        shutil.rmtree(self.broker_disk.path / "valkey" / "appendonlydir", ignore_errors=True)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -127,15 +177,7 @@ class Service(Parts):
 
     def superuser(self) -> psycopg.Connection[tuple[object, ...]]:
         """Connect as who may see and end every backend."""
-        return psycopg.connect(
-            host=ports.HOST,
-            port=urlsplit(self.postgresql.url()).port,
-            user="postgres",
-            password=self.data.password("postgresql_superuser"),
-            dbname="points",
-            autocommit=True,
-            connect_timeout=3,
-        )
+        return self.cluster.superuser()
 
     def stop(self) -> None:
         """Leave no process and no mount behind."""
@@ -150,7 +192,14 @@ class Service(Parts):
         self.supervisor.stop()
         for proxy in self.proxies.values():
             proxy.stop()
-        self.volume.unmount()
+        for disk in (self.broker_disk, *(disk for cluster in self._clusters for disk in cluster.disks)):
+            disk.unmount()
+
+
+def _port(url: str) -> int:
+    port = urlsplit(url).port
+    assert port is not None
+    return port
 
 
 def _python(shift_s: int) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash import slices
-from tests.crash.faults import KINDS, NEEDS_A_VOLUME, plan
+from tests.crash.faults import KINDS, impossible, plan
 from tests.crash.run import Run
 
 # What the last fault, the last look at everything and the callers' last retries may take after `--minutes`.
@@ -87,9 +87,9 @@ def _arguments() -> argparse.Namespace:
 
 def _faults(run: Run, chosen: argparse.Namespace, began: float, *, skipped: int) -> None:
     kinds = chosen.kinds.split(",") if chosen.kinds else list(KINDS)
-    if NEEDS_A_VOLUME in kinds and not run.service.volume.is_mounted:
-        say("the disk is not filled: this needs a file system of its own, and we may not mount one")
-        kinds.remove(NEEDS_A_VOLUME)
+    for kind, reason in impossible(run.service).items():
+        say(f"left out: {kind.replace('_', ' ')}: {reason}")
+        kinds = [other for other in kinds if other != kind]
     whole = plan(chosen.seed, chosen.faults, kinds)
     planned, sends = whole[skipped:], int(chosen.sends) * (len(whole) - skipped) // len(whole)
     deadline = began + chosen.minutes * 60 if chosen.minutes else None

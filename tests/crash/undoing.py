@@ -63,7 +63,7 @@ class Undoer:
         """Move a scheduled batch to another time, while it is scheduled."""
         path = f"/v1/batches/{intent.batch_id}"
         answer = self._post(party, intent.sandbox, path, {"send_at": send_at}, None, method="PATCH")
-        if answer is not None and answer.status not in (200, 409, 503):
+        if answer is not None and answer.status not in (200, 409, 503, *self._intents.of_a_clock_set):
             self._intents.violation(f"the move of {intent.label} was answered {answer.status}")
         self._intents.count("moved")
 

@@ -4,30 +4,41 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-_SIZE_MB = 640
 _FILLER = "filler"
 
 
 class Volume:
     """A folder that is a file system of its own if we may mount one, else a plain folder."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, size_mb: int) -> None:
         self.path = path
+        self._size_mb = size_mb
         self.is_mounted = False
 
     def mount(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         if os.geteuid() != 0 or sys.platform != "linux" or not shutil.which("mount"):
             return
-        options = f"size={_SIZE_MB}m,mode=0755"
+        options = f"size={self._size_mb}m,mode=0755"
         done = subprocess.run(
             [_program("mount"), "-t", "tmpfs", "-o", options, "tmpfs", str(self.path)], capture_output=True, check=False
         )
         self.is_mounted = done.returncode == 0
 
-    def fill(self) -> None:
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """Leave no room until the block ends."""
+        self._fill()
+        try:
+            yield
+        finally:
+            (self.path / _FILLER).unlink(missing_ok=True)
+
+    def _fill(self) -> None:
         """Leave not one byte free."""
         assert self.is_mounted, "only a file system of our own is ever filled"
         chunk = bytes(1 << 20)
@@ -38,9 +49,10 @@ class Volume:
             except OSError:
                 return
 
-    def empty(self) -> None:
-        """Give the room back."""
-        (self.path / _FILLER).unlink(missing_ok=True)
+    def remove(self) -> None:
+        """Give back the room that it takes."""
+        self.unmount()
+        shutil.rmtree(self.path, ignore_errors=True)
 
     def unmount(self) -> None:
         if self.is_mounted:

@@ -55,8 +55,8 @@ def test_what_a_person_reads_says_what_was_done(service: Service) -> None:
     assert "The books balance" in service.command("audit").stdout
     number = str(service.json("organizations", "create", "Pym", "--balance", "1250000")["id"])
     refilled = service.command("organizations", "refill", number, "1000").stdout
-    assert "Refilled 1 000 points; the live balance is 1 251 000." in refilled
-    assert refilled.count("1 251 000") == 3
+    assert "Refilled 1,000 points; the live balance is 1,251,000." in refilled
+    assert refilled.count("1,251,000") == 3
     assert "revision" in service.command("migrate").stdout
 
 

@@ -160,7 +160,7 @@ def test_the_plan_in_a_pipe_is_plain_lines(service: Service, path: Path, caller:
         "Label": "May",
         "Points each": "10",
         "In total": "90",
-        "Balance": "1 000",
+        "Balance": "1,000",
         "Left after": "910",
         "Batches": "1",
         "Points debited": "90",

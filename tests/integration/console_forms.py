@@ -44,12 +44,13 @@ CHOSEN |= {"when": "later", "day": f"{datetime.now(UTC) + timedelta(days=5):%Y-%
 
 @dataclass(kw_only=True)
 class Form:
-    """A form on a page: where it is sent, and its fields as the page fills them."""
+    """A form on a page: where it is sent, its fields as the page fills them, and which of them a person fills in."""
 
     page: str
     action: str
     endpoint: str = ""
     fields: dict[str, str] = field(default_factory=dict)
+    typed: set[str] = field(default_factory=set)
 
 
 class _Reader(HTMLParser):
@@ -70,9 +71,11 @@ class _Reader(HTMLParser):
             self._form = Form(page=self.page, action=given.get("action") or self.page)
             if given.get("method") == "post":
                 self.forms.append(self._form)
-        elif self._form is None:
+        if self._form is None:
             return
-        elif tag == "select":
+        if _is_filled_in(tag, given):
+            self._form.typed.add(name)
+        if tag == "select":
             self._choice = name
         elif tag == "option" and (self._choice not in self._form.fields or "selected" in given):
             self._form.fields[self._choice] = given.get("value", "")
@@ -84,6 +87,12 @@ class _Reader(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
             self._form = None
+
+
+def _is_filled_in(tag: str, given: dict[str, str]) -> bool:
+    """Tell whether a person can write into a control, or chooses one thing of several by it."""
+    is_typed = tag == "input" and given.get("type") not in ("hidden", "checkbox", "file")
+    return bool(given.get("name")) and (is_typed or tag in ("select", "textarea"))
 
 
 def read(path: str, page: TestResponse) -> tuple[list[str], list[Form]]:

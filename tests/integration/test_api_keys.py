@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from app import api_keys, organizations
 from app.api_keys import Caller
-from app.errors import InvalidKey, NotFound
+from app.errors import InvalidKey, NotFound, Refused
 from app.postgres.database import transaction
 from app.values.keys import hash_key, new_key
 from tests.integration import books, races
@@ -77,6 +77,37 @@ def test_keys_are_listed_oldest_first_for_their_organization_alone_and_revoked_o
     ]
     assert [key.startswith(one.start) for one, (_, key) in zip(listed, keys, strict=True)] == [True, True]
     assert [one.revoked_at is None for one in listed] == [False, True]
+
+
+def test_a_key_has_the_name_that_people_gave_it_or_none() -> None:
+    organization_id = books.make_organization()
+    names = [None, "  The shop’s till, 2nd floor ", "店", "x" * 100]
+    with transaction() as connection:
+        made = [api_keys.create(connection, organization_id, sandbox=False, name=name)[0] for name in names]
+        api_keys.revoke(connection, made[2])
+        shown = [None, "The shop’s till, 2nd floor", "店", "x" * 100]
+        assert [one.name for one in api_keys.find_all(connection, organization_id)] == shown
+        assert api_keys.names_of(connection, made[1:3]) == {made[1]: shown[1], made[2]: shown[2]}
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (" ", "The name must have 1 to 100 characters, but has 0."),
+        ("x" * 101, "The name must have 1 to 100 characters, but has 101."),
+        ("two\nlines", "The name must have visible characters and blanks only, but has U+000A."),
+        ("right\u202eleft", "The name must have visible characters and blanks only, but has U+202E."),
+        ("no\0thing", "The name must not contain a NUL character."),
+        ("half \ud800", "The name is not in UTF-8."),
+    ],
+)
+def test_a_name_that_cannot_be_read_is_refused_and_makes_no_key(name: str, sentence: str) -> None:
+    organization_id = books.make_organization()
+    with transaction() as connection, pytest.raises(Refused) as refused:
+        api_keys.create(connection, organization_id, sandbox=False, name=name)
+    assert refused.value.sentence == sentence
+    with transaction() as connection:
+        assert api_keys.find_all(connection, organization_id) == []
 
 
 def test_unknown_and_revoked_keys_are_refused_in_the_same_words() -> None:

@@ -61,7 +61,7 @@ def test_the_unpaid_become_a_list_with_their_own_values_and_are_paid_after_a_ref
     made = _pressed(ann, f"{path}/outcome", f"{path}/unpaid")
     page = words_of(ann.get(made.location))
     assert "unpaid of people.csv" in page
-    assert "Points in all 1 500" in page
+    assert "Points in all 1,500" in page
     assert "sent to before" not in page
     with transaction() as connection:
         refill(connection, ann.organization_id, 2_000)

@@ -143,7 +143,7 @@ def test_held_points_are_found_and_saved_too(one: Visitor) -> None:
 
 def test_a_fault_of_a_search_is_told_at_its_field_and_its_file_is_refused(one: Visitor) -> None:
     page = one.get("/transactions?points=ten")
-    assert re.search('id="points-wrong">It must be a whole number', page.text)
+    assert re.search('id="points-wrong-1">Points[a-z ]* must be a whole number', page.text)
     assert one.get("/transactions.csv?points=ten").status_code == 400
 
 

@@ -104,7 +104,7 @@ def test_the_overview_answers_how_much_by_whom_and_how_long_it_lasts(app: Flask,
     assert f"{today} 500 {today - timedelta(days=1)} 0" in words
     assert len(re.findall("<rect", page.text)) == 30
     assert "Programs, by the API 300 Ann Sender 200" in words
-    assert re.search(r"Refills When Points Balance after it \S+ \S+ UTC 1 000 1 000", words)
+    assert re.search(r"Refills When Points Balance after it \S+ \S+ UTC 1,000 1,000", words)
     for path in ("send", "held", "batches?status=scheduled", f"batches?created_from={today.replace(day=1)}"):
         [answer] = {ann.get(link).status_code for link in re.findall(rf'href="([^"]+/{re.escape(path)})"', page.text)}
         assert answer == 200

@@ -35,7 +35,7 @@ def test_a_list_is_found_again_before_and_after_it_is_sent_with_who_when_and_out
     checked(ann, "one@example.com,two@example.com\n", amount="1", mode="sandbox")
     waiting = ann.get("/lists")
     assert f'href="{path}">people.csv' in waiting.text
-    assert re.search(r"people.csv Spring \d{4}-\d\d-\d\d \d\d:\d\d UTC Ann Sender 2 1 200", words_of(waiting))
+    assert re.search(r"people.csv Spring \d{4}-\d\d-\d\d \d\d:\d\d UTC Ann Sender 2 1,200", words_of(waiting))
     assert waiting.text.count("people.csv") == 1
     confirm(ann, path)
     [batch_id] = books.drain_all(ann.organization_id)
@@ -74,7 +74,7 @@ def test_a_reversal_is_found_with_its_reason_from_the_batch_the_list_and_activit
     [whole] = re.findall(r"/reversals/(\d+)", ann.get("/activity").text)
     assert re.findall(r"/reversals/(\d+)", batch.text) == [whole, str(some)]
     assert re.search(rf"{whole} \S+ \S+ UTC Ann Sender Wrong & list {batch_id} done 16", words_of(batch))
-    assert re.search(rf"{some} \S+ \S+ UTC the API a mistake some transactions done 4", words_of(batch))
+    assert re.search(rf"{some} \S+ \S+ UTC the API, with key \d+ a mistake some transactions done 4", words_of(batch))
     assert f"Took points back by live reversal {whole}: Wrong & list" in words_of(ann.get("/activity"))
     assert re.findall(r"/reversals/(\d+)", ann.get("/reversals").text) == [whole, str(some)]
     assert "/reversals/" not in re.sub('href="[^"]*/reversals"', "", ann.get("/console/sandbox/reversals").text)

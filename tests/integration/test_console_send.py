@@ -168,7 +168,7 @@ def test_a_list_longer_than_a_batch_is_accepted_whole_and_in_order(
     cost = words_of(ann.get(f"{path}/cost"))
     assert "It pays 20 of 25 recipients" in cost
     assert "it is sent as 3 batches" in cost
-    assert "Issue 1 000 points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
+    assert "Issue 1,000 points to 20 of 25 recipients" in words_of(ann.get(f"{path}/confirm"))
     assert confirm(ann, path).status_code == 303
     assert "0 of 3 batches" in words_of(ann.get(f"{path}/outcome"))
     books.drain_all(ann.organization_id)
@@ -245,7 +245,7 @@ def test_what_a_file_does_not_tell_is_asked(ann: Visitor) -> None:
             "The pasted list holds no e-mail address to send to",
         ),
         ({"pasted": "a@example.com;b\nc@example.com,d", "amount": "1"}, "The pasted list may have"),
-        ({"pasted": "a@example.com", "amount": "ten"}, "Enter a whole number, digits only."),
+        ({"pasted": "a@example.com", "amount": "ten"}, "must be a whole number, digits only."),
         ({"pasted": "a@example.com", "amount": "0"}, "must be between 1 and"),
         ({"pasted": "a@example.com", "amount": "1", "label": "x" * 256}, "255"),
     ],
@@ -382,7 +382,7 @@ def test_a_button_for_three_of_eight_does_not_pay_all_after_a_refill(ann: Visito
     _refill(ann, 2_000)
     refused = ann.client.post(f"{path}/confirm", data=hidden(page))
     _is_refused_as_changed(refused)
-    assert "Issue 2 400 points to 8 recipients" in words_of(refused)
+    assert "Issue 2,400 points to 8 recipients" in words_of(refused)
     assert ann.client.post(f"{path}/confirm", data=hidden(refused)).status_code == 303
 
 
@@ -430,7 +430,7 @@ def test_who_is_shown_as_paid_of_several_batches_is_paid(monkeypatch: pytest.Mon
     amounts = {"a": 600, "b": 600, "c": 300, "d": 200, "e": 100}
     lines = "".join(f"{name}@example.com,{amount}\n" for name, amount in amounts.items())
     path = checked(ann, f"email,amount\n{lines}")
-    assert "3 of 5 recipients, 1 000 points" in words_of(ann.get(f"{path}/confirm"))
+    assert "3 of 5 recipients, 1,000 points" in words_of(ann.get(f"{path}/confirm"))
     assert confirm(ann, path).status_code == 303
     books.drain_all(ann.organization_id)
     states = [row["state"] for row in rows_of(ann.get(f"{path}/outcome.csv"))]
@@ -590,7 +590,7 @@ def test_a_hundred_thousand_lines_are_checked_in_five_seconds_and_sent_whole(ann
         if seconds < 5:
             break
     assert seconds < 5
-    assert "Recipients 100 000" in words_of(page)
+    assert "Recipients 100,000" in words_of(page)
     assert page.text.count('data-label="Reason"') == 100
     assert len(rows_of(ann.get(f"{path}/bad-lines.csv"))) == 300
     assert confirm(ann, path).status_code == 303

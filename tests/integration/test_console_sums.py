@@ -54,5 +54,5 @@ def test_the_sum_of_what_is_held_does_not_stop_at_a_thousand(app: Flask) -> None
     organization_id = books.make_organization(10_000)
     books.issue_now(organization_id, [f"p{number}@example.com" for number in range(1_001)], 3)
     page = words_of(visitor(app, organization_id, "viewer").get())
-    assert "Held 3 003 for 1 001 recipients without" in page
+    assert "Held 3,003 for 1,001 recipients without" in page
     assert "over" not in page

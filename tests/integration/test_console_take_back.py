@@ -72,7 +72,7 @@ def test_fewer_points_are_taken_from_each_and_who_has_too_few_is_told(ann: Visit
     assert "Points taken back 45" in _taken(ann, _press(ann, again, path, amount="15"))
     wrong = _press(ann, ann.get(path), path, amount="none")
     assert wrong.status_code == 400
-    assert "Enter a whole number of at least 1" in words_of(wrong)
+    assert "must be a whole number of at least 1" in words_of(wrong)
 
 
 def test_a_choice_that_was_not_shown_takes_nothing(ann: Visitor) -> None:

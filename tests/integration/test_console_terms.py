@@ -142,13 +142,13 @@ def test_a_list_may_be_scheduled_before_the_refill_that_pays_it(ann: Visitor) ->
     assert "too low for anybody" in words_of(ann.get(f"{path}/confirm"))
     fields, written = _in_berlin(days=1)
     page = words_of(_settled(ann, path, **fields))
-    assert f"Schedule 8 000 000 points to 8 recipients for {written}" in page
+    assert f"Schedule 8,000,000 points to 8 recipients for {written}" in page
     assert "0 of 8 recipients, 0 points, as it is now" in page
     assert confirm(ann, path).status_code == 303
     with transaction() as connection:
         refill(connection, ann.organization_id, 7_999_000)
     _drained(ann)
-    assert "8 000 000 points issued to 8 recipients." in words_of(ann.get(f"{path}/outcome"))
+    assert "8,000,000 points issued to 8 recipients." in words_of(ann.get(f"{path}/outcome"))
 
 
 def test_all_or_nobody_issues_nothing_until_the_balance_pays_everybody(ann: Visitor) -> None:
@@ -165,7 +165,7 @@ def test_all_or_nobody_issues_nothing_until_the_balance_pays_everybody(ann: Visi
     assert confirm(ann, path).status_code == 303
     assert value("SELECT atomic FROM batches") is True
     books.drain_all(ann.organization_id)
-    assert "2 400 points issued to 8 recipients." in words_of(ann.get(f"{path}/outcome"))
+    assert "2,400 points issued to 8 recipients." in words_of(ann.get(f"{path}/outcome"))
 
 
 def test_a_scheduled_batch_of_all_or_nobody_pays_nobody_from_a_low_balance(ann: Visitor) -> None:

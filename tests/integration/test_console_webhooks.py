@@ -57,13 +57,14 @@ def test_a_webhook_is_made_in_the_mode_of_the_page_and_its_secret_is_shown_once(
 @pytest.mark.parametrize(
     ("field", "value", "fault"),
     [
-        ("url", "", "The url field is required."),
-        ("url", "http://10.0.0.1/", "The url"),
-        ("types", "batch.*, bach.issued", "did you mean"),
+        ("url", "", "URL is required."),
+        ("url", "http://10.0.0.1/", "URL "),
+        ("types", "batch.*, bach.issued", "“bach.issued”: There is no type of this name: did you mean batch.issued"),
+        ("types", ",".join(f"no.{number}" for number in range(51)), "may be 50 at most, but are 51"),
         ("description", "x" * 256, "255 characters"),
     ],
 )
-def test_a_fault_is_that_of_the_interface_and_stands_beside_its_field(
+def test_a_fault_is_that_of_the_interface_in_the_words_of_the_page_beside_its_field(
     admin: Visitor, field: str, value: str, fault: str
 ) -> None:
     form = {"url": _URL, "types": "*", "description": ""} | {field: value}
@@ -113,9 +114,10 @@ def test_what_cannot_be_done_is_said_on_the_page_and_is_no_activity(admin: Visit
     _make(admin)
     admin.post("/webhooks/1/skip", of="/webhooks/1")
     assert "not stuck" in admin.get("/webhooks/1").text
-    for typed, fault in (("7", "has not passed event 7"), ("0", "whole number"), ("x", "whole number"), ("²", "whole")):
-        admin.post("/webhooks/1/replay", of="/webhooks/1", from_sequence=typed)
-        assert fault in admin.get("/webhooks/1").text
+    for typed, fault in (("7", "has not passed event 7"), *((one, "Enter the number") for one in ("0", "x", "²", ""))):
+        answer = admin.post("/webhooks/1/replay", of="/webhooks/1", from_sequence=typed)
+        assert answer.status_code == 400
+        assert re.search(f'id="from_sequence-wrong-1">[^<]*{fault}', answer.text)
     assert "Live webhook" not in admin.get("/activity").text
 
 

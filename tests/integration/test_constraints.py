@@ -57,6 +57,8 @@ REFUSED = [
     ("pk_event_logs", f"{_LOG} VALUES (1, false, 1, 0, NULL), (1, false, 2, 0, NULL)"),
     ("fk_api_keys_organization_id", f"{_KEY} VALUES (9, false, sha256('x'), 'pts')"),
     ("ck_api_keys_hash_is_sha256", f"{_KEY} VALUES (1, false, 'the key itself', 'pts')"),
+    ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', '')"),
+    ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', repeat('x', 101))"),
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
     ("fk_members_organization_id", f"{_MEMBER} VALUES (9, 'b@x.org', 'b@x.org', 'B', 'C', 'viewer')"),
     ("uq_members_email_key", f"{_MEMBER} VALUES (1, 'M@x.org', 'm@x.org', 'B', 'C', 'viewer')"),

@@ -428,6 +428,13 @@ def test_an_owner_that_died_blocks_for_seconds_and_a_clock_that_was_set_back_for
     _set(webhook, owned_until="clock_timestamp() + interval '1 hour'")
     _deliver(webhook)
     assert _after(webhook, receiver) == [1, 2]
+    _write(organization_id, "key.created")
+    _set(webhook, retry_at="clock_timestamp() + interval '48 hours'")
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [1, 2], "a receiver may have asked for that long"
+    _set(webhook, retry_at="clock_timestamp() + interval '400 days'")
+    _deliver(webhook)
+    assert _after(webhook, receiver) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("change", ["replay", "disable", "delete", "patch"])

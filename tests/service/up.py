@@ -35,6 +35,7 @@ _OF_TESTS = {
 _PARTS = {
     "web": (("gunicorn",), ()),
     "worker": (("celery",), ("beat", "flower", "deliveries")),
+    "upkeep": (("worker.upkeep",), ()),
     "deliveries": (("celery", "deliveries"), ()),
     "beat": (("celery", "beat"), ()),
     "flower": (("celery", "flower"), ()),

@@ -1,5 +1,6 @@
 """Redis and the broker as a process sees them: addresses, hints, counters, and what a server that is away may cost."""
 
+import itertools
 import os
 import socket
 import subprocess
@@ -169,6 +170,24 @@ def test_how_long_ago_a_sweep_ran_is_known_once_one_ran(redis: FakeRedis, monkey
     assert last_runs.swept_s_ago(redis) == pytest.approx(7.5)
     monkeypatch.setattr("time.time", lambda: 999.0)  # A clock that was set back.
     assert last_runs.swept_s_ago(redis) == 0
+
+
+def test_sweeps_run_when_none_is_known_the_last_is_young_or_another_comes(
+    redis: FakeRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert last_runs.is_swept(redis)
+    monkeypatch.setattr("time.time", lambda: 1_000.0)
+    last_runs.note_sweep({})
+    monkeypatch.setattr("time.time", lambda: 1_029.0)
+    assert last_runs.is_swept(redis)
+    monkeypatch.setattr("time.time", lambda: 1_031.0)
+    monkeypatch.setattr("time.sleep", lambda _: last_runs.note_sweep({}))
+    assert last_runs.is_swept(redis)
+    moments = itertools.count(0.0, 5.0)
+    monkeypatch.setattr("time.time", lambda: 1_062.0)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr("time.monotonic", lambda: next(moments))
+    assert not last_runs.is_swept(redis)
 
 
 def test_the_last_audit_is_known_with_time_and_breaches(redis: FakeRedis, monkeypatch: pytest.MonkeyPatch) -> None:

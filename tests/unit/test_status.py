@@ -25,6 +25,7 @@ _REDIS = {
     "workers": ["worker1@host"],
     "deliveries": ["deliveries@host"],
     "swept_s_ago": 67.0,
+    "is_swept": True,
     "beat": False,
 }
 

@@ -53,7 +53,7 @@ def test_a_pipe_gets_a_row_a_line_however_wide_without_colour_or_control(
     monkeypatch.setenv("COLUMNS", "20")
     assert _printed(capsys) == [
         "   ID  Name                       Balance  On   Created",
-        "12345  [bold]Acme[/bold]        1 234 567  yes  –",
+        "12345  [bold]Acme[/bold]        1,234,567  yes  –",
         "   20  Globex of the long name          5  no   2026-01-31 09:30Z",
     ]
 

@@ -29,6 +29,32 @@ for (const place of document.querySelectorAll("[data-drop]")) {
   });
 }
 
+// What is copied often has a button for it beside it, where the browser lets a page copy.
+const offerCopies = (root) => {
+  for (const text of root.querySelectorAll("[data-copy]")) {
+    if (!navigator.clipboard || text.closest('[data-over="no"]')) continue;
+    const button = document.createElement("button"), said = document.createElement("span");
+    button.type = "button";
+    button.className = "quiet copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", `Copy ${text.dataset.copy}`);
+    said.className = "copied";
+    said.setAttribute("role", "status");
+    button.addEventListener("click", async () => {
+      said.textContent = "";
+      try {
+        await navigator.clipboard.writeText(text.textContent.trim());
+        said.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(text);
+        said.textContent = "Not copied: it is marked, copy it by the keyboard";
+      }
+    });
+    text.after(button, said);
+  }
+};
+offerCopies(document);
+
 // Progress is polled until it is final, at growing intervals.
 const renew = async (wait) => {
   const part = document.getElementById("live");
@@ -43,6 +69,7 @@ const renew = async (wait) => {
       if (!fresh || "away" in part.dataset) { location.reload(); return; }
       if (fresh.innerHTML !== part.innerHTML) part.replaceWith(fresh);
       if (fresh.dataset.over === "yes") {
+        offerCopies(fresh);
         document.title = page.title;
         document.querySelector("h1").textContent = page.querySelector("h1").textContent;
       }

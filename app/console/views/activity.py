@@ -10,6 +10,7 @@ from app.members.actions import Action
 from app.members.members import ADMIN, VIEWER
 from app.postgres.database import transaction
 from app.values.ids import require_id
+from app.values.texts import with_name
 
 _ROWS = 100
 
@@ -42,8 +43,8 @@ _SENTENCES = {
     actions.ZONE_CHOSEN: "Chose the time zone {detail}",
     actions.PASSWORD_CHOSEN: "Chose a password",
     actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
-    actions.KEY_MADE: "Made {key} key {id}",
-    actions.KEY_REVOKED: "Revoked key {id}",
+    actions.KEY_MADE: "Made {key} key {id}{named}",
+    actions.KEY_REVOKED: "Revoked key {id}{named}",
     actions.WEBHOOK_MADE: "Made {mode} webhook {id}",
     actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",
     actions.SENT: "Sent {mode} batch {id}{more}",
@@ -85,6 +86,7 @@ def sentence_of(action: Action) -> str:
     return _SENTENCES.get(action.action, action.action).format(
         subject=action.subject_name,
         id=action.subject_id,
+        named=with_name("", action.subject_name),
         key="development" if action.sandbox else "live",
         mode=mode,
         Mode=mode.capitalize(),

@@ -8,12 +8,14 @@ from sqlalchemy import Connection
 from app.api_keys import Caller
 from app.batches import payloads, schedule
 from app.batches import read as batches
-from app.batches.read import ISSUED, SCHEDULED, STATUSES, BatchRow
+from app.batches.read import ISSUED, SCHEDULED, BatchRow
 from app.batches.sums import sums_of
 from app.console import files, found_files, outcomes
+from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of, is_searched
+from app.console.search_forms import BatchSearch
 from app.console.slow_work import searches
 from app.errors import InvalidRequest, NotFound
 from app.members import members
@@ -33,10 +35,11 @@ def list_batches() -> str:
     with transaction() as connection:
         who = calling_member(connection)
         senders = members.find_all(connection, who.organization.id)
-    asked, faults = asked_of("batches", who)
+    form = BatchSearch(request.args, senders)
+    asked = asked_of("batches", who, form)
     page: Page[BatchRow] = Page([], None)
     totals: batch_pages.Totals | None = None
-    if not faults:
+    if not form.errors:
         with searches.turn(), transaction() as connection:
             page = batch_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit, is_far=True)
         # Of one address the points are not those of its batches.
@@ -46,10 +49,8 @@ def list_batches() -> str:
     return render_template(
         "console/batches.html",
         batches=page.rows,
-        faults=faults,
+        form=form,
         next_cursor=next_cursor("batches", asked, page),
-        statuses=STATUSES,
-        senders=senders,
         totals=totals,
         asked=request.args,
     )
@@ -58,9 +59,10 @@ def list_batches() -> str:
 @pages.get("/batches.csv")
 def batches_file() -> Response:
     with transaction() as connection:
-        asked, faults = asked_of("batches", calling_member(connection))
-    if faults:
-        raise InvalidRequest({name: [sentence] for name, sentence in faults.items()})
+        form = BatchSearch(request.args, [])
+        asked = asked_of("batches", calling_member(connection), form)
+    if form.errors:
+        raise InvalidRequest(form.errors)
     return found_files.of_batches(asked.filters)
 
 
@@ -75,7 +77,7 @@ def show_batch(batch_id: int) -> str:
         points = schedule.points_of(connection, batch.id) if batch.status == SCHEDULED else None
         scope: dict[str, Any] = {"organization_id": who.organization.id, "sandbox": who.sandbox}
         reversed_by = reversals.of_batch(connection, batch.id, **scope, at_most=_REVERSALS_SHOWN)
-        names = members.names_of(connection, {one.member_id for one in reversed_by if one.member_id is not None})
+        authors = authors_of(connection, [batch, *reversed_by])
         sent_from = listed.of_batch(connection, batch.id, **scope)
         part = listed.part_of(connection, sent_from.id, batch.id) if sent_from and not batch.is_final else None
     return render_template(
@@ -84,7 +86,7 @@ def show_batch(batch_id: int) -> str:
         points=points,
         sums=sums,
         reversals=reversed_by,
-        names=names,
+        authors=authors,
         sent_from=sent_from,
         part=part,
         transactions=payloads.transaction_payloads((batch, row) for row in rows),

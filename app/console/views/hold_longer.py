@@ -7,6 +7,7 @@ from app.batches import payloads
 from app.batches.read import HELD
 from app.console.blueprints import current_zone, needs, pages
 from app.console.caller import calling_member, record_action
+from app.console.faults import in_words
 from app.console.forms import say_beside
 from app.console.moment_form import MomentForm
 from app.errors import CannotExtend, InvalidRequest
@@ -45,7 +46,7 @@ def hold_longer(transaction_id: int) -> Page:
                 record_action(connection, actions.EXTENDED, transaction_id, sandbox=who.sandbox, detail=detail)
         flash(f"The points are held until {moment_in(current_zone(), until)}.")
     except InvalidRequest as error:
-        say_beside(form.day, _of_an_end(error.faults["held_until"][0]))
+        say_beside(form.day, in_words(_without_stamp(error.faults["held_until"][0]), "held_until", "The end"))
         return _asking(transaction_id, form)
     except CannotExtend as error:
         flash(error.sentence, "bad")
@@ -74,6 +75,6 @@ def _to_batch(transaction_id: int) -> AnyResponse:
     return redirect(url_for("console.show_batch", batch_id=batch_id), 303)
 
 
-def _of_an_end(sentence: str) -> str:
-    """Return a fault of `held_until` for a person, who sees no such field, and the end that it has in the form."""
-    return f"{sentence.partition(',')[0].rstrip('.')}.".replace("The held_until", "The end")
+def _without_stamp(sentence: str) -> str:
+    """Return a fault of an end without the one that it has now, which the page shows in the member's zone."""
+    return f"{sentence.partition(',')[0].rstrip('.')}."

@@ -1,35 +1,46 @@
 """*Keys*: make a key and show it once, list keys, revoke them."""
 
-from flask import flash, redirect, render_template, request, url_for
+from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
 from app import api_keys
-from app.console.blueprints import current_member, needs, pages
+from app.console.blueprints import LIVE, current_member, needs, pages
 from app.console.caller import record_action
+from app.console.faults import in_words
+from app.console.forms import KeyForm, say_beside
 from app.console.one_effect import change
+from app.errors import Refused
 from app.members import actions
 from app.members.members import ADMIN
 from app.postgres.database import transaction
+from app.values.texts import with_name
+
+_LOST = "The key was shown then. If it was not copied, revoke it and make another."
 
 
 @pages.get("/keys")
 @needs(ADMIN)
 def keys() -> str:
-    with transaction() as connection:
-        rows = api_keys.find_all(connection, current_member().organization_id)
-    return render_template("console/keys.html", keys=rows[::-1])
+    return _page(KeyForm(formdata=None))
 
 
 @pages.post("/keys")
 @needs(ADMIN)
-def make_key() -> str:
+def make_key() -> str | tuple[str, int]:
     """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
-    sandbox = request.form.get("mode") != "live"
-    lost = "The key was shown then. If it was not copied, revoke it and make another."
-    with change(shown_once=lost) as connection:
-        key_id, text = api_keys.create(connection, current_member().organization_id, sandbox=sandbox)
-        record_action(connection, actions.KEY_MADE, key_id, sandbox=sandbox)
-    return render_template("console/key_made.html", key_id=key_id, key=text, sandbox=sandbox)
+    form = KeyForm()
+    if not form.validate():
+        return _page(form), 400
+    sandbox, name = form.mode.data != LIVE, form.name.data or None
+    try:
+        with change(shown_once=_LOST) as connection:
+            key_id, text = api_keys.create(connection, current_member().organization_id, sandbox=sandbox, name=name)
+            record_action(connection, actions.KEY_MADE, key_id, sandbox=sandbox)
+    except Refused as error:
+        say_beside(form.name, in_words(error.sentence, "name", form.name.label.text))
+        return _page(form), 400
+    kind = "Development" if sandbox else "Live"
+    return render_template("console/key_made.html", key=text, title=with_name(f"{kind} key {key_id}", name))
 
 
 @pages.post("/keys/<int:key_id>/revoke")
@@ -38,7 +49,14 @@ def revoke_key(key_id: int) -> Response:
     organization_id = current_member().organization_id
     with transaction() as connection:
         _, is_news = api_keys.revoke(connection, key_id, organization_id=organization_id)
+        title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
         if is_news:
             record_action(connection, actions.KEY_REVOKED, key_id)
-    flash(f"Key {key_id} is revoked." if is_news else f"Key {key_id} was already revoked.")
+    flash(f"{title} is revoked." if is_news else f"{title} was already revoked.")
     return redirect(url_for("console.keys"), 303)
+
+
+def _page(form: KeyForm) -> str:
+    with transaction() as connection:
+        rows = api_keys.find_all(connection, current_member().organization_id)
+    return render_template("console/keys.html", keys=rows[::-1], form=form)

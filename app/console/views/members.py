@@ -6,7 +6,7 @@ from werkzeug.wrappers import Response
 
 from app.console.blueprints import current_member, needs, pages
 from app.console.cookie import is_https
-from app.console.forms import ROLE_WORDS, MemberForm, say_beside
+from app.console.forms import MemberForm, RoleForm, say_beside
 from app.console.one_effect import change
 from app.errors import Refused
 from app.members import links
@@ -34,10 +34,8 @@ def add_member() -> str | tuple[str, int]:
         with change(shown_once=_LINK_LOST) as connection:
             member_id, token = links.add(connection, who.organization_id, *names, role=form.role.data, by=who.id)
             made = rows.lock(connection, member_id)
-    except Refused as error:
-        beside = {"The first name": form.first_name, "The last name": form.last_name}
-        fields = (field for begin, field in beside.items() if error.sentence.startswith(begin))
-        say_beside(next(fields, form.email), error.sentence)
+    except Refused as error:  # The form has checked the names, so this is about the address.
+        say_beside(form.email, error.sentence)
         return _page(form), 400
     return _link_page(made, token)
 
@@ -45,9 +43,7 @@ def add_member() -> str | tuple[str, int]:
 @pages.get("/members/<int:member_id>")
 @needs(ADMIN)
 def member(member_id: int) -> str:
-    with transaction() as connection:
-        found = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
-    return render_template("console/member.html", of=found, roles=ROLE_WORDS)
+    return _member_page(member_id)
 
 
 @pages.post("/members/<int:member_id>/link")
@@ -62,17 +58,18 @@ def make_link(member_id: int) -> str:
 
 @pages.post("/members/<int:member_id>/role")
 @needs(ADMIN)
-def change_role(member_id: int) -> Response:
-    role = request.form.get("role")
-    if role not in rows.ROLES:
-        raise Refused("A role is viewer, sender or admin.")
+def change_role(member_id: int) -> Response | tuple[str, int]:
+    form = RoleForm()
+    if not form.validate():
+        return _member_page(member_id, form), 400
     try:
         with change() as connection:
             found = _own(connection, member_id)
-            rows.change_role(connection, found, role, by=current_member().id)
+            rows.change_role(connection, found, form.role.data, by=current_member().id)
     except Refused as error:
-        return _said(error.sentence, "bad")
-    return _said(f"The role of {found.name} is now {role}.")
+        say_beside(form.role, error.sentence)
+        return _member_page(member_id, form), 409
+    return _said(f"The role of {found.name} is now {form.role.data}.")
 
 
 @pages.post("/members/<int:member_id>/end-sessions")
@@ -109,6 +106,13 @@ def _page(form: MemberForm) -> str:
     with transaction() as connection:
         found = rows.find_all(connection, current_member().organization_id)
     return render_template("console/members.html", members=found, form=form)
+
+
+def _member_page(member_id: int, form: RoleForm | None = None) -> str:
+    with transaction() as connection:
+        found = rows.get_listed(connection, member_id, organization_id=current_member().organization_id)
+    form = form or RoleForm(formdata=None, role=found.role)
+    return render_template("console/member.html", of=found, form=form)
 
 
 def _link_page(member: Member, token: str) -> str:

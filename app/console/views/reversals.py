@@ -2,10 +2,11 @@
 
 from flask import render_template, request
 
+from app.console.authors import authors_of
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of
-from app.members.members import names_of
+from app.console.search_forms import ReversalSearch
 from app.pages import reversal_pages
 from app.pages.filters import Page
 from app.pages.queries import next_cursor
@@ -19,20 +20,20 @@ from app.values.ids import batch_and_position
 def list_reversals() -> str:
     with transaction() as connection:
         who = calling_member(connection)
-    asked, faults = asked_of("reversals", who)
+    form = ReversalSearch(request.args)
+    asked = asked_of("reversals", who, form)
     page: Page[ReversalRow] = Page([], None)
-    if not faults:
+    if not form.errors:
         with transaction() as connection:
             page = reversal_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit)
     with transaction() as connection:
-        names = names_of(connection, {one.member_id for one in page.rows if one.member_id is not None})
+        authors = authors_of(connection, page.rows)
     return render_template(
         "console/reversals.html",
         reversals=page.rows,
-        names=names,
-        faults=faults,
+        authors=authors,
+        form=form,
         next_cursor=next_cursor("reversals", asked, page),
-        statuses=reversals.STATUSES,
         asked=request.args,
     )
 
@@ -43,13 +44,13 @@ def show_reversal(reversal_id: int) -> str:
         who = calling_member(connection)
         found = reversals.get(connection, reversal_id, organization_id=who.organization.id, sandbox=who.sandbox)
         entries = reversals.entries_of(connection, found.id) if found.status == reversals.DONE else []
-        names = names_of(connection, [] if found.member_id is None else [found.member_id])
+        authors = authors_of(connection, [found])
     its_batches = {batch_and_position(entry.transaction_id)[0] for entry in entries}
     return render_template(
         "console/reversal.html",
         reversal=found,
         batch_id=found.batch_id or (its_batches.pop() if len(its_batches) == 1 else None),
-        names=names,
+        authors=authors,
         taken=sum(entry.code is None for entry in entries),
         left_alone=sum(entry.code is not None for entry in entries),
     )

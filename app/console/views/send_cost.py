@@ -10,6 +10,7 @@ from app.console import sending
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import calling_member
 from app.console.costs import cost as cost_of
+from app.console.forms import say_of_form
 from app.console.send_forms import IssueForm, TermsForm
 from app.console.slow_work import searches
 from app.console.views.send import get_list
@@ -94,6 +95,9 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: 
                 flash(f"Nothing was issued. {refusal}", "bad")
             return redirect(url_for("console.check", token=token), 303)
         now = cost_of(connection, who, upload)
+    form = IssueForm(formdata=None, seen=now.seen)
+    if refusal is not None:
+        say_of_form(form, f"Nothing was issued. {refusal}")
     page = render_template(
         template,
         upload=upload,
@@ -101,7 +105,7 @@ def _with_cost(template: str, token: str, *, refusal: str | None = None, terms: 
         now=now,
         verdict=now.verdict,
         refusal=refusal,
-        form=IssueForm(formdata=None, seen=now.seen),
+        form=form,
         terms=terms or TermsForm(formdata=None, data=TermsForm.of(upload)),
     )
     return page if refusal is None else (page, 409)

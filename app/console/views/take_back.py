@@ -13,7 +13,7 @@ from app.batches import read as batches
 from app.batches.read import BatchRow, TransactionRow
 from app.console.blueprints import current_member, needs, pages
 from app.console.caller import calling_member, record_action
-from app.console.forms import say_beside
+from app.console.forms import say_of_form, say_why
 from app.console.one_effect import form_id
 from app.console.send_forms import TakeBackForm, amount_of
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
@@ -88,16 +88,12 @@ def take_back(batch_id: int) -> Page:
             accepted = _accept(connection, batch_id, form)
     except NotFound:
         raise
-    except InvalidRequest as error:
-        for sentence in error.faults.get("reason", [error.sentence]):
-            say_beside(form.reason, sentence)
-        return _asking(batch_id, form), 400
     except IdempotencyKeyReused:
-        say_beside(form.reason, _USED)
+        say_of_form(form, _USED)
         return _asking(batch_id, form), 409
     except PointsError as error:
-        say_beside(form.reason, error.sentence)
-        return _asking(batch_id, form), 409
+        say_why(form, error)
+        return _asking(batch_id, form), 400 if isinstance(error, InvalidRequest) else 409
     if accepted.status == reversals.QUEUED:
         drains.ask(Job(current_member().organization_id, None, None, current_record().trace_id))
     return redirect(url_for("console.show_reversal", reversal_id=accepted.reversal_id), 303)

@@ -1,13 +1,16 @@
 """*Transactions*, with a search, its sums and its file; and *Held*, the held ones."""
 
 from flask import Response, render_template, request
+from wtforms import Form
 
+from app.api_keys import Caller
 from app.batches import payloads
-from app.batches.read import HELD, STATES
+from app.batches.read import HELD
 from app.console import found_files
 from app.console.blueprints import pages
 from app.console.caller import calling_member
 from app.console.list_queries import asked_of, is_searched
+from app.console.search_forms import HeldSearch, TransactionSearch
 from app.console.slow_work import searches
 from app.errors import InvalidRequest
 from app.members import members
@@ -20,32 +23,34 @@ from app.postgres.database import transaction
 
 @pages.get("/transactions")
 def list_transactions() -> str:
-    return _listed("console/transactions.html", {})
+    with transaction() as connection:
+        who = calling_member(connection)
+        senders = members.find_all(connection, who.organization.id)
+    return _listed("console/transactions.html", who, TransactionSearch(request.args, senders), {})
 
 
 @pages.get("/held")
 def held() -> str:
-    return _listed("console/held.html", {"state": HELD})
+    with transaction() as connection:
+        who = calling_member(connection)
+    return _listed("console/held.html", who, HeldSearch(request.args), {"state": HELD})
 
 
 @pages.get("/transactions.csv")
 def transactions_file() -> Response:
-    return _file({})
+    return _file(TransactionSearch(request.args, []), {})
 
 
 @pages.get("/held.csv")
 def held_file() -> Response:
-    return _file({"state": HELD})
+    return _file(HeldSearch(request.args), {"state": HELD})
 
 
-def _listed(template: str, fixed: dict[str, str]) -> str:
-    with transaction() as connection:
-        who = calling_member(connection)
-        senders = members.find_all(connection, who.organization.id)
-    asked, faults = asked_of("transactions", who, fixed)
+def _listed(template: str, who: Caller, form: Form, fixed: dict[str, str]) -> str:
+    asked = asked_of("transactions", who, form, fixed)
     page: Page[transaction_pages.Row] = Page([], None)
     totals: Totals | None = None
-    if not faults:
+    if not form.errors:
         with searches.turn():
             page = _page(asked)
             if is_searched(request.args) and asked.start is None:
@@ -54,10 +59,8 @@ def _listed(template: str, fixed: dict[str, str]) -> str:
     return render_template(
         template,
         rows=list(zip((batch for batch, _ in page.rows), payloads.transaction_payloads(page.rows), strict=True)),
-        faults=faults,
+        form=form,
         next_cursor=next_cursor("transactions", asked, page),
-        states=STATES,
-        senders=senders,
         totals=totals,
         asked=request.args,
     )
@@ -68,9 +71,9 @@ def _page(asked: PageRequest) -> Page[transaction_pages.Row]:
         return transaction_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit, is_far=True)
 
 
-def _file(fixed: dict[str, str]) -> Response:
+def _file(form: Form, fixed: dict[str, str]) -> Response:
     with transaction() as connection:
-        asked, faults = asked_of("transactions", calling_member(connection), fixed)
-    if faults:
-        raise InvalidRequest({name: [sentence] for name, sentence in faults.items()})
+        asked = asked_of("transactions", calling_member(connection), form, fixed)
+    if form.errors:
+        raise InvalidRequest(form.errors)
     return found_files.of_transactions(asked.filters)

@@ -4,15 +4,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from flask import flash, redirect, request, url_for
+from flask import flash, redirect, url_for
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response
 
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import record_action
+from app.console.forms import ReplayForm, say_beside, say_why
 from app.console.one_effect import use
-from app.console.views.webhooks import SHOWN_ONCE, secret_page, to_webhook
-from app.errors import InvalidRequest, PointsError, WebhookConflict
+from app.console.send_forms import amount_of
+from app.console.views.webhooks import SHOWN_ONCE, secret_page, to_webhook, webhook_page
+from app.errors import InvalidRequest, WebhookConflict
 from app.members import actions as member_actions
 from app.members.members import ADMIN
 from app.settings import INT64_MAX
@@ -40,13 +42,20 @@ def act_on_webhook(webhook_id: int, action: str) -> Response:
 
 @pages.post("/webhooks/<int:webhook_id>/replay")
 @needs(ADMIN)
-def replay_webhook(webhook_id: int) -> Response:
-    typed = request.form.get("from_sequence", "").strip()
-    if not typed.isascii() or not typed.isdigit() or not 1 <= int(typed[:20]) <= INT64_MAX:
-        flash("The sequence to start from must be a whole number of at least 1.", "bad")
-        return to_webhook(webhook_id)
-    sequence = int(typed)
-    return _try(webhook_id, partial(actions.replay, from_sequence=sequence), f"replayed from event {sequence}")
+def replay_webhook(webhook_id: int) -> Response | tuple[str, int]:
+    form = ReplayForm()
+    sequence = amount_of(form.from_sequence.data) if form.validate() else None
+    if not sequence or sequence > INT64_MAX:
+        say_beside(form.from_sequence, "Enter the number of an event, digits only.")
+        return webhook_page(webhook_id, form), 400
+    done = f"replayed from event {sequence}"
+    try:
+        _act(webhook_id, partial(actions.replay, from_sequence=sequence), done)
+    except (WebhookConflict, InvalidRequest) as error:
+        say_why(form, error)
+        return webhook_page(webhook_id, form), 400
+    flash(f"Done: {done}.")
+    return to_webhook(webhook_id)
 
 
 @pages.post("/webhooks/<int:webhook_id>/rotate")
@@ -69,14 +78,9 @@ def _try(webhook_id: int, action: _Action, done: str) -> Response:
     try:
         _act(webhook_id, action, done)
         flash(f"Done: {done}.")
-    except (WebhookConflict, InvalidRequest) as error:
-        for sentence in _sentences(error):
-            flash(sentence, "bad")
+    except WebhookConflict as error:
+        flash(error.sentence, "bad")
     return to_webhook(webhook_id)
-
-
-def _sentences(error: PointsError) -> list[str]:
-    return [sentence for sentences in error.faults.values() for sentence in sentences]
 
 
 def _act(

@@ -1,15 +1,16 @@
 """*Webhooks* of a mode: make one and show its secret once, list them, and show the deliveries of each."""
 
 import re
+from collections.abc import Sequence
 
-from flask import flash, redirect, render_template, url_for
+from flask import redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
 from app.console.blueprints import current_member, is_sandbox, needs, pages
 from app.console.caller import record_action
-from app.console.forms import WebhookForm, say_beside
+from app.console.forms import ReplayForm, WebhookForm, say_why
 from app.console.one_effect import FormUsed, change
-from app.errors import InvalidRequest, PointsError
+from app.errors import Faults, InvalidRequest, PointsError
 from app.events.log import PATTERNS
 from app.events.read import state_of
 from app.members import actions
@@ -18,9 +19,10 @@ from app.pages import delivery_pages
 from app.pages.filters import Filters
 from app.postgres.database import transaction
 from app.settings import settings
+from app.values.texts import shown
 from app.webhooks import webhooks as rows
 from app.webhooks.actions import make
-from app.webhooks.request import read_webhook
+from app.webhooks.request import TYPES_MAX, read_webhook
 from app.webhooks.secrets import require_key
 
 _DELIVERIES_SHOWN = 50
@@ -38,7 +40,7 @@ def webhooks() -> str:
 def make_webhook() -> str | tuple[str, int]:
     """Make a webhook and show its secret in this answer only."""
     form, who = WebhookForm(), current_member()
-    types = re.split(r"[\s,]+", form.types.data or "*")
+    types = list(dict.fromkeys(re.split(r"[\s,]+", (form.types.data or "").strip(" ,") or "*")))
     fields = {"url": form.url.data, "types": types, "description": form.description.data}
     try:
         require_key()
@@ -48,8 +50,11 @@ def make_webhook() -> str | tuple[str, int]:
             record_action(connection, actions.WEBHOOK_MADE, webhook.id, sandbox=webhook.sandbox)
     except FormUsed:
         raise
+    except InvalidRequest as error:
+        say_why(form, InvalidRequest(_by_type(error.faults, types)))
+        return _page(form), 400
     except PointsError as error:
-        _say(form, error)
+        say_why(form, error)
         return _page(form), 400
     return secret_page(webhook.id, secret)
 
@@ -57,13 +62,18 @@ def make_webhook() -> str | tuple[str, int]:
 @pages.get("/webhooks/<int:webhook_id>")
 @needs(ADMIN)
 def webhook(webhook_id: int) -> str:
+    return webhook_page(webhook_id, ReplayForm(formdata=None))
+
+
+def webhook_page(webhook_id: int, form: ReplayForm) -> str:
     scope = Filters(organization_id=current_member().organization_id, sandbox=is_sandbox(), webhook_id=webhook_id)
     with transaction() as connection:
         found = rows.get(connection, webhook_id, organization_id=scope.organization_id, sandbox=scope.sandbox)
         log = state_of(connection, scope.organization_id, sandbox=scope.sandbox)
     with transaction() as connection:
         tried = delivery_pages.page(connection, scope, start=None, limit=_DELIVERIES_SHOWN)
-    return render_template("console/webhook.html", of=found, last_sequence=log.last_sequence, deliveries=tried.rows)
+    last = log.last_sequence
+    return render_template("console/webhook.html", of=found, form=form, last_sequence=last, deliveries=tried.rows)
 
 
 def secret_page(webhook_id: int, secret: str) -> str:
@@ -76,15 +86,14 @@ def _page(form: WebhookForm) -> str:
     return render_template("console/webhooks.html", webhooks=found, form=form, patterns=PATTERNS)
 
 
-def _say(form: WebhookForm, error: PointsError) -> None:
-    """Show each fault beside its field, and a fault without a field at the top of the page."""
-    for name, sentences in error.faults.items():
-        field = name.partition(".")[0]
-        for sentence in sentences:
-            if isinstance(error, InvalidRequest) and field in form:
-                say_beside(form[field], sentence)
-            else:
-                flash(sentence, "bad")
+def _by_type(faults: Faults, types: Sequence[str]) -> Faults:
+    """Return the faults of a webhook for a person, who has written the types as one text and not as an array."""
+    told = {name: sentences for name, sentences in faults.items() if name.partition(".")[0] != "types"}
+    by_place = {f"types.{place}": one for place, one in enumerate(types)}
+    of_types = [f"{shown(one)}: {faults[place][0]}" for place, one in by_place.items() if place in faults]
+    if "types" in faults:
+        of_types.append(f"Types of events may be {TYPES_MAX} at most, but are {len(types)}.")
+    return {**told, **({"types": of_types} if of_types else {})}
 
 
 def to_webhook(webhook_id: int) -> Response:
