@@ -31,6 +31,9 @@ PARAMETERS = {
     "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
     "reversals": ("limit", "cursor", "created_from", "created_to", "idempotency_key", "status"),
     "deliveries": ("limit", "cursor"),
+    "users": ("limit", "cursor", "email", "external_id"),
+    "organizations": ("limit", "cursor"),
+    "refills": ("limit", "cursor", "sandbox"),
 }
 
 # What the console adds to the lists of the interface.
@@ -66,12 +69,20 @@ class PageRequest:
 
 
 def parse_page_request(
-    kind: str, query: Query, who: Caller, *, webhook_id: int | None = None, also: Sequence[str] = ()
+    kind: str,
+    query: Query,
+    who: Caller | None,
+    *,
+    organization_id: int = 0,
+    webhook_id: int | None = None,
+    also: Sequence[str] = (),
 ) -> PageRequest:
     """Read the query of a list.
 
     Args:
-        kind: the list: `batches`, `transactions`, `reversals` or `deliveries`. A cursor is valid in one list only.
+        kind: the list, one of `PARAMETERS`. A cursor is valid in one list only.
+        who: the caller; None: the platform.
+        organization_id: the organization of one of the platform's lists; 0: the list is of all.
         webhook_id: the webhook of a list of deliveries.
         also: the parameters that this caller has beside those of the list.
 
@@ -87,8 +98,8 @@ def parse_page_request(
 
     limit = read("limit", limit_of)
     filters = Filters(
-        organization_id=who.organization.id,
-        sandbox=who.sandbox,
+        organization_id=organization_id if who is None else who.organization.id,
+        sandbox=bool(read("sandbox", _flag)) if who is None else who.sandbox,
         email_key=read("email", _email_key),
         batch_id=read("batch", _id_of("batch")),
         created_from=read("created_from", _first_moment),
@@ -102,6 +113,7 @@ def parse_page_request(
         reference=read("reference", _reference),
         state=read("state", _one_of(STATES)),
         user_id=read("user", _id_of("user")),
+        external_id=read("external_id", _reference),
         webhook_id=webhook_id,
         email_part=read("email_part", _part_of_address),
         label_part=read("label_part", _part_of_label),

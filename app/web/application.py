@@ -18,6 +18,10 @@ from app.api.views import (
     health,
     metrics,
     organization,
+    platform_members,
+    platform_organizations,
+    platform_refills,
+    platform_users,
     reschedule,
     reversals,
     reverse,
@@ -63,6 +67,7 @@ def create_app() -> Flask:
         *(verify, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
         *(organization, sandbox),
+        *(platform_users, platform_organizations, platform_refills, platform_members),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

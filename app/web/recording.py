@@ -15,7 +15,7 @@ from app.settings import settings
 from app.values.keys import start_in
 
 # Never an API key, even if a caller sends one: request ids are logged and sent to workers.
-_USABLE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
+_USABLE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev|platform)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
 
 # Methods and paths come from callers: they are logged only where they can hold no address and no key.
 _METHOD = re.compile(r"[A-Z]{1,10}")

@@ -112,6 +112,5 @@ def _page(form: MemberForm) -> str:
 
 
 def _link_page(member: Member, token: str) -> str:
-    path = url_for("console_door.link", token=token)
-    url = f"{'https' if is_https() else 'http'}://{request.host}{path}"
+    url = links.link_to(f"{'https' if is_https() else 'http'}://{request.host}", token)
     return render_template("console/link_made.html", of=member, url=url)
