@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(kw_only=True, slots=True)
 class Record:
-    """One request. The views fill in organization, batch and wait; times are from `perf_counter`.
+    """One request. The views fill in organization or platform key, batch and wait; times are from `perf_counter`.
 
     `wait` says why a send is answered 202: `scheduled`, `not_wished`, `ran_out`, `no_place` (too many wait already), or
     `not_read` (PostgreSQL went away after the batch was accepted).
@@ -22,10 +22,15 @@ class Record:
     key_hash: bytes | None = None
     code: str | None = None
     organization_id: int | None = None
+    platform_key_id: int | None = None
     batch_id: int | None = None
     waiting_since: float | None = None
     calls_counted: int = 0
     wait: str | None = None
+
+    @property
+    def has_good_key(self) -> bool:
+        return self.organization_id is not None or self.platform_key_id is not None
 
 
 _current: ContextVar[Record] = ContextVar("record")

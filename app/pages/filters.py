@@ -35,6 +35,8 @@ _FLAGS_OF_STATE: dict[str | None, tuple[bool | None, bool | None]] = {
 class Filters:
     """The organization, the mode, and the filters; None means no filter. Both times are inclusive.
 
+    The organization of the platform's own lists is 0.
+
     A transaction matches a flag by its own value; a batch matches the flags if one of its transactions has all of
     them. `email_key` is the normalised form of an address.
     """
@@ -56,6 +58,8 @@ class Filters:
     reference: str | None = None
     state: str | None = None
     user_id: int | None = None
+    # Users only.
+    external_id: str | None = None
     # Deliveries only.
     webhook_id: int | None = None
     # Requests only; their `status` is that of an answer, such as `403`, or a hundred of them, such as `4xx`.
@@ -109,6 +113,7 @@ class Filters:
             "status": self.status,
             "reference": self.reference,
             "user_id": self.user_id,
+            "external_id": self.external_id,
             "webhook_id": self.webhook_id,
             "request_id": self.request_id,
             "api_key_id": self.api_key_id,

@@ -25,6 +25,9 @@ PARAMETERS = {
     "reversals": ("limit", "cursor", "created_from", "created_to", "idempotency_key", "status"),
     "deliveries": ("limit", "cursor"),
     "requests": ("limit", "cursor", "created_from", "created_to", "request_id", "api_key", "batch", "status"),
+    "users": ("limit", "cursor", "email", "external_id"),
+    "organizations": ("limit", "cursor"),
+    "refills": ("limit", "cursor", "sandbox"),
 }
 
 # What the console adds to the lists of the interface.
@@ -49,12 +52,20 @@ class PageRequest:
 
 
 def parse_page_request(
-    kind: str, query: Query, who: Caller, *, webhook_id: int | None = None, also: Sequence[str] = ()
+    kind: str,
+    query: Query,
+    who: Caller | None,
+    *,
+    organization_id: int = 0,
+    webhook_id: int | None = None,
+    also: Sequence[str] = (),
 ) -> PageRequest:
     """Read the query of a list.
 
     Args:
-        kind: the list, a name of `PARAMETERS`. A cursor is valid in one list only.
+        kind: the list, one of `PARAMETERS`. A cursor is valid in one list only.
+        who: the caller; None: the platform.
+        organization_id: the organization of one of the platform's lists; 0: the list is of all.
         webhook_id: the webhook of a list of deliveries.
         also: the parameters that this caller has beside those of the list.
 
@@ -70,8 +81,8 @@ def parse_page_request(
 
     limit = read("limit", limit_of)
     filters = Filters(
-        organization_id=who.organization.id,
-        sandbox=who.sandbox,
+        organization_id=organization_id if who is None else who.organization.id,
+        sandbox=bool(read("sandbox", parameters.flag)) if who is None else who.sandbox,
         email_key=read("email", parameters.email_key),
         batch_id=read("batch", parameters.id_of("batch")),
         created_from=read("created_from", parameters.first_moment),
@@ -85,6 +96,7 @@ def parse_page_request(
         reference=read("reference", parameters.reference),
         state=read("state", parameters.one_of(STATES)),
         user_id=read("user", parameters.id_of("user")),
+        external_id=read("external_id", parameters.reference),
         webhook_id=webhook_id,
         request_id=read("request_id", parameters.request_id),
         api_key_id=read("api_key", parameters.id_of("key")),

@@ -8,7 +8,7 @@ from hashlib import sha256
 REQUEST_ID = "[A-Za-z0-9._:/+=@-]{1,128}"
 
 # Never an API key, even if a caller sends one: request ids are logged and sent to workers.
-_USABLE = re.compile(rf"(?!.*pts_(?:live|dev)_){REQUEST_ID}\Z")
+_USABLE = re.compile(rf"(?!.*pts_(?:live|dev|platform)_){REQUEST_ID}\Z")
 
 
 def is_request_id(text: str) -> bool:

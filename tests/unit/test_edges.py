@@ -34,7 +34,11 @@ ACTIONS = {
     "app.pages.request_pages:page": ("app.api.views.requests", "app.console.views.requests"),
     "app.api_keys:create": ("app.cli.keys", "app.console.views.keys"),
     "app.api_keys:revoke": ("app.cli.keys", "app.console.views.keys"),
-    "app.members.links:add": ("app.cli.members", "app.console.views.members"),
+    "app.ledger.refill:open_organization": ("app.cli.organizations", "app.api.views.platform_organizations"),
+    "app.ledger.refill:refill_once": ("app.cli.organizations", "app.api.views.platform_refills"),
+    "app.organizations:change": ("app.cli.organizations", "app.api.views.platform_organizations"),
+    "app.ledger.registering:register_user": ("app.cli.users", "app.api.views.platform_users"),
+    "app.members.links:add": ("app.cli.members", "app.console.views.members", "app.api.views.platform_members"),
     "app.members.members:remove": ("app.cli.members", "app.console.views.members"),
     "app.members.links:make_link": ("app.cli.members", "app.console.views.members"),
 }

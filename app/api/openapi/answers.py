@@ -286,7 +286,7 @@ class Claimed(BaseModel):
     amount: Points = says("Their points together.", 50)
 
 
-class SandboxUserAdditions(Additions):
+class ClaimedAdditions(Additions):
     """What was claimed."""
 
     claimed: Claimed = says("What was held for the address and is now credited.")

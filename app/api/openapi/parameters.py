@@ -102,6 +102,23 @@ PARAMETERS["page of reversals"] = [
     ),
     _parameter("query", "status", "In this state.", _TEXT | {"enum": list(REVERSAL_STATUSES)}),
 ]
+PARAMETERS["id of a user"] = [_parameter("path", "id", "The `id` of the user.", _ID, example=7)]
+PARAMETERS["page of users"] = [
+    *(
+        parameter
+        for parameter in PARAMETERS["page of batches"]
+        if parameter["name"] in set(PARAMETERS_OF_LISTS["users"]) - {"email"}
+    ),
+    _parameter("query", "email", "Known by this address.", _TEXT | {"format": "idn-email", "pattern": "@"}),
+    _parameter("query", "external_id", "With exactly this id of yours.", _TEXT | _REFERENCE_FORM),
+]
+_PAGE_ALONE = [parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in ("limit", "cursor")]
+PARAMETERS["id of an organization"] = [_parameter("path", "id", "The `id` of the organization.", _ID, example=1)]
+PARAMETERS["page of organizations"] = _PAGE_ALONE
+PARAMETERS["page of refills"] = [
+    *_PAGE_ALONE,
+    _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
+]
 _TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
 PARAMETERS["events"] = [
     _parameter(
