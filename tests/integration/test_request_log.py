@@ -21,6 +21,7 @@ from app.web.application import create_app
 from tests.conftest import forget_everything
 from tests.deadline import until
 from tests.integration import books
+from tests.integration.visitors import visitor, words_of
 from tests.unit.answers import data_of, errors_of
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -172,3 +173,20 @@ def test_a_page_looks_at_a_bounded_number_of_rows_in_the_index(key: str, kept: K
         plan = "\n".join(connection.execute(statement, parameters).scalars())
     assert "ix_api_requests_listed" in plan
     assert "Sort" not in plan
+
+
+def test_a_viewer_finds_a_call_in_the_console_by_what_is_known_of_it(key: str, kept: Keeping) -> None:
+    kept.keep(call(key, "refused-one", status=403, code="organization_suspended", route=None))
+    kept.keep(call(key, "sent-one", method="POST", route="/v1/points/send", status=201, batch_id=7))
+    kept.write()
+    viewer = visitor(create_app(), 1, "viewer")
+    everything = words_of(viewer.get("/requests"))
+    assert "organization_suspended" in everything
+    assert "POST /v1/points/send" in everything
+    for query, found, left_out in (("status=4xx", "refused", "sent"), ("batch=7&api_key=1", "sent", "refused")):
+        page = words_of(viewer.get(f"/requests?{query}"))
+        assert f"{found}-one" in page
+        assert f"{left_out}-one" not in page
+    assert "No call matches" in words_of(viewer.get("/requests?request_id=none"))
+    assert "must be 1 to 128 letters" in words_of(viewer.get("/requests?request_id=a+b"))
+    assert "-one" not in words_of(viewer.get("/console/sandbox/requests"))
