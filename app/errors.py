@@ -58,6 +58,25 @@ class InvalidKey(PointsError):
     says = "A valid API key is required, sent as `Authorization: Bearer <key>`."
 
 
+class WrongKey(PointsError):
+    """A good key of the wrong kind: a platform key for a call of organizations, or an organization's key elsewhere."""
+
+    status = 403
+    code = "wrong_key"
+    field = "authorization"
+
+
+class InsufficientScope(PointsError):
+    """The key is good, but it may not make this call."""
+
+    status = 403
+    code = "insufficient_scope"
+    field = "authorization"
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"The key lacks the scope {scope}, which this call needs.")
+
+
 class DevelopmentKeyRequired(PointsError):
     """A live key was used for a call that only the sandbox has."""
 
@@ -99,6 +118,15 @@ class BalanceTooLarge(PointsError):
     code = "balance_too_large"
     field = "organization"
     says = "The organization's balance cannot hold the points that this would give back."
+
+
+class RateLimited(PointsError):
+    """A key makes more calls than it may."""
+
+    status = 429
+    code = "rate_limited"
+    field = "rate_limit"
+    says = "The key makes more calls than it may. Wait for the seconds that Retry-After names."
 
 
 class OutOfReach(PointsError):
@@ -244,10 +272,15 @@ class CannotExtend(PointsError):
 
 
 class UserConflict(PointsError):
+    """The address or the external id is that of another user, or of one with other names."""
+
     status = 409
     code = "user_conflict"
-    field = "email"
     says = "The email is that of a user with other names."
+
+    def __init__(self, sentence: str | None = None, *, field: str = "email") -> None:
+        super().__init__(sentence)
+        self.field = field
 
 
 class NotFound(PointsError):
@@ -267,6 +300,34 @@ class Refused(PointsError):
     """The request cannot be carried out; the sentence says why, and what to do about it."""
 
     status = 409
+
+
+class RefillConflict(Refused):
+    """The reference of a refill is that of a different one."""
+
+    code = "refill_conflict"
+    field = "reference"
+
+    def __init__(self, reference: str, amount: int, mode: str) -> None:
+        super().__init__(
+            f"The reference {reference} is that of a refill of {amount} {mode} points, booked before."
+            " Nothing is booked now. Another refill needs another reference."
+        )
+
+
+class RefillTooLarge(Refused):
+    """The balance would exceed 64 bits."""
+
+    code = "balance_too_large"
+    field = "amount"
+
+
+class MemberConflict(Refused):
+    """A member has the address."""
+
+    code = "member_conflict"
+    field = "email"
+    says = "A member has this e-mail address already."
 
 
 class InvalidAddress(PointsError):

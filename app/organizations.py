@@ -108,6 +108,59 @@ _HELD = text("""
 """)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeOrganization:
+    """An organization in both modes, with its options. The fields are columns."""
+
+    id: int
+    name: str
+    is_disabled: bool
+    is_suspended: bool
+    balance: int
+    last_refill: int
+    created_at: datetime
+    sandbox_balance: int
+    sandbox_last_refill: int
+    held_days: int | None
+    low_balance: int | None
+
+
+WHOLE = ", ".join(WholeOrganization.__slots__)
+
+
+def get_whole(connection: Connection, organization_id: int) -> WholeOrganization:
+    """Return one organization in both modes.
+
+    Raises:
+        NotFound: there is no such organization.
+    """
+    return row_to(WholeOrganization, row_with_id(connection, _GET_WHOLE, {"id": organization_id}, "organization"))
+
+
+def find_all_whole(connection: Connection) -> list[WholeOrganization]:
+    """Return every organization in both modes, oldest first."""
+    return [row_to(WholeOrganization, row) for row in connection.execute(_FIND_ALL_WHOLE)]
+
+
+_GET_WHOLE = text(f"SELECT {WHOLE} FROM organizations WHERE id = :id")
+_FIND_ALL_WHOLE = text(f"SELECT {WHOLE} FROM organizations ORDER BY id")
+
+
+def change(connection: Connection, organization_id: int, changes: Mapping[str, Any]) -> WholeOrganization:
+    """Change the name, flags or options of an organization, each by its name, and return it.
+
+    Raises:
+        NotFound: there is no such organization.
+    """
+    set_flags(connection, organization_id, **{name: changes[name] for name in _FLAG_NAMES if name in changes})
+    if rest := {name: value for name, value in changes.items() if name not in _FLAG_NAMES}:
+        _set(connection, organization_id, rest)
+    return get_whole(connection, organization_id)
+
+
+_FLAG_NAMES = ("is_disabled", "is_suspended")
+
+
 def set_flags(
     connection: Connection,
     organization_id: int,
@@ -173,3 +226,17 @@ def find_options(connection: Connection, organization_ids: Sequence[int]) -> dic
 
 
 _OPTIONS = text("SELECT id, held_days, low_balance FROM organizations WHERE id = ANY(:ids)")
+
+
+class Refill(NamedTuple):
+    """A refill in the books, with the balance right after it. A reset of the sandbox may have taken points away."""
+
+    id: int
+    sandbox: bool
+    amount: int
+    balance: int
+    reference: str | None
+    created_at: datetime
+
+
+REFILL = ", ".join(Refill._fields)

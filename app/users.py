@@ -1,34 +1,40 @@
 """Users: the accounts that points are credited to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import orjson
-from sqlalchemy import Connection, text
+import psycopg
+from sqlalchemy import Connection, Row, text
+from sqlalchemy.exc import IntegrityError
 
-from app.errors import NotFound
+from app.errors import NotFound, UserConflict
+from app.postgres.database import row_with_id
 from app.values.addresses import Address, parse
 from app.values.texts import checked_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewUser:
-    """A user to register, already checked; made by `new_user`."""
+    """A user to register, already checked. `external_id` is what the platform calls it."""
 
     address: Address
     first_name: str
     last_name: str
+    external_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegisteredUser:
-    """A stored user; `balance` is the sum of all credits less the points taken back."""
+    """A stored live user; `balance` is the sum of all credits less the points taken back."""
 
     id: int
     email: str
     first_name: str
     last_name: str
+    external_id: str | None
     balance: int
     created_at: datetime
 
@@ -48,7 +54,7 @@ def new_user(email: str | Address, first_name: str, last_name: str) -> NewUser:
 
 
 def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
-    """Insert those users whose address is not registered yet, and return their ids in any order.
+    """Insert those users whose address and external id are not registered yet, and return their ids in any order.
 
     Rows are inserted in the order of the address, so two imports with the same addresses cannot deadlock.
     """
@@ -58,6 +64,7 @@ def insert_new(connection: Connection, users: Iterable[NewUser]) -> list[int]:
             "email_key": user.address.key,
             "first_name": user.first_name,
             "last_name": user.last_name,
+            "external_id": user.external_id,
         }
         for user in in_order(users)
     ]
@@ -71,10 +78,10 @@ def in_order(users: Iterable[NewUser]) -> list[NewUser]:
 
 # PostgreSQL reads thousands of rows from JSON five times as fast as from psycopg's arrays.
 _INSERT_NEW = text("""
-    INSERT INTO users (email, email_key, first_name, last_name)
+    INSERT INTO users (email, email_key, first_name, last_name, external_id)
     SELECT * FROM jsonb_to_recordset(CAST(:users AS jsonb))
-        AS new (email text, email_key text, first_name text, last_name text)
-    ON CONFLICT (email_key) WHERE sandbox_of IS NULL DO NOTHING
+        AS new (email text, email_key text, first_name text, last_name text, external_id text)
+    ON CONFLICT DO NOTHING
     RETURNING id
 """)
 
@@ -82,25 +89,95 @@ _INSERT_NEW = text("""
 def get(connection: Connection, email: str) -> RegisteredUser:
     """Return the user registered under an address.
 
-    The balance is always exact: one statement reads both the folded balance and the credits not folded yet.
-
     Raises:
         InvalidAddress: `email` is not an e-mail address.
         NotFound: nobody is registered under it.
     """
-    row = connection.execute(_GET, {"email_key": parse(email).key}).one_or_none()
-    if row is None:
+    found = find_by_keys(connection, [parse(email).key])
+    if not found:
         raise NotFound("user", f"registered as {email.strip()}")
-    return RegisteredUser(**row._asdict() | {"balance": int(row.balance)})
+    return next(iter(found.values()))
 
 
-# A claim adds to the folded balance at once, so claimed transactions are not counted again.
-_GET = text("""
-    SELECT u.id, u.email, u.first_name, u.last_name, u.created_at,
-           u.folded_balance + coalesce((SELECT sum(coalesce(t.points_left, t.amount, b.amount))
-                                        FROM unfolded_batches f
-                                        JOIN batches b ON b.id = f.batch_id
-                                        JOIN transactions t ON t.batch_id = f.batch_id
-                                        WHERE t.user_id = u.id AND t.credited AND t.claimed_at IS NULL), 0) AS balance
-    FROM users u WHERE u.email_key = :email_key AND u.sandbox_of IS NULL
+def get_by_id(connection: Connection, user_id: int) -> RegisteredUser:
+    """Return the user with an id.
+
+    Raises:
+        NotFound: there is none.
+    """
+    return to_user(row_with_id(connection, _GET_BY_ID, {"id": user_id}, "user"))
+
+
+def find_by_keys(connection: Connection, email_keys: Sequence[str]) -> dict[str, RegisteredUser]:
+    """Return the users registered under these addresses, each by the normalised form of its own."""
+    rows = connection.execute(_FIND_BY_KEYS, {"email_keys": list(email_keys)})
+    return {row.email_key: to_user(row) for row in rows}
+
+
+def to_user(row: Row[Any]) -> RegisteredUser:
+    """Make a user of a row of `SELECT_USERS`."""
+    return RegisteredUser(
+        id=row.id,
+        email=row.email,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        external_id=row.external_id,
+        balance=int(row.balance),
+        created_at=row.created_at,
+    )
+
+
+# The balance is always exact: one statement reads both the folded balance and the credits not folded yet. A claim adds
+# to the folded balance at once, so claimed transactions are not counted again.
+SELECT_USERS = """
+    WITH found AS MATERIALIZED (
+        SELECT id, email, email_key, first_name, last_name, external_id, folded_balance, created_at FROM users
+        WHERE sandbox_of IS NULL AND {condition}
+    )
+    SELECT f.id, f.email, f.email_key, f.first_name, f.last_name, f.external_id, f.created_at,
+           f.folded_balance + coalesce(c.points, 0) AS balance{more}
+    FROM found f
+    LEFT JOIN (SELECT t.user_id, sum(coalesce(t.points_left, t.amount, b.amount)) AS points
+               FROM unfolded_batches u
+               JOIN batches b ON b.id = u.batch_id
+               JOIN transactions t ON t.batch_id = u.batch_id
+               WHERE t.user_id = ANY(ARRAY(SELECT id FROM found)) AND t.credited AND t.claimed_at IS NULL
+               GROUP BY t.user_id) c ON c.user_id = f.id
+"""
+_GET_BY_ID = text(SELECT_USERS.format(condition="id = :id", more=""))
+_FIND_BY_KEYS = text(SELECT_USERS.format(condition="email_key = ANY(:email_keys)", more=""))
+
+
+def change(connection: Connection, user_id: int, columns: Mapping[str, Any]) -> bool:
+    """Set names, `external_id` or `address` of a user; return whether it is known by another address now.
+
+    The row stays locked until the transaction ends.
+
+    Raises:
+        NotFound: there is no such user.
+        UserConflict: the address or the external id is that of another user.
+    """
+    email_key: str = row_with_id(connection, _LOCK, {"id": user_id}, "user").email_key
+    values = dict(columns)
+    address: Address | None = values.pop("address", None)
+    if address is not None:
+        values |= {"email": address.text, "email_key": address.key}
+    assignments = [f"{name} = :{name}" for name in values] + ["address_changed_at = clock_timestamp()"] * bool(address)
+    try:
+        with connection.begin_nested():
+            statement = text(f"UPDATE users SET {', '.join(assignments)} WHERE id = :id")
+            connection.execute(statement, values | {"id": user_id})
+    except IntegrityError as error:
+        constraint = error.orig.diag.constraint_name if isinstance(error.orig, psycopg.Error) else None
+        field = "external_id" if constraint == "uq_users_external_id" else "email"
+        raise UserConflict(f"The {field} is that of another user.", field=field) from None
+    if address is None or address.key == email_key:
+        return False
+    connection.execute(_KEEP_FORMER, {"id": user_id, "email_key": email_key})
+    return True
+
+
+_LOCK = text("SELECT email_key FROM users WHERE id = :id AND sandbox_of IS NULL FOR NO KEY UPDATE")
+_KEEP_FORMER = text("""
+    INSERT INTO former_addresses (user_id, email_key) VALUES (:id, :email_key) ON CONFLICT DO NOTHING
 """)

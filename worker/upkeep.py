@@ -30,6 +30,7 @@ from app.messaging.requests import Request, need_message
 from app.messaging.worker_counters import CLAIMED, RETURNED_POINTS, SWEEPS, SWEPT, count
 from app.postgres.connections import require_writable_server
 from app.postgres.database import is_locked_out, steps, transaction
+from app.request_log.rows import drop_old_requests
 from app.settings import settings
 from worker.draining import drain_and_tell, number
 from worker.unread import FORGET_UNREAD_EVERY_S, Unread
@@ -38,6 +39,7 @@ SWEEP_EVERY_S = 1.0
 RELEASE_EVERY_S = 1.0
 NUMBER_EVERY_S = 0.5
 DROP_EVENTS_EVERY_S = 60.0
+DROP_REQUESTS_EVERY_S = 60.0
 # A batch that waited this long has probably lost its message; before that, it has only been busy.
 QUEUED_TOO_LONG_S = 1.5
 
@@ -59,6 +61,7 @@ _RETURN_STEP = 1_000
 _RETURN_STEPS_MAX = 20
 _DROP_STEP = 1_000
 _DROP_STEPS_MAX = 200
+_DROP_REQUESTS_STEP = 2_000
 
 _PARENT_LOOK_EVERY_S = 0.5
 
@@ -130,6 +133,12 @@ def drop_old_events() -> None:
         _log.info("events_dropped", events=dropped)
 
 
+def drop_requests() -> None:
+    """Drop the calls past their time; what is left after these steps waits for the next run."""
+    step = partial(drop_old_requests, at_most=_DROP_REQUESTS_STEP)
+    steps(step, steps_max=_DROP_STEPS_MAX, full=_DROP_REQUESTS_STEP)
+
+
 def return_unclaimed() -> None:
     """Return points held too long to their organizations; one whose row is locked waits for the next run."""
     locked: set[int] = set()
@@ -187,6 +196,7 @@ def run(parent: int) -> None:
         (NUMBER_EVERY_S, "number", number_all),
         (FOLD_EVERY_S, "fold", fold_credits),
         (DROP_EVENTS_EVERY_S, "drop_events", drop_old_events),
+        (DROP_REQUESTS_EVERY_S, "drop_requests", drop_requests),
         (RETURN_EVERY_S, "return", return_unclaimed),
         (FORGET_UNREAD_EVERY_S, "forget_unread", Unread().forget),
         *(

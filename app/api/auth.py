@@ -1,14 +1,16 @@
-"""The caller: the key in `Authorization`, its organization and its mode."""
+"""The caller: the key in `Authorization`, its organization and its mode, or what a platform key may do."""
 
 import re
 
 from flask import request
 
 from app.api_keys import Caller, get_caller
-from app.errors import InvalidKey
+from app.errors import InvalidKey, WrongKey
 from app.metrics.record import current_record
+from app.platform import keys as platform_keys
+from app.platform.keys import PlatformCaller
 from app.postgres.database import single_statement
-from app.values.keys import DEVELOPMENT_PREFIX, hash_key, is_well_formed
+from app.values.keys import DEVELOPMENT_PREFIX, PLATFORM_PREFIX, hash_key, is_well_formed
 
 # One scheme word, one run of blanks, one key; RFC 9110 writes scheme names in any case.
 _BEARER = re.compile(r"bearer +([\x21-\x7e]+) *\Z", re.IGNORECASE)
@@ -20,16 +22,29 @@ def well_formed_key_of_request() -> str | None:
     return match[1] if match is not None and is_well_formed(match[1]) else None
 
 
+def hash_of_given_key() -> bytes | None:
+    """Return the hash of the request's key if its checksum is right, else None. It is noted in the record."""
+    record = current_record()
+    if record.key_hash is None and (key := well_formed_key_of_request()) is not None:
+        record.key_hash = hash_key(key)
+    return record.key_hash
+
+
 def hash_of_key() -> bytes:
-    """Return the hash of the request's key.
+    """Return the hash of the request's key. The database is asked only about a platform key, which is refused.
 
     Raises:
-        InvalidKey: the key is missing or malformed. The database is not asked.
+        InvalidKey: the key is missing or malformed.
+        WrongKey: it is a platform key.
     """
-    key = well_formed_key_of_request()
-    if key is None:
+    key_hash = hash_of_given_key()
+    if key_hash is None:
         raise InvalidKey
-    return hash_key(key)
+    if (key := well_formed_key_of_request()) is not None and key.startswith(PLATFORM_PREFIX):
+        with single_statement() as connection:
+            platform_keys.get_caller(connection, key_hash)
+        raise WrongKey("This call takes a key of an organization, but this is a platform key.")
+    return key_hash
 
 
 def is_development_key() -> bool:
@@ -43,9 +58,31 @@ def caller() -> Caller:
 
     Raises:
         InvalidKey: the key is missing, malformed, unknown or revoked; the sentence is the same for all.
+        WrongKey: it is a platform key.
     """
     key_hash = hash_of_key()
     with single_statement() as connection:
         found = get_caller(connection, key_hash)
     current_record().organization_id = found.organization.id
+    return found
+
+
+def platform_caller(scope: str) -> PlatformCaller:
+    """Find the caller of a call of the platform, with one statement.
+
+    Raises:
+        InvalidKey: as by `caller`.
+        WrongKey: the key is one of an organization.
+        InsufficientScope: the key lacks the scope that the call needs.
+    """
+    key = well_formed_key_of_request()
+    if key is None:
+        raise InvalidKey
+    with single_statement() as connection:
+        if not key.startswith(PLATFORM_PREFIX):
+            get_caller(connection, hash_key(key))
+            raise WrongKey("This call takes a platform key, but this is a key of an organization.")
+        found = platform_keys.get_caller(connection, hash_key(key))
+    found.require(scope)
+    current_record().platform_key_id = found.platform_key_id
     return found

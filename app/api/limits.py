@@ -10,11 +10,10 @@ from flask_limiter import ApplicationLimit, Limiter
 from limits import parse
 from limits.storage import RedisStorage
 
-from app.api.auth import well_formed_key_of_request
+from app.api.auth import hash_of_given_key
 from app.messaging.process_redis import redis_client
 from app.metrics.record import current_record
 from app.settings import settings
-from app.values.keys import hash_key
 
 # While Redis is away, each process counts up to this limit, which no caller reaches. The library then retries Redis at
 # growing intervals, so that a Redis that does not answer does not slow down every call.
@@ -80,10 +79,10 @@ def _policy(rate: str) -> tuple[int, str]:
 
 def _is_exempt() -> bool:
     """Exempt calls without a well-formed key: answering them 401 is cheap, and there is no key to count by."""
-    return not request.path.startswith("/v1/") or well_formed_key_of_request() is None
+    return not request.path.startswith("/v1/") or hash_of_given_key() is None
 
 
 def _counter_name() -> str:
     """Count by the hash of the key, so that Redis never sees a key."""
-    key = well_formed_key_of_request()
-    return "no key" if key is None else hash_key(key).hex()  # The library rejects an empty name.
+    key_hash = hash_of_given_key()
+    return "no key" if key_hash is None else key_hash.hex()  # The library rejects an empty name.

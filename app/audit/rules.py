@@ -4,7 +4,7 @@ from app.audit.answer_rules import ANSWER_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
-from app.batches.rehearsing import INSUFFICIENT
+from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.values.ids import POSITIONS
 
 # Each statement returns one row per breach: `subject` names the row, `seen` says what does not fit. Products are
@@ -138,7 +138,8 @@ RULES = (
         ) n
         WHERE b.status = 'issued' AND b.debited_count < b.recipient_count AND b.current_balance >= n.points
           AND (NOT b.sandbox OR b.api_key_id IS NULL
-               OR '{INSUFFICIENT}' <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
+               OR b.rehearsed_unpaid IS NOT TRUE AND '{INSUFFICIENT_RECIPIENT}'
+                  <> ALL ((coalesce(b.email_keys, b.emails))[b.debited_count + 1 : more.count]))
         ORDER BY b.id""",
         # Every batch, refill and reversal leads from one balance to the next. In any order (no clock is asked), each
         # balance that one of them starts from is the result of another, except the first, 0.
@@ -189,7 +190,9 @@ RULES = (
                format('user %s', t.user_id) AS seen
         FROM transactions t LEFT JOIN users u ON u.id = t.user_id
         WHERE t.user_id IS NOT NULL
-          AND (coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
+          AND ((coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
+                AND NOT EXISTS (SELECT FROM former_addresses f
+                                WHERE f.user_id = t.user_id AND f.email_key = coalesce(t.email_key, t.email)))
                OR (u.sandbox_of IS NOT NULL AND NOT (t.sandbox AND t.organization_id = u.sandbox_of))
                OR (u.sandbox_of IS NULL AND t.sandbox AND t.claimed_at IS NOT NULL))
         ORDER BY t.batch_id, t.position""",
@@ -200,13 +203,14 @@ RULES = (
                format('user %s', u.id) AS seen
         FROM transactions t JOIN users u ON u.email_key = coalesce(t.email_key, t.email) AND u.sandbox_of IS NULL
         JOIN batches b ON b.id = t.batch_id
+        CROSS JOIN LATERAL (SELECT greatest(u.created_at, u.address_changed_at, b.issued_at) AS since) both_there
         WHERE t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
-          AND greatest(u.created_at, b.issued_at) < make_interval(secs => -:crossing_grace_s) + least(now(), greatest(
-              (SELECT max(created_at) FROM users WHERE sandbox_of IS NULL),
+          AND since < make_interval(secs => -:crossing_grace_s) + least(now(), greatest(
+              (SELECT max(greatest(created_at, address_changed_at)) FROM users WHERE sandbox_of IS NULL),
               (SELECT max(greatest(created_at, issued_at)) FROM batches WHERE NOT sandbox),
               (SELECT max(created_at) FROM refills WHERE NOT sandbox)))
           AND coalesce(t.held_until, b.held_until, 'infinity')
-              > greatest(u.created_at, b.issued_at) + make_interval(secs => :crossing_grace_s)
+              > since + make_interval(secs => :crossing_grace_s)
         ORDER BY t.batch_id, t.position""",
     }
     | REVERSAL_RULES

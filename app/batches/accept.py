@@ -155,6 +155,7 @@ def _columns(
         "item_references": request.references,
         "send_at": request.send_at,
         "hold_days": request.hold_days,
+        "rehearsed_unpaid": request.rehearsed_unpaid or None,
         "metadata": None if request.metadata is None else orjson.dumps(request.metadata).decode(),
         "idempotency_key": idempotency_key,
         "idempotency_hash": None if idempotency_key is None else request.meaning().hex(),

@@ -16,13 +16,13 @@
 -- A key's last use is noted separately, once a minute (app/api_keys.py).
 WITH asked AS MATERIALIZED (
     SELECT s.index, s.amount, s.running_totals, s.atomic, s.label, s.emails, s.email_keys, s.labels, s.item_references,
-           s.metadata, s.send_at, s.hold_days, s.idempotency_key, s.idempotency_hash,
+           s.metadata, s.send_at, s.hold_days, s.rehearsed_unpaid, s.idempotency_key, s.idempotency_hash,
            k.id AS api_key_id, k.member_id, k.sandbox, o.id AS organization_id, o.is_disabled, o.is_suspended,
            o.ahead, clock_timestamp() + o.ahead AS now,
            k.last_used_at IS NULL OR k.last_used_at < clock_timestamp() - interval '1 minute' AS key_use_is_old
     FROM jsonb_to_recordset(%(sends)s::jsonb) AS s (
         index int, key_hash text, member_id bigint, sandbox boolean, amount bigint, running_totals bigint[], atomic boolean, label text, emails text[],
-        email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz, hold_days int,
+        email_keys text[], labels text[], item_references text[], metadata text, send_at timestamptz, hold_days int, rehearsed_unpaid boolean,
         idempotency_key text COLLATE "C", idempotency_hash text)
     CROSS JOIN LATERAL (
         SELECT id, CAST(NULL AS bigint) AS member_id, sandbox, organization_id, last_used_at
@@ -72,11 +72,11 @@ WITH asked AS MATERIALIZED (
 ), written AS (
     INSERT INTO batches (id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
                          recipient_count, emails, email_keys, labels, item_references, metadata, hold_days,
-                         idempotency_key, idempotency_hash, created_at, send_at, status, digest)
+                         rehearsed_unpaid, idempotency_key, idempotency_hash, created_at, send_at, status, digest)
     OVERRIDING SYSTEM VALUE
     SELECT id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic, label,
            cardinality(emails), emails, email_keys, labels, item_references, metadata::json, hold_days,
-           idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
+           rehearsed_unpaid, idempotency_key, decode(idempotency_hash, 'hex'), created_at, send_at,
            CASE WHEN send_at IS NULL THEN 'queued' ELSE 'scheduled' END,
            {digest}
     FROM fresh

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from app.fields.field import Field, FieldFault, Schema, Table, is_integer, kind, reference_to, shown_number
-from app.fields.kinds import NO_NUL, Array, Boolean, EmailAddress, Integer, Text, Timestamp
+from app.fields.kinds import NO_NUL, Array, Boolean, EmailAddress, Integer, Reference, Text, Timestamp
 from app.settings import Settings
-from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE_LENGTH_MAX
 from app.values.timestamps import HOLD_DAYS_MAX
 from app.values.validation_errors import FaultsFound, unknown_name
 
@@ -25,26 +25,6 @@ TOTALS = Table(
     Integer("amount", "The points for all recipients together.", 100),
     minProperties=1,
 )
-
-
-class Reference(Field[str]):
-    """The caller's own id of an item."""
-
-    SCHEMA: ClassVar[Schema] = {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": REFERENCE_LENGTH_MAX,
-        "pattern": REFERENCE.pattern,
-    }
-
-    def check(self, value: Any, limits: Settings) -> str:
-        if not isinstance(value, str):
-            raise FieldFault(f"must be a string, but is {kind(value)}.")
-        if len(value) > REFERENCE_LENGTH_MAX:
-            raise FieldFault(f"must have at most {REFERENCE_LENGTH_MAX} characters, but has {len(value)}.")
-        if not REFERENCE.fullmatch(value):
-            raise FieldFault("must have visible characters only: no blanks and no control characters.")
-        return value
 
 
 class Metadata(Field[dict[str, str]]):

@@ -36,7 +36,8 @@ class IssueRequest:
     Each recipient gets `amount` points. Where that is None, `running_totals` holds for each recipient the sum of the
     points up to and including that one. `labels` (where they differ from the batch's `label`) and `references` are None
     when no item has one. `send_at` is when to issue it, in UTC; None: at once. `hold_days` is how long its points may
-    be held; None: as long as the organization's `held_days` says at the issue.
+    be held; None: as long as the organization's `held_days` says at the issue. `rehearsed_unpaid`: with a development
+    key, its balance pays nobody; it is how the call is answered, and no part of its meaning.
     """
 
     emails: Sequence[str]
@@ -50,6 +51,7 @@ class IssueRequest:
     metadata: Mapping[str, str] | None = None
     send_at: datetime | None = None
     hold_days: int | None = None
+    rehearsed_unpaid: bool = False
 
     @property
     def required(self) -> int:

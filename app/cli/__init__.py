@@ -17,6 +17,7 @@ _COMMANDS = {
     "migrate": ("app.cli.migrate", "Bring the database up to date."),
     "organizations": ("app.cli.organizations", "Make, show, refill, disable and suspend organizations."),
     "keys": ("app.cli.keys", "Make, list and revoke API keys."),
+    "platform-keys": ("app.cli.platform_keys", "Make, list and revoke the keys of the platform's own programs."),
     "members": ("app.cli.members", "Make, list and remove the people who may use the console."),
     "webhooks": ("app.cli.webhooks", "List webhooks with how far they are behind."),
     "users": ("app.cli.users", "Register and show users."),

@@ -1,14 +1,13 @@
-"""The demo organization of a first start, and its first batch, sent over HTTP as by any caller."""
+"""The demo organization of a first start, its users and its first batch, made over HTTP as by any caller."""
 
 import json
 from typing import Any
 
-from app import api_keys, organizations, users
-from app.cli.members import link_to
-from app.ledger.claim import register
+from app import api_keys, organizations
 from app.ledger.refill import open_organization
 from app.local.datadir import DataDir
 from app.members import links, members
+from app.platform import keys as platform_keys
 from app.postgres.database import transaction
 from app.settings import settings
 from app.values.numbers import points
@@ -35,10 +34,10 @@ def prepare(datadir: DataDir, web_url: str) -> tuple[Keys | None, list[str]]:
         datadir.write(_FILE, keys)
         link = [
             f"The console: choose a password for {_MEMBER} with this link, good once and for 24 hours:",
-            f"  {link_to(web_url, token)}",
+            f"  {links.link_to(web_url, token)}",
             "",
         ]
-        return keys, _first_batch(web_url, keys["live"]) + link
+        return keys, _first_batch(web_url, keys) + link
     return datadir.read(_FILE) or None, []
 
 
@@ -49,6 +48,7 @@ def describe(keys: Keys, first_batch: list[str], web_url: str) -> list[str]:
         f"The demo organization is {keys['organization_id']}. Its keys:",
         f"  development  {keys['development']}   (sandbox: nothing it does is real)",
         f"  live         {keys['live']}",
+        *([f"The platform's own programs call with {keys['platform']}"] if "platform" in keys else ()),
         "",
         "Paste these lines into another terminal, to verify and to send:",
         f"  export KEY={keys['development']}",
@@ -67,11 +67,12 @@ def _make_organization() -> tuple[Keys, str]:
     with transaction() as connection:
         start = settings().sandbox_balance
         organization_id = open_organization(connection, "Demo", balance=_BALANCE, sandbox_balance=start)
-        register(connection, [users.new_user(_RECIPIENTS[0], "Ada", "Lovelace")])
         _, token = links.add(connection, organization_id, _MEMBER, "Mary", "Jackson", role=members.ADMIN, by=None)
         _, live = api_keys.create(connection, organization_id, sandbox=False)
         _, development = api_keys.create(connection, organization_id, sandbox=True)
-    return {"organization_id": str(organization_id), "live": live, "development": development}, token
+        _, platform = platform_keys.create(connection, "Demo")
+    keys = {"organization_id": str(organization_id), "live": live, "development": development, "platform": platform}
+    return keys, token
 
 
 def _body(recipients: int) -> dict[str, Any]:
@@ -83,14 +84,19 @@ def _body(recipients: int) -> dict[str, Any]:
     }
 
 
-def _first_batch(web_url: str, key: str) -> list[str]:
+def _first_batch(web_url: str, keys: Keys) -> list[str]:
     import points_client  # noqa: PLC0415  # Only a first start needs it, and it takes a quarter of a second.
 
     body = _body(len(_RECIPIENTS))
     try:
-        with points_client.Points(key, web_url, patience_s=0) as service:
+        with (
+            points_client.PlatformPoints(keys["platform"], web_url, patience_s=0) as platform,
+            points_client.Points(keys["live"], web_url, patience_s=0) as service,
+        ):
+            platform.users.register(_RECIPIENTS[0], "Ada", "Lovelace")
             verified = service.verify(**body)
             sent = service.send(**body, wait_s=settings().wait_s + 10)
+            grace = platform.users.register(_RECIPIENTS[1], "Grace", "Hopper")
     except points_client.PointsError as error:
         # For example, a rate limit of one call a day. The service runs, and the keys exist.
         return [f"A first batch was not issued: {error}", ""]
@@ -105,4 +111,6 @@ def _first_batch(web_url: str, key: str) -> list[str]:
         )
     if sent.current_balance is not None:
         lines.append(f"    current balance {points(sent.current_balance)}")
+    if grace.claimed is not None:
+        lines.append(f"  POST /v1/platform/users 201  {grace.email} signs up: {grace.claimed.amount} points, credited")
     return [*lines, ""]

@@ -25,7 +25,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.modules:
             return None
-        command: click.Command = getattr(import_module(self.modules[cmd_name][0]), cmd_name)
+        command: click.Command = getattr(import_module(self.modules[cmd_name][0]), cmd_name.replace("-", "_"))
         return command
 
     def resolve_command(

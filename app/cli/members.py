@@ -107,13 +107,8 @@ def _id_of(connection: Connection, member: str) -> int:
     return _MEMBER_ID.convert(member, None, None)
 
 
-def link_to(url: str, token: str) -> str:
-    """Return the link by which a member chooses a password."""
-    return f"{url.rstrip('/')}/console/link/{token}"
-
-
 def _link_answer(member_id: int, token: str, url: str | None) -> Answer:
     running = DataDir(click.get_current_context().params["data_dir"]).read(RUNNING_FILE).get("web_url")
-    link = link_to(url or running or _USUAL_URL, token)
+    link = links.link_to(url or running or _USUAL_URL, token)
     sentence = f"{link}\nMember {member_id} chooses a password there. The link is good once, for 24 hours."
     return Answer({"id": member_id, "link": link}, sentence=sentence)

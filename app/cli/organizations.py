@@ -12,7 +12,6 @@ from app.cli.answer import Answer
 from app.cli.operator_command import document, operator_command
 from app.cli.options import ORGANIZATION_ID
 from app.ledger.refill import open_organization, refill_once
-from app.ledger.refill import refill as refill_balance
 from app.postgres.database import transaction
 from app.settings import INT64_MAX, settings
 from app.values.numbers import points
@@ -73,11 +72,8 @@ def create(name: str, balance: int, sandbox_balance: int | None) -> Answer:
 def list_organizations() -> Answer:
     """List all organizations."""
     with transaction() as connection:
-        live = rows.find_all(connection, sandbox=False)
-        sandbox = {row.id: row for row in rows.find_all(connection, sandbox=True)}
-        options = rows.find_options(connection, list(sandbox))
-    documents = [_document(row, sandbox[row.id], options[row.id]) for row in live]
-    return Answer(documents, columns=_COLUMNS)
+        found = rows.find_all_whole(connection)
+    return Answer([document(row) for row in found], columns=_COLUMNS)
 
 
 @organizations.command()
@@ -98,18 +94,15 @@ def show(organization_id: int) -> Answer:
 def refill(organization_id: int, amount: int, sandbox: bool, reference: str | None) -> Answer:
     """Add AMOUNT points to an organization's balance."""
     with transaction() as connection:
-        if reference is None:
-            balance: int | None = refill_balance(connection, organization_id, amount, sandbox=sandbox)
-        else:
-            balance = refill_once(connection, organization_id, amount, reference, sandbox=sandbox)
+        booked = refill_once(connection, organization_id, amount, sandbox=sandbox, reference=reference)
         mode = "sandbox" if sandbox else "live"
-        if balance is None:
+        if booked.is_new:
+            sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(booked.refill.balance)}."
+        else:
             sentence = (
                 f"Nothing was booked: the refill of {points(amount)} {mode} points with this reference was booked"
                 " before."
             )
-        else:
-            sentence = f"Refilled {points(amount)} points; the {mode} balance is {points(balance)}."
         return _show(connection, organization_id, sentence)
 
 
@@ -147,20 +140,16 @@ def set_values(organization_id: int, held_days: int | None, low_balance: int | N
     if not changes:
         raise click.UsageError("Nothing is set: give --held-days, --low-balance, or both.")
     with transaction() as connection:
-        rows.set_options(connection, organization_id, changes)
-        return _show(connection, organization_id)
+        return _answer(rows.change(connection, organization_id, changes))
 
 
-def _flag_command(
-    name: str, sentence: str, *, is_disabled: bool | None = None, is_suspended: bool | None = None
-) -> None:
+def _flag_command(name: str, sentence: str, **flag: bool) -> None:
     @organizations.command(name=name, help=sentence)
     @click.argument("organization_id", metavar="ID", type=ORGANIZATION_ID)
     @operator_command
     def command(organization_id: int) -> Answer:
         with transaction() as connection:
-            rows.set_flags(connection, organization_id, is_disabled=is_disabled, is_suspended=is_suspended)
-            return _show(connection, organization_id)
+            return _answer(rows.change(connection, organization_id, flag))
 
 
 _flag_command("disable", "Disable an organization: it can no longer issue.", is_disabled=True)
@@ -171,13 +160,8 @@ _flag_command("resume", "Resume a suspended organization.", is_suspended=False)
 
 def _show(connection: Connection, organization_id: int, sentence: str | None = None) -> Answer:
     """Answer with an organization as it is at the end of a transaction: if this fails, nothing was done."""
-    live = rows.get(connection, organization_id, sandbox=False)
-    sandbox = rows.get(connection, organization_id, sandbox=True)
-    options = rows.find_options(connection, [organization_id])[organization_id]
-    return Answer(_document(live, sandbox, options), columns=_COLUMNS, sentence=sentence)
+    return _answer(rows.get_whole(connection, organization_id), sentence)
 
 
-def _document(
-    live: rows.OrganizationInMode, sandbox: rows.OrganizationInMode, options: rows.Options
-) -> dict[str, object]:
-    return document(live, sandbox_balance=sandbox.balance, sandbox_last_refill=sandbox.last_refill, **options._asdict())
+def _answer(row: rows.WholeOrganization, sentence: str | None = None) -> Answer:
+    return Answer(document(row), columns=_COLUMNS, sentence=sentence)

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import click
-from sqlalchemy import Connection
 
 from app import users as rows
 from app.cli.answer import Answer
 from app.cli.lists import sheet_option
 from app.cli.operator_command import document, operator_command
 from app.errors import Refused
-from app.ledger.claim import register
+from app.ledger.registering import register_user
 from app.postgres.database import transaction
 from app.values.numbers import counted, points
 
@@ -19,6 +18,7 @@ _COLUMNS = {
     "E-mail": "email",
     "First name": "first_name",
     "Last name": "last_name",
+    "External ID": "external_id",
     "Balance": "balance",
 }
 _BAD_ROWS_SHOWN_MAX = 100
@@ -38,9 +38,10 @@ def create(email: str, first_name: str, last_name: str) -> Answer:
     """Register a user. Points held for the address are credited."""
     user = rows.new_user(email, first_name, last_name)
     with transaction() as connection:
-        if not register(connection, [user]):
+        registration = register_user(connection, user)
+        if not registration.is_new:
             raise Refused(f"A user is registered as {user.address.text} already.")
-        return _show(connection, email)
+        return Answer(document(registration.user), columns=_COLUMNS)
 
 
 @users.command()
@@ -49,7 +50,7 @@ def create(email: str, first_name: str, last_name: str) -> Answer:
 def show(email: str) -> Answer:
     """Show the user registered under an address, with the balance."""
     with transaction() as connection:
-        return _show(connection, email)
+        return Answer(document(rows.get(connection, email)), columns=_COLUMNS)
 
 
 @users.command(name="import")
@@ -93,8 +94,3 @@ def import_file(file: Path, sheet: str | None = None) -> Answer:
         faults=faults,
         exit_status=1 if counts.bad_rows else 0,
     )
-
-
-def _show(connection: Connection, email: str) -> Answer:
-    """Answer with a user as it is at the end of a transaction: if this fails, nothing was done."""
-    return Answer(document(rows.get(connection, email)), columns=_COLUMNS)

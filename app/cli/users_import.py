@@ -12,8 +12,7 @@ from app import users
 from app.cli.lists import opened_list
 from app.cli.tables import progress_bar
 from app.errors import InvalidAddress, PointsError, Refused
-from app.ledger.claim import register_some
-from app.postgres.database import transaction
+from app.ledger.registering import register_in_steps
 from app.recipient_files import EMAIL, ListFile, Row, Unreadable, address_in, for_spreadsheet, from_spreadsheet
 from app.values.numbers import points
 
@@ -60,14 +59,9 @@ def import_users(path: Path, *, sheet: str | None = None) -> Imported:
 
 
 def _register(chunk: list[users.NewUser], counts: Imported) -> None:
-    """Register the users of a chunk in one transaction, or in several if much is held for them."""
-    left = users.in_order(chunk)
-    while left:
-        with transaction() as connection:
-            step = register_some(connection, left)
+    for step in register_in_steps(chunk):
         counts.registered += len(step.user_ids)
         counts.already_registered += step.looked_at - len(step.user_ids)
-        left = left[step.looked_at :]
 
 
 def _places(file: ListFile) -> list[int]:

@@ -24,6 +24,7 @@ from app.console.views import (
     move,
     outcome,
     overview,
+    requests,
     reversals,
     send,
     send_again,
@@ -41,7 +42,7 @@ from app.console.views import (
 _VIEWS = (
     *(account, activity, keys, link, members, overview, sign_in, sign_out, static, webhook_actions, webhooks),
     *(send, send_again, send_cost, outcome, lists, batches, cancel, hold_longer, move, take_back, reversals),
-    transactions,
+    *(transactions, requests),
 )
 
 Handler = Callable[[Any], Response]

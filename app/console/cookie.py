@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.errors import OutOfReach
 from app.members import service_secrets
 from app.postgres.database import transaction
+from app.values import schemes
 
 
 class ConsoleCookie(SecureCookieSessionInterface):
@@ -56,13 +57,8 @@ def is_members_browser() -> bool:
 
 
 def is_https() -> bool:
-    """Tell whether the browser uses https; a proxy that ends TLS says so in a header.
-
-    Behind several proxies the first value is the browser's. A caller who fakes the header only gets a cookie that is
-    sent over https only, so any caller is believed.
-    """
-    first = request.headers.get("X-Forwarded-Proto", "").partition(",")[0]
-    return request.is_secure or first.strip().lower() == "https"
+    """Tell whether the browser uses https."""
+    return schemes.is_https(request.environ)
 
 
 def require_secret(app: Flask) -> None:

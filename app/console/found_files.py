@@ -10,7 +10,7 @@ from app.console import files
 from app.console.slow_work import searches
 from app.pages import batch_pages, transaction_pages
 from app.pages.filters import CursorPosition, Filters, Page, Row
-from app.pages.queries import LIMIT_MAX
+from app.pages.parameters import LIMIT_MAX
 from app.postgres.database import transaction
 from app.values.timestamps import timestamp
 

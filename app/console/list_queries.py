@@ -39,7 +39,7 @@ def asked_of(kind: str, who: Caller, form: Form, fixed: Mapping[str, str] | None
     if kind == "transactions" and "email" in given and not _is_address(given["email"]):
         given["email_part"] = given.pop("email")
     always = {"limit": _ROWS, **(fixed or {})}
-    also = () if kind == "reversals" else OF_PEOPLE
+    also = OF_PEOPLE if kind in ("batches", "transactions") else ()
     try:
         return parse_page_request(kind, _query(given | always), who, also=also)
     except InvalidRequest as error:

@@ -5,10 +5,12 @@ from typing import Any
 
 from wtforms import EmailField, Form, SelectChoice, SelectField, StringField
 
+from app.api_keys import StoredKey
 from app.batches.read import STATES, STATUSES
 from app.members.members import Member
 from app.pages.filters import BY_API
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
+from app.values.texts import with_name
 
 _TYPED = {"autocomplete": "off"}
 _DAY = {"autocomplete": "off", "type": "date"}
@@ -63,3 +65,26 @@ class TransactionSearch(_SentSearch):
     points = StringField("Points", render_kw=_TYPED)
     created_from = StringField("Issued from", render_kw=_DAY)
     created_to = StringField("Issued to", render_kw=_DAY)
+
+
+# What is offered: all of a hundred, and the statuses that a caller meets.
+_ANSWERS = (
+    *("2xx", "4xx", "5xx"),
+    *map(str, (200, 201, 202, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 503)),
+)
+
+
+class RequestSearch(Form):
+    """A search by what programs have called; `keys` are the keys to choose from."""
+
+    request_id = StringField("Request id", render_kw=_TYPED)
+    batch = StringField("Batch", render_kw=_TYPED)
+    status = _one_of("Status", _ANSWERS)
+    api_key = SelectField("Key")
+    created_from = StringField("Called from", render_kw=_DAY)
+    created_to = StringField("Called to", render_kw=_DAY)
+
+    def __init__(self, formdata: Any, keys: Iterable[StoredKey]) -> None:
+        super().__init__(formdata)
+        named = [SelectChoice(str(key.id), with_name(f"{key.id} ({key.start}…)", key.name)) for key in keys]
+        self.api_key.choices = [_ANY, *named]

@@ -41,6 +41,7 @@ NAVIGATION = (
     ),
     (
         Entry(endpoint="console.keys", words="Keys", role=members.ADMIN, of_both_modes=True),
+        Entry(endpoint="console.list_requests", words="Requests"),
         Entry(endpoint="console.webhooks", words="Webhooks", role=members.ADMIN),
         Entry(endpoint="console.members", words="Members", role=members.ADMIN, of_both_modes=True),
         Entry(endpoint="console.activity", words="Activity", of_both_modes=True),

@@ -10,7 +10,7 @@ from app.fields.field import Field, FieldFault, Schema, is_integer, kind, refere
 from app.settings import Settings
 from app.values import addresses
 from app.values.addresses import Address
-from app.values.texts import NAME_LENGTH_MAX
+from app.values.texts import NAME_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX
 from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
 from app.values.validation_errors import FaultsFound
 
@@ -74,18 +74,42 @@ class Text(Field[str]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Name(Text):
-    """A part of a person's name, without blanks around it; one that is required is not blank."""
+    """A name without blanks around it; one that is required, or not nullable, is not blank."""
 
     length_max: int = NAME_LENGTH_MAX
 
     def check(self, value: Any, limits: Settings) -> str:
         name = super().check(value, limits).strip()
-        if not name and self.is_required:
+        if not name and self._must_say_something:
             raise FieldFault("must not be blank.")
         return name
 
     def schema(self, limits: Settings) -> Schema:
-        return super().schema(limits) | ({"pattern": _NOT_BLANK} if self.is_required else {})
+        return super().schema(limits) | ({"pattern": _NOT_BLANK} if self._must_say_something else {})
+
+    @property
+    def _must_say_something(self) -> bool:
+        return self.is_required or not self.is_nullable
+
+
+class Reference(Field[str]):
+    """The caller's own id of something."""
+
+    SCHEMA: ClassVar[Schema] = {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": REFERENCE_LENGTH_MAX,
+        "pattern": REFERENCE.pattern,
+    }
+
+    def check(self, value: Any, limits: Settings) -> str:
+        if not isinstance(value, str):
+            raise FieldFault(f"must be a string, but is {kind(value)}.")
+        if len(value) > REFERENCE_LENGTH_MAX:
+            raise FieldFault(f"must have at most {REFERENCE_LENGTH_MAX} characters, but has {len(value)}.")
+        if not REFERENCE.fullmatch(value):
+            raise FieldFault("must have visible characters only: no blanks and no control characters.")
+        return value
 
 
 class Boolean(Field[bool]):
@@ -140,7 +164,7 @@ folded.""",
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Array(Field[list[Any]]):
-    """An array with as many entries as a request may have recipients; the entries are checked by who reads it.
+    """An array whose entries are checked by who reads it; it may have `most`, by default as a request recipients.
 
     `of` names the entries. `is_unique` tells whether none may come twice; None: that is not described.
     """
@@ -148,6 +172,7 @@ class Array(Field[list[Any]]):
     of: str
     entries: Schema
     is_unique: Callable[[Settings], bool] | None = None
+    most: int | None = None
 
     def check(self, value: Any, limits: Settings) -> list[Any]:
         if not isinstance(value, list):
@@ -156,7 +181,7 @@ class Array(Field[list[Any]]):
 
     def read_value(self, value: Any, faults: FaultsFound, limits: Settings) -> list[Any] | None:
         """Return the entries up to the limit, also if there are more: their faults come in the same answer."""
-        entries, most = super().read_value(value, faults, limits), limits.recipients_max
+        entries, most = super().read_value(value, faults, limits), self._most(limits)
         if entries is not None and len(entries) > most:
             # What is over the limit is not looked at: a body of a million blanks must not cost a second.
             faults.add(self.name, f"There must be at most {most} {self.name}, but there are {len(entries)}.")
@@ -164,5 +189,8 @@ class Array(Field[list[Any]]):
         return entries
 
     def schema(self, limits: Settings) -> Schema:
-        schema: Schema = {"type": "array", "items": self.entries, "minItems": 1, "maxItems": limits.recipients_max}
+        schema: Schema = {"type": "array", "items": self.entries, "minItems": 1, "maxItems": self._most(limits)}
         return schema if self.is_unique is None else schema | {"uniqueItems": self.is_unique(limits)}
+
+    def _most(self, limits: Settings) -> int:
+        return limits.recipients_max if self.most is None else self.most

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from app.postgres import locks
 from app.postgres.database import shown_sum
-from app.users import NewUser, insert_new
+from app.users import NewUser, in_order, insert_new
 
 # Limits of one statement: the users whose held transactions it searches, and the transactions it credits.
 CLAIM_STEP = 1_000
@@ -24,37 +24,36 @@ class Claimed(NamedTuple):
     transactions: int
     points: int
 
+    def and_also(self, more: "Claimed") -> "Claimed":
+        return Claimed(self.transactions + more.transactions, self.points + more.points)
+
+
+NOTHING = Claimed(0, 0)
+
 
 class Registered(NamedTuple):
-    """How many users of the list were read, from the first on, and the ids of the users that were registered."""
+    """How many users of the list were read, from the first on; the ids of those registered, and what they claimed."""
 
     looked_at: int
     user_ids: list[int]
+    claimed: Claimed
 
 
-def register(connection: Connection, users: Sequence[NewUser]) -> list[int]:
-    """Register the users whose addresses are new, claim their held transactions, and return their ids."""
-    _exclude_reversals(connection)
-    user_ids = sorted(insert_new(connection, users))
-    for start in range(0, len(user_ids), CLAIM_STEP):
-        _claim_all(connection, user_ids[start : start + CLAIM_STEP])
-    return user_ids
+def register(connection: Connection, users: Sequence[NewUser]) -> Registered:
+    """Register the users whose addresses are new, and claim what is held for them: all, or fewer if that is much.
 
-
-def register_some(connection: Connection, users: Sequence[NewUser]) -> Registered:
-    """Register the first of these users as `register` does: all, or fewer where much is held for them.
-
-    Give them in the order of their address, and register the rest in further transactions. Each user is registered and
-    credited in one transaction, and no transaction grows with the points held for thousands of users.
+    They are looked at in the order of their address; register the rest in further transactions. Each user is registered
+    and credited in one transaction, and no transaction grows with the points held for thousands of users.
     """
-    _exclude_reversals(connection)
-    user_ids: list[int] = []
-    for start in range(0, len(users), _GROUP):
-        group = insert_new(connection, users[start : start + _GROUP])
+    exclude_reversals(connection)
+    users = in_order(users)
+    looked_at, user_ids, claimed = 0, list[int](), NOTHING
+    while looked_at < len(users) and claimed.transactions < CLAIM_ROWS_MAX:
+        group = insert_new(connection, users[looked_at : looked_at + _GROUP])
+        looked_at = min(looked_at + _GROUP, len(users))
         user_ids += group
-        if _claim_all(connection, group) >= CLAIM_ROWS_MAX:
-            return Registered(min(start + _GROUP, len(users)), user_ids)
-    return Registered(len(users), user_ids)
+        claimed = claimed.and_also(claim_all(connection, group))
+    return Registered(looked_at, user_ids, claimed)
 
 
 def exclude_claims(connection: Connection) -> None:
@@ -66,24 +65,24 @@ def exclude_claims(connection: Connection) -> None:
     locks.wait_for(connection, locks.Kind.CLAIMS)
 
 
-def _exclude_reversals(connection: Connection) -> None:
+def exclude_reversals(connection: Connection) -> None:
     """Exclude live reversals until the transaction ends; wait for a running one. Other claims may run."""
     locks.share(connection, locks.Kind.CLAIMS)
 
 
-def _claim_all(connection: Connection, user_ids: Sequence[int]) -> int:
-    """Claim everything that is held for these users in one transaction; return how many transactions."""
-    claimed = 0
+def claim_all(connection: Connection, user_ids: Sequence[int]) -> Claimed:
+    """Claim everything that is held for these users in one transaction; the caller has excluded reversals."""
+    claimed = NOTHING
     while user_ids:
         step = claim(connection, user_ids)
-        claimed += step
-        if step < CLAIM_ROWS_MAX:
+        claimed = claimed.and_also(step)
+        if step.transactions < CLAIM_ROWS_MAX:
             break
     return claimed
 
 
-def claim(connection: Connection, user_ids: Sequence[int]) -> int:
-    """Credit held live transactions of these users, keeping the transaction ids; return how many.
+def claim(connection: Connection, user_ids: Sequence[int]) -> Claimed:
+    """Credit held live transactions of these users, keeping the transaction ids; return how many, and their points.
 
     If a part was taken back, the rest is credited. Points past their `held_until` are not credited, whether or not they
     are returned yet. At most `CLAIM_ROWS_MAX` are claimed; the next claim goes on from there. The caller has excluded
@@ -93,7 +92,8 @@ def claim(connection: Connection, user_ids: Sequence[int]) -> int:
     # same users, and a second claim finds nothing held.
     connection.execute(_LOCK_USERS, {"user_ids": list(user_ids)})
     parameters = {"user_ids": list(user_ids), "rows_max": CLAIM_ROWS_MAX, "listed_max": _LISTED_MAX}
-    return int(connection.execute(_CLAIM, parameters).scalar_one())
+    count, points = connection.execute(_CLAIM, parameters).one()
+    return Claimed(count, int(points))
 
 
 def claim_in_sandbox(connection: Connection, user_id: int, organization_id: int) -> Claimed:
@@ -182,23 +182,23 @@ _CLAIM_IN_SANDBOX = text(
 
 
 def claim_crossed(connection: Connection, *, registered_within_s: float | None) -> int:
-    """Claim some of what is held for users whose registration ran at the same time as an issue; return how many.
+    """Claim some of what is held for users who registered or changed their address during an issue; return how many.
 
     Neither transaction saw the other's row, so points are held for a user who exists. If another search of the same
     kind runs, this one does nothing.
     """
     if not locks.try_to_take(connection, locks.Kind.CROSSED_SEARCH, int(registered_within_s or 0)):
         return 0
-    _exclude_reversals(connection)
+    exclude_reversals(connection)
     user_ids = users_with_held(connection, registered_within_s=registered_within_s, limit=CLAIM_STEP)
-    return claim(connection, user_ids) if user_ids else 0
+    return claim(connection, user_ids).transactions if user_ids else 0
 
 
 def users_with_held(connection: Connection, *, registered_within_s: float | None, limit: int = CLAIM_STEP) -> list[int]:
     """Return up to `limit` users whose points are still held, because they registered at the same time as an issue.
 
-    With `registered_within_s`, only users who registered in that time are searched, so the cost does not grow with the
-    points held for people without an account. With None, all users are searched.
+    With `registered_within_s`, only users who registered or changed their address in that time are searched, so the
+    cost does not grow with the points held for people without an account. With None, all users are searched.
     """
     statement = _USERS_WITH_HELD if registered_within_s is None else _NEW_USERS_WITH_HELD
     parameters = {"limit": limit} | ({} if registered_within_s is None else {"within_s": registered_within_s})
@@ -224,6 +224,7 @@ _NEW_USERS_WITH_HELD = text("""
                           AND t.debited AND NOT t.credited AND NOT t.sandbox AND t.points_left IS DISTINCT FROM 0
                           AND coalesce(t.held_until, b.held_until, 'infinity') > clock_timestamp()
                         LIMIT 1) held
-    WHERE u.created_at > (SELECT clock_timestamp() - make_interval(secs => :within_s)) AND u.sandbox_of IS NULL
+    WHERE coalesce(u.address_changed_at, u.created_at) > (SELECT clock_timestamp() - make_interval(secs => :within_s))
+      AND u.sandbox_of IS NULL
     LIMIT :limit
 """)

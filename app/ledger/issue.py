@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from app.batches.queue import IS_DUE
 from app.batches.read import DIGESTED
-from app.batches.rehearsing import INSUFFICIENT
+from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
 from app.errors import OrganizationDisabled, OrganizationSuspended
 from app.postgres import locks
 from app.postgres.database import fetch_all
@@ -83,7 +83,7 @@ def _decide_and_write(connection: Connection, organization_id: int, only: int | 
         "recipients_max": RECIPIENTS_MAX,
         "disabled": OrganizationDisabled.code,
         "suspended": OrganizationSuspended.code,
-        "insufficient": INSUFFICIENT,
+        "insufficient": INSUFFICIENT_RECIPIENT,
     }
     return [Outcome._make(row) for row in fetch_all(connection, _DECIDE_AND_WRITE, parameters)]
 

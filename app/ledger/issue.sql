@@ -35,7 +35,8 @@ WITH RECURSIVE organization AS MATERIALIZED (
            o.opening, c.debited_count, a.debited_amount
     FROM decided d
     CROSS JOIN LATERAL (
-        SELECT id, sandbox, api_key_id, amount, running_totals, atomic, recipient_count, emails, email_keys
+        SELECT id, sandbox, api_key_id, amount, running_totals, atomic, recipient_count, emails, email_keys,
+               rehearsed_unpaid
         FROM batches
         WHERE (organization_id, id) > (%(organization_id)s::bigint, d.batch_id)
           AND (organization_id, id) <= (%(organization_id)s::bigint,
@@ -47,9 +48,11 @@ WITH RECURSIVE organization AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT least(CASE WHEN b.running_totals IS NULL THEN least(b.recipient_count, o.opening / b.amount)::int
                           ELSE width_bucket(o.opening, b.running_totals) END,
-                     -- With a development key, a reserved recipient rehearses a balance that ends before it.
-                     CASE WHEN b.sandbox AND b.api_key_id IS NOT NULL
-                          THEN array_position(coalesce(b.email_keys, b.emails), %(insufficient)s::text) - 1
+                     -- With a development key, a header rehearses a balance that pays nobody, and a reserved recipient
+                     -- one that ends before it.
+                     CASE WHEN NOT b.sandbox OR b.api_key_id IS NULL THEN NULL
+                          WHEN b.rehearsed_unpaid THEN 0
+                          ELSE array_position(coalesce(b.email_keys, b.emails), %(insufficient)s::text) - 1
                           END) AS paid
     ) p
     CROSS JOIN LATERAL (

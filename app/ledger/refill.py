@@ -1,47 +1,57 @@
 """Refills: points put into an organization's live or sandbox balance."""
 
 import re
-from datetime import datetime
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, text
 
 from app import organizations
-from app.errors import Refused
+from app.errors import IdempotencyKeyReused, RefillConflict, RefillTooLarge, Refused
 from app.events import log
+from app.organizations import REFILL, Refill
 from app.postgres.locks import lock_organization
 from app.settings import INT64_MAX
 
 _REFERENCE = re.compile(r"\S{1,128}")
 
 
-def refill(
-    connection: Connection, organization_id: int, amount: int, *, sandbox: bool = False, reference: str | None = None
-) -> int:
+class Booked(NamedTuple):
+    """A refill, whether it was booked just now, and, if not, whether its idempotency key is that of the call."""
+
+    refill: Refill
+    is_new: bool
+    is_replay: bool = False
+
+
+def refill(connection: Connection, organization_id: int, amount: int, *, sandbox: bool = False) -> int:
     """Add points to a balance, keep the refill as a row, and return the new balance.
 
     Raises:
         NotFound: there is no such organization.
         Refused: the amount is not positive, or the balance would leave 64 bits.
     """
-    locked = _lock(connection, organization_id)
-    balance = locked.sandbox_balance if sandbox else locked.balance
-    if amount < 1:
-        raise Refused(f"The amount of a refill must be at least 1 point, but is {amount}.")
-    if balance + amount > INT64_MAX:
-        raise Refused(f"A refill of {amount} points would take the balance of {balance} over {INT64_MAX}.")
-    return _write(
-        connection, organization_id, balance=balance + amount, amount=amount, sandbox=sandbox, reference=reference
-    )
+    return refill_once(connection, organization_id, amount, sandbox=sandbox).refill.balance
 
 
-def open_organization(connection: Connection, name: str, *, balance: int, sandbox_balance: int) -> int:
+def open_organization(
+    connection: Connection,
+    name: str,
+    *,
+    balance: int,
+    sandbox_balance: int,
+    options: Mapping[str, int | None] | None = None,
+) -> int:
     """Make an organization and return its id. The opening balances are refills; a reset restores the sandbox's.
+
+    Args:
+        options: some of `organizations.Options`, by their names.
 
     Raises:
         Refused: the name is blank, too long or not valid text.
     """
     organization_id = organizations.create(connection, name, sandbox_start_balance=sandbox_balance)
+    organizations.set_options(connection, organization_id, options or {})
     for amount, sandbox in ((balance, False), (sandbox_balance, True)):
         if amount:
             refill(connection, organization_id, amount, sandbox=sandbox)
@@ -49,31 +59,44 @@ def open_organization(connection: Connection, name: str, *, balance: int, sandbo
 
 
 def refill_once(
-    connection: Connection, organization_id: int, amount: int, reference: str, *, sandbox: bool = False
-) -> int | None:
-    """Refill, unless a refill with this reference is in the books already: then return None and book nothing.
+    connection: Connection,
+    organization_id: int,
+    amount: int,
+    *,
+    sandbox: bool = False,
+    reference: str | None = None,
+    idempotency_key: str | None = None,
+) -> Booked:
+    """Add points to a balance, unless a refill with this idempotency key or reference is in the books already.
 
     Args:
-        reference: the operator's name for the refill, unique in the organization; 1 to 128 visible characters.
+        reference: a name for the refill, unique in the organization; 1 to 128 visible characters.
 
     Raises:
         NotFound: there is no such organization.
-        Refused: the reference belongs to a different refill; or as by `refill`.
+        IdempotencyKeyReused: the key belongs to a different refill.
+        RefillConflict: the reference belongs to a different refill.
+        Refused: the amount is not positive, the balance would leave 64 bits, or the reference is not acceptable.
     """
-    if not (_REFERENCE.fullmatch(reference) and reference.isprintable()):
+    if reference is not None and not (_REFERENCE.fullmatch(reference) and reference.isprintable()):
         raise Refused("The reference of a refill must be 1 to 128 visible characters.")
-    # Of two with one reference, the second sees what the first has booked.
-    lock_organization(connection, organization_id)
-    booked = connection.execute(_BOOKED, {"id": organization_id, "reference": reference}).one_or_none()
-    if booked is None:
-        return refill(connection, organization_id, amount, sandbox=sandbox, reference=reference)
-    if (booked.amount, booked.sandbox) != (amount, sandbox):
-        mode = "sandbox" if booked.sandbox else "live"
-        raise Refused(
-            f"The reference {reference} is that of a refill of {booked.amount} {mode} points, booked before."
-            " Nothing is booked now. Another refill needs another reference."
-        )
-    return None
+    # Of two with one key or reference, the second sees what the first has booked.
+    locked = _lock(connection, organization_id)
+    names = {"id": organization_id, "reference": reference, "idempotency_key": idempotency_key}
+    if idempotency_key is not None and (known := connection.execute(_BY_KEY, names).one_or_none()) is not None:
+        if (known.amount, known.sandbox, known.reference) != (amount, sandbox, reference):
+            raise IdempotencyKeyReused
+        return Booked(Refill._make(known), is_new=False, is_replay=True)
+    if reference is not None and (known := connection.execute(_BY_REFERENCE, names).one_or_none()) is not None:
+        if (known.amount, known.sandbox) != (amount, sandbox):
+            raise RefillConflict(reference, known.amount, "sandbox" if known.sandbox else "live")
+        return Booked(Refill._make(known), is_new=False)
+    balance = locked.sandbox_balance if sandbox else locked.balance
+    if amount < 1:
+        raise Refused(f"The amount of a refill must be at least 1 point, but is {amount}.")
+    if balance + amount > INT64_MAX:
+        raise RefillTooLarge(f"A refill of {amount} points would take the balance of {balance} over {INT64_MAX}.")
+    return Booked(_write(connection, names, balance=balance + amount, amount=amount, sandbox=sandbox), is_new=True)
 
 
 def reset_sandbox(connection: Connection, organization_id: int) -> int:
@@ -89,17 +112,9 @@ def reset_sandbox(connection: Connection, organization_id: int) -> int:
     balance: int = locked.sandbox_balance
     connection.execute(_PUT_CLOCK_BACK, {"id": organization_id})
     if start != balance:
-        _write(connection, organization_id, balance=start, amount=start - balance, sandbox=True)
+        unnamed = {"id": organization_id, "reference": None, "idempotency_key": None}
+        _write(connection, unnamed, balance=start, amount=start - balance, sandbox=True)
     return start
-
-
-class Refill(NamedTuple):
-    """A refill in the books, with the balance right after it. A reset of the sandbox may have taken points away."""
-
-    amount: int
-    balance: int
-    reference: str | None
-    created_at: datetime
 
 
 def latest(connection: Connection, organization_id: int, *, sandbox: bool, at_most: int) -> list[Refill]:
@@ -108,8 +123,8 @@ def latest(connection: Connection, organization_id: int, *, sandbox: bool, at_mo
     return [Refill._make(row) for row in connection.execute(_LATEST, parameters)]
 
 
-_LATEST = text("""
-    SELECT amount, balance, reference, created_at FROM refills WHERE organization_id = :id AND sandbox = :sandbox
+_LATEST = text(f"""
+    SELECT {REFILL} FROM refills WHERE organization_id = :id AND sandbox = :sandbox
     ORDER BY created_at DESC, id DESC LIMIT :at_most
 """)
 
@@ -120,30 +135,24 @@ def _lock(connection: Connection, organization_id: int) -> Row[tuple[int, int, i
     return connection.execute(_BALANCES, {"id": organization_id}).one()
 
 
-def _write(
-    connection: Connection,
-    organization_id: int,
-    *,
-    balance: int,
-    amount: int,
-    sandbox: bool,
-    reference: str | None = None,
-) -> int:
-    connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, {"id": organization_id, "balance": balance})
-    row = {"id": organization_id, "sandbox": sandbox, "amount": amount, "balance": balance, "reference": reference}
-    connection.execute(_WRITE, row)
-    log.write_of_organization(
-        connection, log.BALANCE_REFILLED, organization_id, sandbox=sandbox, amount=amount, reference=reference
-    )
-    return balance
+def _write(connection: Connection, names: Mapping[str, Any], *, balance: int, amount: int, sandbox: bool) -> Refill:
+    """Book a refill by its `names`: the organization's `id`, the reference and the idempotency key."""
+    connection.execute(_SET_SANDBOX if sandbox else _SET_LIVE, {"id": names["id"], "balance": balance})
+    row = connection.execute(_WRITE, {**names, "sandbox": sandbox, "amount": amount, "balance": balance}).one()
+    more = {"amount": amount, "reference": names["reference"]}
+    log.write_of_organization(connection, log.BALANCE_REFILLED, names["id"], sandbox=sandbox, **more)
+    return Refill._make(row)
 
 
 _PUT_CLOCK_BACK = text("UPDATE organizations SET sandbox_ahead = '0' WHERE id = :id AND sandbox_ahead > '0'")
 _BALANCES = text("SELECT balance, sandbox_balance, sandbox_start_balance FROM organizations WHERE id = :id")
-_BOOKED = text("SELECT amount, sandbox FROM refills WHERE organization_id = :id AND reference = :reference")
-_WRITE = text("""
-    INSERT INTO refills (organization_id, sandbox, amount, balance, reference, created_at)
-    VALUES (:id, :sandbox, :amount, :balance, :reference, time_of(CAST(:id AS bigint), CAST(:sandbox AS boolean)))
+_BY_REFERENCE = text(f"SELECT {REFILL} FROM refills WHERE organization_id = :id AND reference = :reference")
+_BY_KEY = text(f"SELECT {REFILL} FROM refills WHERE organization_id = :id AND idempotency_key = :idempotency_key")
+_WRITE = text(f"""
+    INSERT INTO refills (organization_id, sandbox, amount, balance, reference, idempotency_key, created_at)
+    VALUES (:id, :sandbox, :amount, :balance, :reference, :idempotency_key,
+            time_of(CAST(:id AS bigint), CAST(:sandbox AS boolean)))
+    RETURNING {REFILL}
 """)
 _SET_LIVE = text("UPDATE organizations SET balance = :balance, last_refill = :balance WHERE id = :id")
 _SET_SANDBOX = text(

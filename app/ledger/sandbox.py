@@ -1,15 +1,17 @@
 """The sandbox of an organization, to rehearse with: its clock, and its own users."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
 from app.errors import InvalidRequest, SandboxUserLimit, UserConflict
 from app.fields.field import Table
-from app.fields.kinds import EmailAddress, Name, Timestamp
+from app.fields.kinds import Timestamp
+from app.fields.people import EMAIL, FIRST_NAME, LAST_NAME
 from app.ledger.claim import CLAIM_ROWS_MAX, Claimed, claim_in_sandbox
+from app.ledger.user_requests import read_new_user
 from app.postgres.locks import lock_organization
 from app.settings import Settings
 from app.users import NewUser
@@ -18,17 +20,16 @@ from app.values.timestamps import timestamp
 AHEAD_MAX = timedelta(days=731)
 USERS_MAX = 10_000
 
+# An example must be ahead of us, and at most two years.
+_NEXT_YEAR = datetime.now(UTC).year + 1
 NOW = Timestamp(
     "now",
     f"The time of the sandbox from now on: not before its present time, at most {AHEAD_MAX.days} days ahead of ours.",
-    "2027-01-31T09:30:00Z",
+    f"{_NEXT_YEAR}-12-31T09:30:00Z",
     is_required=True,
 )
 CLOCK = Table("SandboxClock", "A time for the sandbox.", NOW)
-_EMAIL = EmailAddress("email", "The address of the user.", "ada@example.com", is_required=True)
-_FIRST_NAME = Name("first_name", "The given name.", "Ada", is_required=True)
-_LAST_NAME = Name("last_name", "The family name; some people have none.", "Lovelace", default="")
-NEW_USER = Table("NewSandboxUser", "A user of the sandbox.", _EMAIL, _FIRST_NAME, _LAST_NAME)
+NEW_USER = Table("NewSandboxUser", "A user of the sandbox.", EMAIL, FIRST_NAME, LAST_NAME)
 
 
 def set_clock(connection: Connection, organization_id: int, now: datetime) -> None:
@@ -73,15 +74,7 @@ def read_user(fields: Mapping[str, Any], limits: Settings) -> NewUser:
     Raises:
         InvalidRequest: with every fault, each under its field.
     """
-    faults = NEW_USER.new_faults(fields)
-    address = _EMAIL.read(fields, faults, limits)
-    first_name = _FIRST_NAME.read(fields, faults, limits)
-    last_name = _LAST_NAME.read(fields, faults, limits)
-    faults.raise_if_any()
-    assert address is not None, "it is sent, and without a fault"
-    assert first_name is not None, "it is sent, and without a fault"
-    assert last_name is not None, "it has a default, and no fault"
-    return NewUser(address=address, first_name=first_name, last_name=last_name)
+    return read_new_user(fields, limits, NEW_USER)
 
 
 def register(connection: Connection, organization_id: int, user: NewUser) -> tuple[SandboxUser, Claimed | None]:
@@ -113,7 +106,7 @@ def register(connection: Connection, organization_id: int, user: NewUser) -> tup
     claimed = last = claim_in_sandbox(connection, registered.id, organization_id)
     while last.transactions == CLAIM_ROWS_MAX:
         last = claim_in_sandbox(connection, registered.id, organization_id)
-        claimed = Claimed(claimed.transactions + last.transactions, claimed.points + last.points)
+        claimed = claimed.and_also(last)
     return registered, claimed
 
 

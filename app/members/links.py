@@ -29,6 +29,11 @@ def add(
     return member.id, _store_link(connection, member)
 
 
+def link_to(url: str, token: str) -> str:
+    """Return the link by which a member chooses a password; `url` is where the service is reached."""
+    return f"{url.rstrip('/')}/console/link/{token}"
+
+
 def make_link(connection: Connection, member: Member, *, by: int | None) -> str:
     """Return the token of a new link for a locked member. An earlier link ends; the password stays valid."""
     record(connection, actions.LINK_MADE, member, by=by)

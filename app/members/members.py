@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import NotFound, Refused
+from app.errors import MemberConflict, NotFound, Refused
 from app.members import actions
 from app.organizations import get as get_organization
 from app.postgres.database import row_to, row_with_id
@@ -76,7 +76,7 @@ def create(
         with connection.begin_nested():
             row = connection.execute(_CREATE, values | {"first_name": first_name, "last_name": last_name}).one()
     except IntegrityError:
-        raise Refused("A member has this e-mail address already.") from None
+        raise MemberConflict from None
     member = row_to(Member, row)
     record(connection, actions.MEMBER_ADDED, member, by=by, detail=role)
     return member

@@ -32,6 +32,9 @@ _CONNECTIONS = Gauge(
     ("which",),
     multiprocess_mode="livesum",
 )
+_NOT_KEPT = Counter(
+    "points_requests_not_kept", "Calls that `GET /v1/requests` lacks: no room, or not written.", ("reason",)
+)
 _UPDATE_EVERY_S = 1.0
 
 
@@ -44,6 +47,11 @@ def count_request(method: str, route: str, status: int, seconds: float) -> None:
 
 def count_wait(status: int, seconds: float) -> None:
     _wait_of(status).observe(seconds)
+
+
+def count_not_kept(reason: str, calls: int) -> None:
+    """Count calls that were lost for the list of requests."""
+    _NOT_KEPT.labels(reason).inc(calls)
 
 
 # Cached, because the look-up by labels is the slow part of counting.

@@ -35,6 +35,8 @@ _FLAGS_OF_STATE: dict[str | None, tuple[bool | None, bool | None]] = {
 class Filters:
     """The organization, the mode, and the filters; None means no filter. Both times are inclusive.
 
+    The organization of the platform's own lists is 0.
+
     A transaction matches a flag by its own value; a batch matches the flags if one of its transactions has all of
     them. `email_key` is the normalised form of an address.
     """
@@ -56,8 +58,13 @@ class Filters:
     reference: str | None = None
     state: str | None = None
     user_id: int | None = None
+    # Users only.
+    external_id: str | None = None
     # Deliveries only.
     webhook_id: int | None = None
+    # Requests only; their `status` is that of an answer, such as `403`, or a hundred of them, such as `4xx`.
+    request_id: str | None = None
+    api_key_id: int | None = None
     # The console only: parts of an address and of a label, both in lower case; a member's id, `BY_API` for the API; and
     # the points of one transaction, or of a whole batch.
     email_part: str | None = None
@@ -106,7 +113,10 @@ class Filters:
             "status": self.status,
             "reference": self.reference,
             "user_id": self.user_id,
+            "external_id": self.external_id,
             "webhook_id": self.webhook_id,
+            "request_id": self.request_id,
+            "api_key_id": self.api_key_id,
             "email_part": self.email_part,
             "label_part": self.label_part,
             "sender": self.sender,
@@ -150,6 +160,14 @@ class Filters:
         if self.sender is None:
             return []
         return ["member_id IS NULL" if self.sender == BY_API else "member_id = :sender"]
+
+    def request_conditions(self) -> list[str]:
+        """Return the conditions on a call, whose rows are read one by one."""
+        names = ("request_id", "api_key_id", "batch_id")
+        conditions = [f"{name} = :{name}" for name in names if getattr(self, name) is not None]
+        if self.status is not None:
+            conditions.append("CAST(status AS text) LIKE replace(:status, 'x', '_')")
+        return conditions
 
     def transaction_conditions(self) -> list[str]:
         """Return the conditions of the console on a transaction that an index has found, beside its batch."""

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 _LIVE_PREFIX = "pts_live_"
 DEVELOPMENT_PREFIX = "pts_dev_"
+PLATFORM_PREFIX = "pts_platform_"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _SECRET_LENGTH = 43  # 62**43 is just above 2**256.
 _CHECKSUM_LENGTH = 6  # 62**6 is just above 2**32.
 _SHOWN_LENGTH = 4
-_START = re.compile(rf"(?:{_LIVE_PREFIX}|{DEVELOPMENT_PREFIX})[{_ALPHABET}]{{{_SHOWN_LENGTH}}}")
-_FORM = re.compile(rf"(?:{_LIVE_PREFIX}|{DEVELOPMENT_PREFIX})[{_ALPHABET}]{{{_SECRET_LENGTH + _CHECKSUM_LENGTH}}}\Z")
+_PREFIX = f"(?:{_LIVE_PREFIX}|{DEVELOPMENT_PREFIX}|{PLATFORM_PREFIX})"
+_START = re.compile(rf"{_PREFIX}[{_ALPHABET}]{{{_SHOWN_LENGTH}}}")
+_FORM = re.compile(rf"{_PREFIX}[{_ALPHABET}]{{{_SECRET_LENGTH + _CHECKSUM_LENGTH}}}\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +32,16 @@ class NewKey:
 
 
 def new_key(*, sandbox: bool) -> NewKey:
-    """Make a key of 256 random bits: a development key for the sandbox, else a live one."""
-    prefix = DEVELOPMENT_PREFIX if sandbox else _LIVE_PREFIX
+    """Make a key of an organization, of 256 random bits: a development key for the sandbox, else a live one."""
+    return _new(DEVELOPMENT_PREFIX if sandbox else _LIVE_PREFIX)
+
+
+def new_platform_key() -> NewKey:
+    """Make a key of the platform, of the same form."""
+    return _new(PLATFORM_PREFIX)
+
+
+def _new(prefix: str) -> NewKey:
     body = prefix + _base62(secrets.randbits(256), _SECRET_LENGTH)
     text = body + _checksum(body)
     return NewKey(text=text, hash=hash_key(text), start=body[: len(prefix) + _SHOWN_LENGTH])

@@ -18,6 +18,11 @@ from app.api.views import (
     health,
     metrics,
     organization,
+    platform_members,
+    platform_organizations,
+    platform_refills,
+    platform_users,
+    requests,
     reschedule,
     reversals,
     reverse,
@@ -63,7 +68,8 @@ def create_app() -> Flask:
     with_key = (
         *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
-        *(organization, sandbox),
+        *(requests, organization, sandbox),
+        *(platform_users, platform_organizations, platform_refills, platform_members),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

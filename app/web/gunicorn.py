@@ -19,6 +19,7 @@ from app.postgres.connections import FRONT_ANSWER_TIMEOUT_S, discard_inherited_c
 from app.settings import settings
 from app.web.application import create_app
 from app.web.gunicorn_worker import GatewayLogger, GatewayWorker
+from app.web.recording import request_log
 from app.web.request_head import require_clear_head
 
 try:
@@ -68,6 +69,11 @@ def post_fork(server: Any, worker: Any) -> None:
     if worker.core is not None:
         os.sched_setaffinity(0, {worker.core})
     watch_connections()
+    request_log.start()
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    request_log.stop()
 
 
 def pre_request(worker: Any, request: Any) -> None:

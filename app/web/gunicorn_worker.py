@@ -24,8 +24,8 @@ from app.api.answers import envelope
 from app.errors import Faults
 from app.metrics.requests import NO_ROUTE, count_request
 from app.settings import misspelt_settings, settings
+from app.values.request_ids import request_id_of, trace_id_of
 from app.web.caller_socket import CallerSocket
-from app.web.recording import request_id_of, trace_id_of
 from app.web.request_head import HeadError
 
 # An unread body is read and discarded, up to this many times the limit of a body.

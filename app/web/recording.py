@@ -1,21 +1,22 @@
 """Recording requests: each gets an id, counts in the metrics, and leaves a line in the log."""
 
-import os
 import re
-from hashlib import sha256
+import time
+from functools import cache
 from time import perf_counter
 
 from flask import Flask, Response, request
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from app import logs
+from app.api.auth import hash_of_given_key
 from app.metrics.record import Record, current_record, set_record
-from app.metrics.requests import NO_ROUTE, count_request, count_wait
+from app.metrics.requests import NO_ROUTE, count_not_kept, count_request, count_wait
+from app.request_log.keeping import Keeping
+from app.request_log.rows import Call
 from app.settings import settings
 from app.values.keys import start_in
-
-# Never an API key, even if a caller sends one: request ids are logged and sent to workers.
-_USABLE_REQUEST_ID = re.compile(r"(?!.*pts_(?:live|dev)_)[A-Za-z0-9._:/+=@-]{1,128}\Z")
+from app.values.request_ids import request_id_of, trace_id_of
 
 # Methods and paths come from callers: they are logged only where they can hold no address and no key.
 _METHOD = re.compile(r"[A-Z]{1,10}")
@@ -25,6 +26,13 @@ _PATH_LENGTH_MAX = 100
 # Monitoring calls these every few seconds: they are counted, but logged only when they fail.
 _PROBES = {"/healthz", "/readyz", "/metrics"}
 
+# Of answers with these statuses the batch in the path is there, and the caller's.
+_KNOWS_THE_BATCH = (200, 409)
+_PLACEHOLDER = re.compile(r"<[^>]+>")
+
+# The calls of this process for `GET /v1/requests`.
+request_log = Keeping(count_not_kept)
+
 _log = logs.logger()
 
 
@@ -32,16 +40,6 @@ def record_requests(app: Flask) -> None:
     """Keep a record of every request of the application."""
     app.before_request(_begin)
     app.after_request(_end_with_line if settings().access_log else _end)
-
-
-def request_id_of(given: str | None) -> str:
-    """Return the id of a request: the given `X-Request-Id` if it is acceptable, else a new one."""
-    return given if given and _USABLE_REQUEST_ID.match(given) else os.urandom(16).hex()
-
-
-def trace_id_of(request_id: str) -> str:
-    """Return a request's id for logs and tasks."""
-    return sha256(request_id.encode()).hexdigest()[:32] if "@" in request_id else request_id
 
 
 def _begin() -> None:
@@ -72,7 +70,7 @@ def _asked(status: int) -> dict[str, str]:
     """Return what helps an operator to find a refused caller: the unknown path, or the beginning of the key."""
     if status in (404, 405):
         return {
-            "method": request.method if _METHOD.fullmatch(request.method) else NO_ROUTE[0],
+            "method": _method(),
             "path": "/".join(
                 part if not part or _CLEAR_PART_OF_A_PATH.fullmatch(part) else "…" for part in request.path.split("/")
             )[:_PATH_LENGTH_MAX],
@@ -94,4 +92,38 @@ def _count(response: Response) -> tuple[Record, str, str, float]:
     count_request(method, route, response.status_code, seconds)
     if record.waiting_since is not None:
         count_wait(response.status_code, now - record.waiting_since)
+    if request.path.startswith("/v1/"):
+        _keep(record, response.status_code, seconds)
     return record, method, route, seconds
+
+
+def _keep(record: Record, status: int, seconds: float) -> None:
+    """Keep the call for the list of its key's organization."""
+    key_hash = hash_of_given_key()
+    if key_hash is None:
+        return
+    rule, batch_id = request.url_rule, record.batch_id
+    if batch_id is None and status in _KNOWS_THE_BATCH:
+        batch_id = (request.view_args or {}).get("batch_id")
+    call = Call(
+        key_hash=key_hash,
+        request_id=record.trace_id,
+        created_at=time.time() - seconds,
+        method=_method(),
+        route=None if rule is None else _route_of(rule.rule),
+        status=status,
+        code=record.code,
+        batch_id=batch_id,
+        ms=round(seconds * 1_000),
+    )
+    request_log.keep(call)
+
+
+def _method() -> str:
+    return request.method if _METHOD.fullmatch(request.method) else NO_ROUTE[0]
+
+
+@cache
+def _route_of(rule: str) -> str:
+    """Return the template of a path as the description writes it: `/v1/batches/{id}`."""
+    return _PLACEHOLDER.sub("{id}", rule)

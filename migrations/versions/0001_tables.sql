@@ -64,6 +64,24 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
 
+-- A key of the platform's own programs, stored as its SHA-256; `name` tells people which program has it.
+CREATE TABLE platform_keys (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_platform_keys PRIMARY KEY,
+    name text COLLATE "C" NOT NULL
+        CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
+    scopes text[] COLLATE "C" NOT NULL
+        CONSTRAINT ck_platform_keys_scopes_known CHECK (
+            cardinality(scopes) >= 1
+            AND scopes <@ ARRAY['users:read', 'users:write', 'organizations:read', 'organizations:write']),
+    hash bytea NOT NULL
+        CONSTRAINT uq_platform_keys_hash UNIQUE
+        CONSTRAINT ck_platform_keys_hash_is_sha256 CHECK (octet_length(hash) = 32),
+    start text COLLATE "C" NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_used_at timestamptz,
+    revoked_at timestamptz
+);
+
 -- A person of one organization. The row of a removed member is kept for the record; it allows no sign-in. `link_hash`
 -- is the SHA-256 of the token of a link that is good until `link_expires_at`. `wrong_passwords` counts since
 -- `wrong_since`; until `locked_until` no password is accepted. `time_zone` is for reading and writing times; stored are
@@ -212,7 +230,8 @@ CREATE TABLE upload_parts (
 -- An account, found by the normalised form of its address. A user of a sandbox (`sandbox_of`: the organization's) is
 -- known there only, and has no balance. `folded_balance` holds the credits of all batches except
 -- those in `unfolded_batches`; app/users.py adds the rest. It is numeric, because many organizations together may
--- credit more than fits in 64 bits.
+-- credit more than fits in 64 bits. `external_id` is what the platform calls it. `address_changed_at` is since when the
+-- address is this one; null: since it was registered.
 --
 -- A fold updates many of these rows; free space in their pages makes that a quarter cheaper.
 CREATE TABLE users (
@@ -221,16 +240,28 @@ CREATE TABLE users (
     email_key text COLLATE "C" NOT NULL,
     first_name text COLLATE "C" NOT NULL,
     last_name text COLLATE "C" NOT NULL,
+    external_id text COLLATE "C"
+        CONSTRAINT ck_users_external_id_length CHECK (char_length(external_id) BETWEEN 1 AND 128),
     sandbox_of bigint CONSTRAINT fk_users_sandbox_of REFERENCES organizations (id),
     folded_balance numeric NOT NULL DEFAULT 0
         CONSTRAINT ck_users_folded_balance_not_negative CHECK (folded_balance >= 0),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    address_changed_at timestamptz,
     CONSTRAINT ck_users_no_balance_in_the_sandbox CHECK (sandbox_of IS NULL OR folded_balance = 0)
 ) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX uq_users_email_key ON users (email_key) WHERE sandbox_of IS NULL;
 CREATE UNIQUE INDEX uq_users_sandbox_of_email_key ON users (sandbox_of, email_key) WHERE sandbox_of IS NOT NULL;
--- Finds the users who registered lately, for the search for crossed registrations.
-CREATE INDEX ix_users_created_at ON users (created_at);
+CREATE UNIQUE INDEX uq_users_external_id ON users (external_id) WHERE external_id IS NOT NULL;
+-- Finds the users who lately registered or changed their address, for the search for crossed registrations.
+CREATE INDEX ix_users_known_since ON users (coalesce(address_changed_at, created_at));
+
+-- An address that a user had before. Its transactions keep it, and the audit knows by this whose they are.
+CREATE TABLE former_addresses (
+    user_id bigint NOT NULL CONSTRAINT fk_former_addresses_user_id REFERENCES users (id),
+    email_key text COLLATE "C" NOT NULL,
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT pk_former_addresses PRIMARY KEY (user_id, email_key)
+);
 
 -- An accepted send: its recipients in request order, and what became of them. `email_keys` is null when every address
 -- is its own normalised form. If items have their own amounts, `amount` is null and `running_totals` holds for each
@@ -244,6 +275,8 @@ CREATE INDEX ix_users_created_at ON users (created_at);
 -- `hold_days` is how long its points may be held; null: the organization's `held_days`. `held_until` is computed from
 -- either at the issue; null: without end. `return_at` is when a return looks at the batch; null when nothing of it is
 -- held until a moment.
+--
+-- `rehearsed_unpaid`: a program rehearses that the balance of the sandbox pays nobody.
 --
 -- `digest` is over what its answer holds and no other row tells (`DIGESTED` in app/batches/read.py); the audit compares it.
 --
@@ -269,6 +302,8 @@ CREATE TABLE batches (
     item_references text[] COLLATE "C",
     metadata json,
     hold_days int CONSTRAINT ck_batches_hold_days_in_range CHECK (hold_days BETWEEN 1 AND 3650),
+    rehearsed_unpaid boolean
+        CONSTRAINT ck_batches_rehearsed_unpaid_in_the_sandbox CHECK (sandbox OR rehearsed_unpaid IS NOT TRUE),
     idempotency_key text COLLATE "C"
         CONSTRAINT ck_batches_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
     idempotency_hash bytea,
@@ -421,7 +456,8 @@ CREATE TABLE unfolded_claims (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX ix_unfolded_claims_organization_id ON unfolded_claims (organization_id);
 
--- Points added to a balance. Only a sandbox reset may take some away.
+-- Points added to a balance. Only a sandbox reset may take some away. A call with the `idempotency_key` of a refill is
+-- answered with that refill.
 CREATE TABLE refills (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_refills PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_refills_organization_id REFERENCES organizations (id),
@@ -430,8 +466,11 @@ CREATE TABLE refills (
     balance bigint NOT NULL CONSTRAINT ck_refills_balance_not_negative CHECK (balance >= 0),
     reference text COLLATE "C"
         CONSTRAINT ck_refills_reference_length CHECK (char_length(reference) BETWEEN 1 AND 128),
+    idempotency_key text COLLATE "C"
+        CONSTRAINT ck_refills_idempotency_key_length CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT uq_refills_organization_id_reference UNIQUE (organization_id, reference),
+    CONSTRAINT uq_refills_idempotency_key UNIQUE (organization_id, idempotency_key),
     CONSTRAINT ck_refills_amount_positive_unless_sandbox CHECK (amount > 0 OR (sandbox AND amount <> 0))
 );
 CREATE INDEX ix_refills_created ON refills (organization_id, sandbox, created_at, id);
@@ -617,6 +656,26 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX ix_webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX ix_webhook_deliveries_created_at ON webhook_deliveries (created_at);
 
+-- A call that a program made with a key, kept for 30 days. `route` is the template of its path; null: there is no such
+-- call. `batch_id` is the batch that it was about. The web processes write these rows a moment after they have answered,
+-- so there is no foreign key. Ids go by the time of writing, `created_at` by that of the call.
+CREATE TABLE api_requests (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_requests PRIMARY KEY,
+    organization_id bigint NOT NULL,
+    api_key_id bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    batch_id bigint,
+    status int NOT NULL CONSTRAINT ck_api_requests_status_of_an_answer CHECK (status BETWEEN 200 AND 599),
+    ms int NOT NULL CONSTRAINT ck_api_requests_ms_not_negative CHECK (ms >= 0),
+    sandbox boolean NOT NULL,
+    request_id text COLLATE "C" NOT NULL
+        CONSTRAINT ck_api_requests_request_id_length CHECK (char_length(request_id) BETWEEN 1 AND 128),
+    method text COLLATE "C" NOT NULL,
+    route text COLLATE "C",
+    code text COLLATE "C"
+);
+CREATE INDEX ix_api_requests_listed ON api_requests (organization_id, sandbox, created_at, id);
+
 -- Rows that move points are written once (docs/decisions/0005). `UPDATE OF` fires only if those columns are set, so
 -- inserts and the claim of a held transaction pay nothing for it.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -627,7 +686,7 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 CREATE TRIGGER batches_accepted_once
     BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic,
                                label, recipient_count, emails, email_keys, labels, item_references, metadata,
-                               hold_days ON batches
+                               hold_days, rehearsed_unpaid ON batches
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER batches_final_once
     BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
@@ -678,6 +737,11 @@ CREATE TRIGGER api_keys_made_once BEFORE DELETE OR UPDATE OF id, organization_id
 CREATE TRIGGER api_keys_revoked_once BEFORE UPDATE OF revoked_at ON api_keys
     FOR EACH ROW WHEN (OLD.revoked_at <> NEW.revoked_at OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS NULL)
     EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER platform_keys_made_once BEFORE DELETE OR UPDATE OF id, name, scopes, hash ON platform_keys
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER platform_keys_revoked_once BEFORE UPDATE OF revoked_at ON platform_keys
+    FOR EACH ROW WHEN (OLD.revoked_at <> NEW.revoked_at OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS NULL)
+    EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER members_made_once
     BEFORE DELETE OR UPDATE OF id, organization_id, email, email_key, first_name, last_name ON members
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -685,7 +749,12 @@ CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
     FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER member_actions_written_once BEFORE DELETE OR UPDATE ON member_actions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, email, email_key, sandbox_of ON users
+CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, sandbox_of ON users
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER users_known_since_a_moment BEFORE UPDATE OF email, email_key ON users
+    FOR EACH ROW WHEN (OLD.address_changed_at IS NOT DISTINCT FROM NEW.address_changed_at)
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER former_addresses_written_once BEFORE UPDATE ON former_addresses
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events

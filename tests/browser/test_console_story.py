@@ -84,7 +84,7 @@ def test_a_workbook_of_300_lines_is_sent_mended_taken_back_in_part_and_found_aga
 
 def _rows() -> list[list[object]]:
     """Return 300 recipients below the heading, three of whom nobody can pay."""
-    rows: list[list[object]] = [_HEADING[:]]
+    rows: list[list[object]] = [list(_HEADING)]
     rows += [[f"Person {number}", f"person.{number}@example.com", 5, f"r-{number}"] for number in range(2, 302)]
     for line, (column, typed) in _FAULTY.items():
         rows[line - 1][_HEADING.index(column)] = typed
@@ -95,7 +95,7 @@ def _mended(left_out: Download) -> Rows:
     """Return the downloaded lines as a person mends them."""
     with CalamineWorkbook.from_filelike(BytesIO(left_out.path().read_bytes())) as book:
         heading, *rows = [list(row) for row in book.get_sheet_by_index(0).iter_rows()]
-    assert [int(row[heading.index("line")]) for row in rows] == list(_FAULTY)
+    assert [int(str(row[heading.index("line")])) for row in rows] == list(_FAULTY)
     for row, number in zip(rows, _FAULTY, strict=True):
         row[heading.index("E-mail")], row[heading.index("Points")] = f"person.{number}@example.com", 5
     return [heading, *rows]

@@ -17,7 +17,10 @@ def test_the_first_start_prints_the_keys_of_a_demo_organization_that_has_issued(
     assert service.url in said
     [live] = set(re.findall(r"pts_live_\w{40,}", said))
     [development] = set(re.findall(r"pts_dev_\w{40,}", said))
-    assert flags(success(service.call("GET", "/v1/transactions", key=live))["transactions"]) == [HELD, HELD, PAID]
+    [platform] = set(re.findall(r"pts_platform_\w{40,}", said))
+    # Grace has signed up after the batch.
+    assert flags(success(service.call("GET", "/v1/transactions", key=live))["transactions"]) == [HELD, PAID, PAID]
+    assert len(success(service.call("GET", "/v1/platform/users", key=platform))["users"]) >= 2
     assert success(service.call("GET", "/v1/transactions", key=development))["transactions"] == []
 
 

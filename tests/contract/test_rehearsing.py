@@ -55,6 +55,7 @@ def made(service: Service) -> Organization:
         ("suspended", 403, "organization", "organization_suspended"),
         ("disabled", 403, "organization", "organization_disabled"),
         ("unavailable", 503, "service", "out_of_reach"),
+        ("rate_limited", 429, "rate_limit", "rate_limited"),
     ],
 )
 def test_a_reserved_recipient_makes_a_send_fail_as_a_live_one_may(
@@ -64,8 +65,10 @@ def test_a_reserved_recipient_makes_a_send_fail_as_a_live_one_may(
     with nothing_changes(made.development):
         answer = made.development.send(body, Idempotency_Key=name)
         refusal(answer, status, field)
+        by_header = made.development.send({"recipient": address(), "amount": 1}, Points_Rehearse=name)
+        assert refusal(by_header, status, field) == answer.json()["errors"]
     assert answer.json()["additional_data"]["code"] == code
-    assert ("Retry-After" in answer.headers) is (status == 503)
+    assert ("Retry-After" in answer.headers) is (status in (429, 503))
     # The refused send has not used up its key, and a live key knows nothing of reserved recipients.
     success(made.development.send({"recipient": address(), "amount": 1}, Idempotency_Key=name), 201)
     assert flags(success(made.live.send(body), 201)["transactions"]) == [HELD, HELD]
@@ -88,6 +91,63 @@ def test_verify_says_what_a_send_to_reserved_recipients_would_meet(made: Organiz
         "affordable_recipients": 1,
     }
     assert success(made.live.verify({"recipient": _at("suspended"), "amount": 5}))["validated"] is True
+
+
+def _verify(key: Key, word: str) -> httpx.Response:
+    body = {"recipient": address(), "amount": 1}
+    return key.call("POST", "/v1/points/verify", json=body, headers={"Points-Rehearse": word})
+
+
+def test_a_header_makes_verify_meet_what_it_names(made: Organization) -> None:
+    key = made.development
+    for word, code in (
+        ("suspended", "organization_suspended"),
+        ("disabled", "organization_disabled"),
+        ("insufficient", "insufficient_balance"),
+        ("accepted", None),
+    ):
+        answer = _verify(key, word)
+        assert success(answer)["validated"] is (code is None)
+        assert answer.json()["additional_data"]["code"] == code
+    refusal(_verify(key, "unavailable"), 503, "service")
+    refusal(_verify(key, "rate_limited"), 429, "rate_limit")
+    with pytest.raises(httpx.RemoteProtocolError, match="without sending a response"):
+        _verify(key, "silent")
+
+
+def test_by_a_header_a_balance_pays_nobody_a_send_is_202_or_gets_no_answer(made: Organization) -> None:
+    key, before = made.development, made.development.balance
+    body = {"recipients": [address(), address()], "amount": 1}
+    unpaid = success(key.send(body, Points_Rehearse="insufficient", Idempotency_Key="unpaid"), 201)
+    assert flags(unpaid["transactions"]) == [UNPAID, UNPAID]
+    assert unpaid["current_balance"] == before == key.balance
+    # The header is no part of the send: the same one without it is answered as it was issued.
+    assert success(key.send(body, Idempotency_Key="unpaid"), 201) == unpaid
+    assert success(key.send(body, Points_Rehearse="accepted"), 202)["status"] == "queued"
+    with pytest.raises(httpx.RemoteProtocolError, match="without sending a response"):
+        key.send(body, Points_Rehearse="silent", Idempotency_Key="silenced")
+    success(key.send(body, Points_Rehearse="silent", Idempotency_Key="silenced"), 201)
+    made.service.command("audit")
+
+
+@pytest.mark.parametrize("word", ["", "Suspended", "suspended, silent", "x" * 300])
+def test_what_cannot_be_rehearsed_is_refused_on_the_header(made: Organization, word: str) -> None:
+    body = {"recipient": address(), "amount": 1}
+    for call in (made.development.send(body, Points_Rehearse=word), _verify(made.development, word)):
+        [sentence] = refusal(call, 400, "points_rehearse")["points_rehearse"]
+        assert (
+            "must be one of suspended, disabled, insufficient, accepted, unavailable, silent, rate_limited" in sentence
+        )
+
+
+def test_a_live_key_cannot_rehearse(made: Organization) -> None:
+    body = {"recipient": address(), "amount": 1}
+    with nothing_changes(made.live):
+        for answer in (made.live.send(body, Points_Rehearse="insufficient"), _verify(made.live, "suspended")):
+            [sentence] = refusal(answer, 400, "points_rehearse")["points_rehearse"]
+            assert "live key" in sentence
+    unknown = Key(made.service, f"{made.live.text[:-1]}{'a' if made.live.text[-1] != 'a' else 'b'}")
+    refusal(unknown.send(body, Points_Rehearse="silent"), 401, "authorization")
 
 
 @pytest.mark.parametrize("atomic", [False, True])

@@ -14,12 +14,13 @@ import pytest
 
 from app.api.openapi.calls import CODES
 from app.local import ports
+from app.platform import keys as platform_keys
 from tests.deadline import until
 from tests.ports import free_port
 from tests.service.inside import Organization, Service
 
 _ROOT = Path(__file__).parents[2]
-_PAGES = ("README.md", "docs/calling.md", "client/README.md")
+_PAGES = ("README.md", "docs/calling.md", "docs/adopting.md", "client/README.md")
 # What runs a block that it reads from its standard input, and what must be there for that.
 _PROGRAMS = {
     "python": ([sys.executable, "-"], None),
@@ -129,10 +130,26 @@ def test_the_answer_that_is_printed_below_a_call_is_the_one_it_gets(service: Ser
 
 def test_the_rehearsals_print_what_the_page_says(service: Service, caller: Organization) -> None:
     found = _BLOCK.findall(_section("docs/rehearsing.md", None))
-    assert [language for language, _ in found] == ["sh", "text", "python", "text"]
+    assert [language for language, _ in found] == ["sh", "text", "sh", "text", "python", "text"]
     for (language, code), (_, printed) in zip(found[::2], found[1::2], strict=True):
         assert _run(service, caller, language, code) == printed
     assert service.balance(caller.development) == 1_000
+
+
+def test_the_platform_adopts_it_as_its_page_says(service: Service, caller: Organization) -> None:
+    with service.connection() as connection:
+        _, key = platform_keys.create(connection, "Tests")
+    printed = [
+        _run(service, caller, language, code.replace("pts_platform_…", key))
+        for language, code in _BLOCK.findall(_section("docs/adopting.md", None))
+        if language == "python"
+    ]
+    sign_up, bulk, app, billing, support = printed
+    assert re.fullmatch(r"[1-9][0-9]* 0\n", sign_up)
+    assert re.fullmatch(r"created \nconflict \{'users.1.email': \[.* has no @-sign.'\]\}\n", bulk)
+    assert app == "Your points: 0\n"
+    assert re.fullmatch(r"1000\nhttp://\S+/console/link/\S+\n", billing)
+    assert support == "mary.jackson@example.com 0\n"
 
 
 def _unchanging(value: Any) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 from points_client import AsyncPoints, Invalid, Item, NotAuthorized, Points, Refused, Sent
 from points_client.testing import KEY, URL, FakePoints
+from tests.deadline import until
 from tests.service.inside import Service
 
 BALANCE = 1_000
@@ -97,6 +98,33 @@ def test_a_send_pays_in_order_until_the_balance_ends(front: Front, points: Point
     assert [one.organization.balance for one in sent.transactions] == [900, 800, 800, 800]
     assert datetime.now(UTC) - first.created_at < timedelta(minutes=5)
     assert points.organization().balance == 800
+
+
+def test_what_was_called_is_listed_with_what_was_answered(points: Points) -> None:
+    sent = points.send(recipients=[address()], amount=5)
+    points.batches.get(sent.batch_id)
+    with pytest.raises(Invalid) as invalid:
+        points.send(recipients=["nobody"], amount=5)
+    points.verify(recipients=[address()], amount=BALANCE)
+
+    def calls(**asked: Any) -> list[tuple[str, str | None, int, str | None, int | None]]:
+        found = points.requests.list(page_size=2, **asked)
+        shown = [(one.method, one.route, one.status, one.code, one.batch_id) for one in found]
+        return [one for one in shown if one[1] != "/v1/requests"]
+
+    until(lambda: len(calls()) == 4, "a call is listed a moment after its answer")
+    assert calls() == [
+        ("POST", "/v1/points/verify", 200, "insufficient_balance", None),
+        ("POST", "/v1/points/send", 400, None, None),
+        ("GET", "/v1/batches/{id}", 200, None, sent.batch_id),
+        ("POST", "/v1/points/send", 201, None, sent.batch_id),
+    ]
+    assert calls(status="4xx") == calls(request_id=invalid.value.request_id) == calls()[1:2]
+    assert calls(batch=sent.batch_id, status=201) == calls()[3:]
+    [key] = {one.api_key_id for one in points.requests.list()}
+    assert calls(api_key=key + 1) == []
+    with pytest.raises(Invalid):
+        list(points.requests.list(status="held"))
 
 
 def test_atomic_pays_all_or_nobody(points: Points) -> None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from points_client import Consumer, Invalid, InvalidSignature, Points, Refused, verify_webhook
+from app.platform import keys as platform_keys
+from points_client import Claimed, Consumer, Invalid, InvalidSignature, PlatformPoints, Points, Refused, verify_webhook
 from tests.deadline import until
 from tests.receiver import Receiver
 from tests.service.inside import Service
@@ -142,3 +143,35 @@ def test_a_webhook_brings_a_signed_event_and_is_changed_and_removed(points: Poin
     with pytest.raises(Invalid) as invalid:
         points.webhooks.create("http://example.com")
     assert set(invalid.value.errors) == {"url"}
+
+
+def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(service: Service) -> None:
+    with service.connection() as connection:
+        _, key = platform_keys.create(connection, "Tests")
+    emails = [address() for _ in range(4)]
+    with PlatformPoints(key, service.url) as platform:
+        acme = platform.organizations.create("Acme", balance=100, held_days=30)
+        assert (acme.balance, acme.held_days) == (100, 30)
+        caller = service.organization(100)
+        with Points(caller.live, service.url) as points:
+            points.send(recipients=emails, amount=5)
+        ada = platform.users.register(emails[0], "Ada", "Lovelace", external_id=emails[0])
+        assert (ada.balance, ada.claimed) == (5, Claimed(transactions=1, amount=5))
+        assert platform.users.get(ada.id).balance == 5
+        assert [one.id for one in platform.users.list(external_id=emails[0])] == [ada.id]
+        moved = platform.users.change(ada.id, email=emails[1], external_id=None)
+        assert (moved.email, moved.external_id, moved.balance) == (emails[1], None, 10)
+        many = platform.users.register_many([{"email": email, "first_name": "A"} for email in (emails[2], "x")])
+        assert [one.status for one in many] == ["created", "conflict"]
+        assert list(many[1].errors or ()) == ["users.1.email"]
+        with pytest.raises(Refused) as taken:
+            platform.users.register(emails[1], "Grace", "Hopper")
+        assert (taken.value.status, taken.value.code) == (409, "user_conflict")
+
+        booked = [platform.organizations.refill(acme.id, 50, idempotency_key="once") for _ in range(2)]
+        assert booked[0] == booked[1]
+        assert [one.amount for one in platform.organizations.refills(acme.id, page_size=1)] == [50, 100]
+        assert platform.organizations.change(acme.id, is_suspended=True).is_suspended
+        assert platform.organizations.get(acme.id).balance == 150
+        assert acme.id in [one.id for one in platform.organizations.list()]
+        assert "/console/link/" in platform.organizations.add_member(acme.id, address(), "Mary", role="admin").link

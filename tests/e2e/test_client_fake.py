@@ -18,7 +18,7 @@ from tests.service.inside import Service
 CALLS, SEED = int(os.environ.get("CLIENT_CALLS", "600")), 45
 BALANCE = 20_000
 # The connection of `silent` ends, so there is no answer to compare.
-RESERVED = ("Suspended", "disabled", "insufficient", "insufficient", "accepted", "unavailable")
+RESERVED = ("Suspended", "disabled", "insufficient", "insufficient", "accepted", "unavailable", "rate_limited")
 FIELDS = ("recipient", "recipients", "items", "amount", "atomic", "label", "expect", "metadata")
 ODD_VALUES: tuple[Any, ...] = (
     None,

@@ -21,7 +21,9 @@ _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
 _WEBHOOK = "INSERT INTO webhooks (organization_id, sandbox, url, types, secret, position"
 _DELIVERY = "INSERT INTO webhook_deliveries (webhook_id, sequence, event_id, type, attempt, ms)"
+_REQUEST = "INSERT INTO api_requests (organization_id, sandbox, api_key_id, created_at, request_id, method, status, ms)"
 _KEY = "INSERT INTO api_keys (organization_id, sandbox, hash, start)"
+_PLATFORM_KEY = "INSERT INTO platform_keys (name, scopes, hash, start)"
 _EVENT = "INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id"
 _NUMBERED = "INSERT INTO events (organization_id, sandbox, sequence, id, created_at, type)"
 _LOG = "INSERT INTO event_logs (organization_id, sandbox, last_sequence, dropped_to, dropped_until)"
@@ -60,6 +62,21 @@ REFUSED = [
     ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', '')"),
     ("ck_api_keys_name_length", f"{_KEY[:-1]}, name) VALUES (1, false, sha256('x'), 'pts', repeat('x', 101))"),
     ("uq_api_keys_hash", f"{_KEY} VALUES (1, false, sha256('x'), 'pts'), (1, true, sha256('x'), 'pts')"),
+    ("ck_platform_keys_name_length", f"{_PLATFORM_KEY} VALUES ('', '{{users:read}}', sha256('x'), 'pts')"),
+    (
+        "ck_platform_keys_name_length",
+        f"{_PLATFORM_KEY} VALUES (repeat('x', 256), '{{users:read}}', sha256('x'), 'pts')",
+    ),
+    ("ck_platform_keys_scopes_known", f"{_PLATFORM_KEY} VALUES ('x', '{{}}', sha256('x'), 'pts')"),
+    ("ck_platform_keys_scopes_known", f"{_PLATFORM_KEY} VALUES ('x', '{{users:all}}', sha256('x'), 'pts')"),
+    ("ck_platform_keys_hash_is_sha256", f"{_PLATFORM_KEY} VALUES ('x', '{{users:read}}', 'the key itself', 'pts')"),
+    (
+        "uq_platform_keys_hash",
+        (
+            f"{_PLATFORM_KEY} VALUES ('x', '{{users:read}}', sha256('x'), 'pts'),"
+            " ('y', '{users:read}', sha256('x'), 'pts')"
+        ),
+    ),
     ("fk_members_organization_id", f"{_MEMBER} VALUES (9, 'b@x.org', 'b@x.org', 'B', 'C', 'viewer')"),
     ("uq_members_email_key", f"{_MEMBER} VALUES (1, 'M@x.org', 'm@x.org', 'B', 'C', 'viewer')"),
     ("ck_members_role_known", "UPDATE members SET role = 'owner'"),
@@ -89,6 +106,20 @@ REFUSED = [
     ("ck_organizations_sandbox_ahead_in_range", "UPDATE organizations SET sandbox_ahead = '732 days'"),
     ("ck_organizations_sandbox_ahead_in_range", "UPDATE organizations SET sandbox_ahead = '-1 s'"),
     ("ck_users_folded_balance_not_negative", "UPDATE users SET folded_balance = -1"),
+    ("ck_users_external_id_length", "UPDATE users SET external_id = ''"),
+    ("ck_users_external_id_length", "UPDATE users SET external_id = repeat('x', 129)"),
+    (
+        "uq_users_external_id",
+        (
+            "INSERT INTO users (email, email_key, first_name, last_name, external_id)"
+            " VALUES ('c@x.org', 'c@x.org', 'A', 'B', 'x'), ('d@x.org', 'd@x.org', 'A', 'B', 'x')"
+        ),
+    ),
+    ("fk_former_addresses_user_id", "INSERT INTO former_addresses (user_id, email_key) VALUES (9, 'c@x.org')"),
+    (
+        "pk_former_addresses",
+        "INSERT INTO former_addresses (user_id, email_key) VALUES (1, 'c@x.org'), (1, 'c@x.org')",
+    ),
     ("ck_users_no_balance_in_the_sandbox", "UPDATE users SET sandbox_of = 1, folded_balance = 1"),
     ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),
     (
@@ -121,6 +152,10 @@ REFUSED = [
     ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 0"),
     ("ck_organizations_held_days_in_range", "UPDATE organizations SET held_days = 3651"),
     ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 0)"),
+    (
+        "ck_batches_rehearsed_unpaid_in_the_sandbox",
+        _BATCH + ", rehearsed_unpaid) VALUES (1, false, 1, false, 1, '{a}', '{a}', true)",
+    ),
     ("ck_batches_hold_days_in_range", _BATCH + ", hold_days) VALUES (1, false, 1, false, 1, '{a}', '{a}', 3651)"),
     ("ck_batches_held_until_after_the_issue", "UPDATE batches SET held_until = issued_at WHERE id = 1"),
     ("ck_batches_held_until_after_the_issue", "UPDATE batches SET hold_days = 1 WHERE id = 1"),
@@ -274,6 +309,9 @@ REFUSED = [
         f"{_WEBHOOK}, previous_secret) VALUES (1, false, 'u', '{{*}}', 's', 0, 's')",
     ),
     ("ck_webhook_deliveries_attempt_counted", f"{_DELIVERY} VALUES (1, 1, 'evt_1', 'ping', 0, 1)"),
+    ("ck_api_requests_status_of_an_answer", f"{_REQUEST} VALUES (1, false, 1, now(), 'r', 'GET', 100, 1)"),
+    ("ck_api_requests_ms_not_negative", f"{_REQUEST} VALUES (1, false, 1, now(), 'r', 'GET', 200, -1)"),
+    ("ck_api_requests_request_id_length", f"{_REQUEST} VALUES (1, false, 1, now(), '', 'GET', 200, 1)"),
     ("fk_refills_organization_id", f"{_REFILL} VALUES (9, false, 1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, -1, 1)"),
     ("ck_refills_amount_positive_unless_sandbox", f"{_REFILL} VALUES (1, false, 0, 1)"),
@@ -283,6 +321,15 @@ REFUSED = [
         f"{_REFILL[:-1]}, reference) VALUES (1, false, 1, 1, 'r'), (1, true, 2, 2, 'r')",
     ),
     ("ck_refills_reference_length", f"{_REFILL[:-1]}, reference) VALUES (1, false, 1, 1, '')"),
+    ("ck_refills_idempotency_key_length", f"{_REFILL[:-1]}, idempotency_key) VALUES (1, false, 1, 1, '')"),
+    (
+        "ck_refills_idempotency_key_length",
+        f"{_REFILL[:-1]}, idempotency_key) VALUES (1, false, 1, 1, repeat('x', 256))",
+    ),
+    (
+        "uq_refills_idempotency_key",
+        f"{_REFILL[:-1]}, idempotency_key) VALUES (1, false, 1, 1, 'k'), (1, true, 2, 2, 'k')",
+    ),
     ("ck_refills_balance_not_negative", f"{_REFILL} VALUES (1, true, -1, -1)"),
     ("fk_uploads_organization_id", f"{_UPLOAD} VALUES (9, 1, false, 'x', 'x', 'column')"),
     ("fk_uploads_member_id", f"{_UPLOAD} VALUES (1, 9, false, 'x', 'x', 'column')"),

@@ -170,7 +170,7 @@ def _claim() -> Callable[[], object]:
 
     def claim_all() -> int:
         with transaction() as connection:
-            return claim(connection, list(range(40, 0, -1)))
+            return claim(connection, list(range(40, 0, -1))).transactions
 
     return claim_all
 

@@ -62,7 +62,7 @@ def test_a_refill_that_cannot_be_shown_is_not_made(monkeypatch: pytest.MonkeyPat
 
     organization_id = books.make_organization(100)
     with monkeypatch.context() as patch:
-        patch.setattr("app.organizations.get", gone)
+        patch.setattr("app.organizations.get_whole", gone)
         with pytest.raises(DBAPIError):
             _answer(organizations, "refill", organization_id, 5, False, None)
     assert books.balance_of(organization_id) == 100

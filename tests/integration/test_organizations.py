@@ -5,7 +5,7 @@ from sqlalchemy import text
 
 from app import organizations
 from app.errors import NotFound, Refused
-from app.ledger.refill import refill, refill_once, reset_sandbox
+from app.ledger.refill import Booked, refill, refill_once, reset_sandbox
 from app.postgres.database import transaction
 from app.settings import INT64_MAX
 from tests.integration import books, races
@@ -201,12 +201,13 @@ def test_a_refill_that_is_rolled_back_leaves_nothing() -> None:
 def test_a_refill_with_a_reference_is_booked_once_however_many_give_it_at_once(*, sandbox: bool) -> None:
     organization_id = books.make_organization(5, sandbox_balance=5)
 
-    def give() -> int | None:
+    def give() -> Booked:
         with transaction() as connection:
-            return refill_once(connection, organization_id, 10, "invoice-7", sandbox=sandbox)
+            return refill_once(connection, organization_id, 10, sandbox=sandbox, reference="invoice-7")
 
     outcomes = races.at_once(*[give] * 8)
-    assert sorted(outcomes, key=str) == [15, *[None] * 7]
+    assert sorted(booked.is_new for booked in outcomes) == [False] * 7 + [True]
+    assert {booked.refill.balance for booked in outcomes} == {15}
     assert books.balance_of(organization_id, sandbox=sandbox) == 15
     assert books.breaches() == []
 
@@ -214,11 +215,11 @@ def test_a_refill_with_a_reference_is_booked_once_however_many_give_it_at_once(*
 def test_a_reference_of_another_refill_is_refused_and_books_nothing() -> None:
     organization_id = books.make_organization(5, sandbox_balance=5)
     with transaction() as connection:
-        refill_once(connection, organization_id, 10, "invoice-7")
+        refill_once(connection, organization_id, 10, reference="invoice-7")
     for amount, sandbox in ((11, False), (10, True)):
         with (
             pytest.raises(Refused, match="invoice-7 is that of a refill of 10 live points"),
             transaction() as connection,
         ):
-            refill_once(connection, organization_id, amount, "invoice-7", sandbox=sandbox)
+            refill_once(connection, organization_id, amount, sandbox=sandbox, reference="invoice-7")
     assert (books.balance_of(organization_id), books.balance_of(organization_id, sandbox=True)) == (15, 5)

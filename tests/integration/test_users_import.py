@@ -15,7 +15,7 @@ from app.cli import users_import
 from app.cli.users import import_file
 from app.cli.users_import import import_users
 from app.errors import Refused
-from app.ledger import claim
+from app.ledger import claim, registering
 from app.postgres.database import transaction
 from app.users import NewUser
 from tests.integration import books, races
@@ -169,14 +169,14 @@ def test_an_interrupted_import_is_carried_on(path: Path, monkeypatch: pytest.Mon
     chunks = iter(range(10))
 
     def interrupted(connection: Connection, users: Sequence[NewUser]) -> claim.Registered:
-        registered = claim.register_some(connection, users)
+        registered = claim.register(connection, users)
         if next(chunks) == 1:
             raise KeyboardInterrupt
         return registered
 
     _write(path, _some(8))
     with monkeypatch.context() as patch:
-        patch.setattr(users_import, "register_some", interrupted)
+        patch.setattr(registering, "register", interrupted)
         with pytest.raises(Refused, match="Interrupted: 3 are registered"):
             import_users(path)
     imported = import_users(path)
@@ -192,11 +192,12 @@ def test_an_import_goes_on_at_its_last_step(path: Path, monkeypatch: pytest.Monk
         books.issue_now(organization_id, emails, 10)
     claims: list[int] = []
 
-    def claim_and_interrupt(connection: Connection, user_ids: Sequence[int]) -> int:
-        claims.append(claim_some(connection, user_ids))
+    def claim_and_interrupt(connection: Connection, user_ids: Sequence[int]) -> claim.Claimed:
+        step = claim_some(connection, user_ids)
+        claims.append(step.transactions)
         if len(claims) == 3:
             raise KeyboardInterrupt
-        return claims[-1]
+        return step
 
     claim_some = claim.claim
     monkeypatch.setattr(claim, "claim", claim_and_interrupt)
@@ -287,7 +288,7 @@ def test_an_interrupted_import_leaves_the_earlier_bad_rows(path: Path, monkeypat
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(users_import, "register_some", interrupt)
+    monkeypatch.setattr(registering, "register", interrupt)
     with pytest.raises(Refused, match="Interrupted"):
         import_users(_write(path, ["nonsense", ANN, BOB, CY, "more"]))
     assert errors_file.read_text() == before

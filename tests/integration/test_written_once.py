@@ -8,8 +8,11 @@ from sqlalchemy.exc import IntegrityError
 
 from app.batches import schedule
 from app.ledger.extend import extend
+from app.ledger.registering import change_user
 from app.members import links, members
+from app.platform import keys as platform_keys
 from app.postgres.database import transaction
+from app.values.addresses import parse
 from app.values.ids import POSITIONS
 from tests.integration import books
 from tests.integration.logs_of_events import number_all
@@ -46,6 +49,7 @@ REFUSED = [
     *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
         "amount = 1", "sandbox = true", "organization_id = 2", "emails = '{x@example.com}'", "label = 'x'",
         "atomic = true", "recipient_count = 2", "email_keys = '{x@example.com}'", "hold_days = 1",
+        "rehearsed_unpaid = false",
     )),
     ("batches_accepted_once", "DELETE FROM batches WHERE id = 3"),
     *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 1") for change in (
@@ -73,6 +77,12 @@ REFUSED = [
     ("events_written_once", "UPDATE events SET batch_id = 2 WHERE batch_id = 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET last_sequence = last_sequence - 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET dropped_to = 0, dropped_until = NULL"),
+    ("platform_keys_made_once", "UPDATE platform_keys SET scopes = '{users:read}'"),
+    ("platform_keys_made_once", "DELETE FROM platform_keys"),
+    ("platform_keys_revoked_once", "UPDATE platform_keys SET revoked_at = NULL"),
+    ("users_registered_once", "UPDATE users SET sandbox_of = 1 WHERE id = 2"),
+    ("users_known_since_a_moment", "UPDATE users SET email_key = 'x@example.com' WHERE id = 2"),
+    ("former_addresses_written_once", "UPDATE former_addresses SET email_key = 'x@example.com'"),
 ]  # fmt: skip
 
 
@@ -95,6 +105,9 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     with transaction() as connection:
         member_id, _ = links.add(connection, organization_id, "m@example.com", "M", "N", role="viewer", by=None)
         members.remove(connection, members.lock(connection, member_id), by=None)
+        platform_key, _ = platform_keys.create(connection, "Sign-up")
+        platform_keys.revoke(connection, platform_key.id)
+        change_user(connection, 2, {"address": parse("zz@example.com")})
         schedule.cancel(connection, cancelled, organization_id=organization_id, sandbox=False)
     held = books.make_organization(25)
     assert books.issue_now(held, ["y@example.com", "x@example.com"], 5, hold_days=1) == 6

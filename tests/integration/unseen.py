@@ -26,7 +26,7 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
     ),
     ("api_keys_made_once", "a key that others know", ["UPDATE api_keys SET hash = sha256(id::text::bytea)"]),
     (
-        "users_registered_once",
+        "users_known_since_a_moment",
         "a key that is not the normal form of its address",
         ["UPDATE users SET email = 'Eve@example.com' WHERE id = 1"],
     ),

@@ -29,7 +29,9 @@ def test_a_sane_request_id_of_the_caller_comes_back(client: FlaskClient, given: 
         assert client.get(path, headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
 
 
-@pytest.mark.parametrize("given", ["x" * 129, "a b", "<script>", "a;b", "pts_live_abc", "x:pts_dev_abc"])
+@pytest.mark.parametrize(
+    "given", ["x" * 129, "a b", "<script>", "a;b", "pts_live_abc", "x:pts_dev_abc", "pts_platform_a"]
+)
 def test_any_other_request_id_is_replaced_by_one_of_ours(client: FlaskClient, given: str) -> None:
     ids = {client.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] for _ in range(2)}
     assert len(ids - {given}) == 2
@@ -176,7 +178,8 @@ def test_every_answer_names_the_headers_that_all_have(described: dict[str, Any])
 
 def test_every_call_under_v1_needs_a_key_and_no_other_does(described: dict[str, Any]) -> None:
     for path, _, operation in _operations(described):
-        assert operation.get("security", described["security"]) == ([{"key": []}] if path.startswith("/v1/") else [])
+        kind = "platform_key" if path.startswith("/v1/platform/") else "key"
+        assert operation.get("security", described["security"]) == ([{kind: []}] if path.startswith("/v1/") else [])
         assert ("401" in operation["responses"]) is path.startswith("/v1/")
 
 

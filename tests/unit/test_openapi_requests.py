@@ -16,13 +16,24 @@ from jsonschema import Draft202012Validator
 
 from app.api.openapi.calls import CALLS
 from app.api.openapi.description import document
-from app.api.openapi.examples import BODIES, REVERSE_BODIES, SANDBOX_BODIES, WEBHOOK_BODIES
+from app.api.openapi.examples import BODIES, PLATFORM_BODIES, REVERSE_BODIES, SANDBOX_BODIES, WEBHOOK_BODIES
 from app.batches.fields import ITEM, RESCHEDULE, SEND, VERIFY
 from app.batches.request import read_issue_request, read_reschedule
 from app.errors import Faults, InvalidRequest
 from app.fields.field import Table
 from app.ledger.extend import EXTEND, HELD_UNTIL
-from app.ledger.sandbox import CLOCK, NEW_USER, NOW, read_user
+from app.ledger.sandbox import CLOCK, NOW, read_user
+from app.ledger.sandbox import NEW_USER as NEW_SANDBOX_USER
+from app.ledger.user_requests import CHANGED_USER, NEW_USER, NEW_USERS, read_changes, read_new_user, read_new_users
+from app.members.request import NEW_MEMBER, read_new_member
+from app.platform.requests import (
+    CHANGED_ORGANIZATION,
+    NEW_ORGANIZATION,
+    NEW_REFILL,
+    read_changes_of_organization,
+    read_new_organization,
+    read_new_refill,
+)
 from app.reversals.request import REVERSE, ReverseReading
 from app.settings import Settings, settings
 from app.webhooks.request import CHANGED_WEBHOOK, FROM_SEQUENCE, REPLAY, read_webhook
@@ -56,7 +67,14 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
     (CHANGED_WEBHOOK, partial(read_webhook, is_new=False), {"description": "x"}),
     (REPLAY, FROM_SEQUENCE.read_alone, {}),
     (CLOCK, NOW.read_alone, {}),
-    (NEW_USER, read_user, {"email": "c@example.com", "first_name": "x"}),
+    (NEW_SANDBOX_USER, read_user, {"email": "c@example.com", "first_name": "x"}),
+    (NEW_USER, read_new_user, {"email": "c@example.com", "first_name": "x"}),
+    (NEW_USERS, read_new_users, {}),
+    (CHANGED_USER, read_changes, {"last_name": "x"}),
+    (NEW_ORGANIZATION, read_new_organization, {"name": "x"}),
+    (CHANGED_ORGANIZATION, read_changes_of_organization, {"held_days": 1}),
+    (NEW_REFILL, read_new_refill, {"amount": 1}),
+    (NEW_MEMBER, read_new_member, {"email": "c@example.com", "first_name": "x", "role": "viewer"}),
 ]
 _CHOICES = ({"recipient", "recipients", "items"}, {"batch", "transactions"})
 _IN_WORDS: tuple[str, ...] = ("must be an e-mail address", "is the same", " are expected, but ")
@@ -119,7 +137,7 @@ _EXAMPLES = sorted(
 
 @pytest.mark.parametrize(("model", "name"), _EXAMPLES)
 def test_each_example_of_a_body_is_one(model: str, name: str) -> None:
-    example = (BODIES | REVERSE_BODIES | WEBHOOK_BODIES | SANDBOX_BODIES)[name]
+    example = (BODIES | REVERSE_BODIES | WEBHOOK_BODIES | SANDBOX_BODIES | PLATFORM_BODIES)[name]
     assert _validator(model, settings()).is_valid(example)
     for table, read, _ in _BODIES:
         assert table.schema_name != model or _faults(read, example) == {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.errors import Refused
 from app.pages import cursors
 from app.pages.filters import CursorPosition, Filters
-from app.values.keys import _checksum, hash_key, is_well_formed, new_key
+from app.values.keys import _checksum, hash_key, is_well_formed, new_key, new_platform_key
 from app.values.texts import checked_name
 
 _LIVE = new_key(sandbox=False).text
@@ -31,6 +31,15 @@ def test_the_prefix_tells_the_mode_of_a_key(*, sandbox: bool, prefix: str) -> No
     assert key.text.startswith(prefix)
     assert is_well_formed(key.text)
     assert set(key.text.removeprefix(prefix)) <= set(_ALPHANUMERIC)
+
+
+def test_a_platform_key_has_the_form_of_the_others_and_its_own_prefix() -> None:
+    key = new_platform_key()
+    assert key.text.startswith("pts_platform_")
+    assert is_well_formed(key.text)
+    assert not is_well_formed(key.text.replace("pts_platform_", "pts_live_"))
+    assert len(key.start) == len("pts_platform_") + 4
+    assert key.hash == hash_key(key.text)
 
 
 def test_a_key_is_stored_as_the_sha_256_of_its_whole_text() -> None:

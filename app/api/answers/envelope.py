@@ -10,6 +10,7 @@ from app.batches.schedule import Scheduled
 from app.batches.sent_lately import SentLately
 from app.batches.verify import Verdict
 from app.errors import Faults, PointsError
+from app.metrics.record import note_code
 from app.reversals.preview import Recoverable
 from app.values.timestamps import timestamp
 
@@ -29,12 +30,14 @@ CODES = {
     500: "internal_error",
     503: "not_ready",
 }
-# On an expected error with status 503.
+# On an expected error with status 429 or 503.
 _RETRY_AFTER_S = 2
 
 
 def success(data: Mapping[str, Any], *, status: int = 200, **additional: object) -> Response:
     """Wrap the payload of a success; `additional` joins the version in `additional_data`."""
+    if "code" in additional:
+        note_code(None if additional["code"] is None else str(additional["code"]))
     document = {
         "success": True,
         "data": data,
@@ -46,7 +49,9 @@ def success(data: Mapping[str, Any], *, status: int = 200, **additional: object)
 
 def failure_document(status: int, faults: Faults, code: str | None = None) -> bytes:
     """Render the envelope of an error. The code is left out on a 400; if none is given, the status decides it."""
-    additional = None if status == 400 else {"code": code or CODES.get(status, CODES[500])}
+    word = None if status == 400 else code or CODES.get(status, CODES[500])
+    note_code(word)
+    additional = None if word is None else {"code": word}
     return orjson.dumps({"success": False, "data": None, "errors": faults, "additional_data": additional})
 
 
@@ -65,7 +70,7 @@ def failure_of(error: PointsError) -> Response:
     response = failure(error.status, error.faults, error.code)
     if error.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
-    if error.status == 503:
+    if error.status in (429, 503):
         response.headers["Retry-After"] = str(_RETRY_AFTER_S)
     return response
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from app.batches.read import QUEUED, SCHEDULED, STATES, STATUSES
 from app.batches.sent_lately import NAMED_MAX
 from app.errors import InsufficientBalance, OrganizationDisabled, OrganizationSuspended
+from app.ledger.sandbox import NOW
 
 
 def says(description: str, *example: Any, **more: Any) -> Any:
@@ -265,7 +266,7 @@ class Scheduled(BaseModel):
 class SandboxTime(BaseModel):
     """The time of the sandbox."""
 
-    now: Time = says("Its time from now on. ISO 8601 in UTC, six decimals.", "2027-01-31T09:30:00.000000Z")
+    now: Time = says("Its time from now on. ISO 8601 in UTC, six decimals.", str(NOW.example).replace("Z", ".000000Z"))
 
 
 class SandboxUser(BaseModel):
@@ -285,7 +286,7 @@ class Claimed(BaseModel):
     amount: Points = says("Their points together.", 50)
 
 
-class SandboxUserAdditions(Additions):
+class ClaimedAdditions(Additions):
     """What was claimed."""
 
     claimed: Claimed = says("What was held for the address and is now credited.")

@@ -11,6 +11,7 @@ from app.settings import Settings
 # The usual refusals: of every call, of those with a key, and of those with a body.
 _OF_ALL = ("NoRequest", "WrongMethod", "Fault")
 _WITH_KEY = ("Unauthorized", "TooManyCalls", "Away")
+_OF_ORGANIZATION, _OF_PLATFORM = ("WrongKey",), ("NotAllowed",)
 _WITH_BODY = ("BadRequest", "TooLarge", "WrongType", "TooSlow")
 
 _SENT = {
@@ -34,6 +35,7 @@ _SENT = {
 def document(limits: Settings) -> dict[str, Any]:
     """Return the whole description, with the limits of these settings."""
     bodies_of_calls = examples.BODIES | examples.REVERSE_BODIES | examples.WEBHOOK_BODIES | examples.SANDBOX_BODIES
+    bodies_of_calls |= examples.PLATFORM_BODIES
     named = bodies_of_calls | examples.ANSWERS | failures.EXAMPLES
     return {
         "openapi": "3.1.0",
@@ -44,7 +46,7 @@ def document(limits: Settings) -> dict[str, Any]:
         "paths": _paths(),
         "webhooks": {"event": {"post": _SENT}},
         "components": {
-            "securitySchemes": {"key": headers.KEY},
+            "securitySchemes": {"key": headers.KEY, "platform_key": headers.PLATFORM_KEY},
             "schemas": _schemas(limits),
             "responses": {name: _response(refusal) for name, refusal in calls.REFUSALS.items()},
             "parameters": parameters.HEADERS,
@@ -60,13 +62,15 @@ def _paths() -> dict[str, Any]:
         for name, call in named.items():
             if name != "about":
                 method, path = call["route"].split()
-                operation = _operation(call, has_key=path.startswith("/v1/"))
+                operation = _operation(call, path)
                 paths.setdefault(path, {})[method.lower()] = {"operationId": name, "tags": [group], **operation}
     return paths
 
 
-def _operation(call: dict[str, Any], *, has_key: bool) -> dict[str, Any]:
-    usual = _OF_ALL + _WITH_KEY * has_key + _WITH_BODY * ("body" in call)
+def _operation(call: dict[str, Any], path: str) -> dict[str, Any]:
+    has_key, is_of_platform = path.startswith("/v1/"), path.startswith("/v1/platform/")
+    of_kind = (_OF_PLATFORM if is_of_platform else _OF_ORGANIZATION) * has_key
+    usual = _OF_ALL + _WITH_KEY * has_key + of_kind + _WITH_BODY * ("body" in call)
     refusals = (*usual, *call.get("refuses", ()))  # A call's own refusal replaces a usual one with the same status.
     responses = {calls.REFUSALS[name]["status"]: _ref("responses", name) for name in refusals}
     responses |= {status: _response(answer) for status, answer in call.items() if status.isdigit()}
@@ -79,6 +83,8 @@ def _operation(call: dict[str, Any], *, has_key: bool) -> dict[str, Any]:
     }
     if "body" in call:
         operation["requestBody"] = {"required": True, "content": _content(call["body"])}
+    if is_of_platform:
+        return operation | {"security": [{"platform_key": []}]}
     return operation if has_key else operation | {"security": []}
 
 

@@ -11,11 +11,14 @@ from app.api.openapi.answers import Organization, Transaction
 from app.api.openapi.calls import SUCCESSES
 from app.api.openapi.envelopes import ENVELOPES
 from app.api.openapi.event_answers import Delivery, ReversedTransaction
+from app.api.openapi.platform_answers import RegisteredUser
 from app.errors import InsufficientBalance, OrganizationSuspended
+from app.ledger.sandbox import NOW
 
 _ADA, _GRACE = "ada@example.com", "grace@example.com"
 _SEND_AT = "2026-02-01T09:00:00Z"
 _A_DAY_LATER = "2026-02-01T09:00:00.000000Z"
+_USER = {"email": _ADA, "first_name": "Ada", "last_name": "Lovelace", "external_id": "customer-4711"}
 
 BODIES: dict[str, Any] = {
     "to_two": {"recipients": [_ADA, _GRACE], "amount": 50},
@@ -41,8 +44,17 @@ REVERSE_BODIES: dict[str, Any] = {
 }
 
 SANDBOX_BODIES: dict[str, Any] = {
-    "next_year": {"now": "2027-01-31T09:30:00Z"},
+    "next_year": {"now": NOW.example},
     "ada": {"email": _ADA, "first_name": "Ada", "last_name": "Lovelace"},
+}
+PLATFORM_BODIES: dict[str, Any] = {
+    "new_user": _USER,
+    "new_users": {"users": [_USER, {"email": "grace", "first_name": "Grace", "last_name": "Hopper"}]},
+    "changed_user": {"email": "ada@example.org"},
+    "new_organization": {"name": "Acme", "balance": 1_000, "held_days": 90},
+    "changed_organization": {"is_suspended": True},
+    "new_refill": {"amount": 1_000, "reference": "invoice-7"},
+    "new_member": {"email": "mary@example.com", "first_name": "Mary", "last_name": "Jackson", "role": "admin"},
 }
 WEBHOOK_BODIES: dict[str, Any] = {
     "new_webhook": {"url": "https://shop.example.com/points", "types": ["batch.*"], "description": "The shop"},
@@ -108,6 +120,8 @@ _NOT_DONE = {"done_at": None, "transactions": None, "amount": None, "current_bal
 _NOT_ISSUED = {"issued_at": None, "counts": None, "transactions": None, "amount": None, "current_balance": None}
 _LATER = {"send_at": "2026-02-01T09:00:00.000000Z", "final": False, **_NOT_ISSUED}
 _NOT_DELIVERED = {"delivered": False, "status": None, "error": "not_connected"}
+_NO_ADDRESS = {"users.1.email": ["The email must be an e-mail address: it has no @-sign."]}
+_NOT_REGISTERED = {"user": None, "status": "conflict", "errors": _NO_ADDRESS}
 _TOO_LOW = InsufficientBalance(required=100, available=60)
 _SUSPENDED = OrganizationSuspended()
 
@@ -143,6 +157,10 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "webhook_moved_back": ({"position": 0}, {}),
     "webhook_moved_on": ({"status": "failing", "failing_since": "2026-01-31T09:30:00.492913Z"}, {}),
     "deliveries": ({"deliveries": [example(Delivery, **_NOT_DELIVERED)]}, {}),
+    "known_user": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
+    "user_changed": ({"email": "ada@example.org"}, {}),
+    "registered_users": ({"users": [example(RegisteredUser), example(RegisteredUser, **_NOT_REGISTERED)]}, {}),
+    "organization_suspended": ({"is_suspended": True}, {}),
     "known_in_sandbox": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "sandbox_reset": (_acme(1_000_000, last_refill=1_000_000), {}),
 }

@@ -14,6 +14,11 @@ KEY = {
     "description": "`Authorization: Bearer <key>`. A key is shown once, when it is made, and can be revoked at once.",
 }
 
+PLATFORM_KEY = KEY | {
+    "bearerFormat": "pts_platform_…",
+    "description": "`Authorization: Bearer <key>`, with a key of the platform that runs the service, bound to scopes.",
+}
+
 
 def _header(description: str, *, required: bool = True, **schema: Any) -> dict[str, Any]:
     # Always a string, so that a validator need not convert the header first.
@@ -57,7 +62,8 @@ HEADERS = {
     ),
     "Retry-After": _header("After how many seconds to ask again.", pattern="^[1-9][0-9]*$"),
     "Location": _header(
-        "The path of the new batch, reversal or webhook.", pattern="^/v1/(batches|reversals|webhooks)/[1-9][0-9]*$"
+        "The path of what is new: a batch, a reversal, a webhook, a user or an organization.",
+        pattern="^/v1/(batches|reversals|webhooks|platform/users|platform/organizations)/[1-9][0-9]*$",
     ),
     "Idempotency-Replayed": _header(
         "`true` if the batch was issued, or the reversal done, before this call: the answer shows it as it was then.",

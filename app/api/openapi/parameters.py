@@ -4,8 +4,9 @@ from typing import Any
 
 from app.api.requests.query import TYPES_LENGTH_MAX, WAIT_MAX_S
 from app.batches.read import STATES, STATUSES
+from app.batches.rehearsing import WORDS
 from app.pages.filters import LOOKED_AT_MAX
-from app.pages.queries import FORMS, LIMIT_DEFAULT, LIMIT_MAX
+from app.pages.parameters import FORMS, LIMIT_DEFAULT, LIMIT_MAX
 from app.pages.queries import PARAMETERS as PARAMETERS_OF_LISTS
 from app.reversals.read import STATUSES as REVERSAL_STATUSES
 from app.settings import INT64_MAX
@@ -44,12 +45,16 @@ _REQUEST_ID = "Your own id for this request: 1 to 128 letters, digits or `._:/+=
 _KEY = """\
 Makes a repeated send safe: 1 to 255 visible ASCII characters, kept for at least 30 days from the issue, per
 organization and mode. Make a new key for each batch, and send it again with each retry."""
+_REHEARSE = """\
+With a development key, what the call is to meet, whoever its recipients are; `insufficient`: the balance pays nobody.
+With a live key, and for any other word, it is a fault."""
 _PREFER = "`respond-async`: do not wait for the issue, answer 202 at once. `wait=5`: wait 5 s at most."
 
 HEADERS = {
     "X-Request-Id": _parameter("header", "X-Request-Id", _REQUEST_ID, _TEXT),
     "Idempotency-Key": _parameter("header", "Idempotency-Key", _KEY, _TEXT | _KEY_FORM),
     "Prefer": _parameter("header", "Prefer", _PREFER, _TEXT, example="respond-async"),
+    "Points-Rehearse": _parameter("header", "Points-Rehearse", _REHEARSE, _TEXT | {"enum": list(WORDS)}),
 }
 # On every call to a webhook.
 SIGNED_HEADERS = [
@@ -97,6 +102,23 @@ PARAMETERS["page of reversals"] = [
     ),
     _parameter("query", "status", "In this state.", _TEXT | {"enum": list(REVERSAL_STATUSES)}),
 ]
+PARAMETERS["id of a user"] = [_parameter("path", "id", "The `id` of the user.", _ID, example=7)]
+PARAMETERS["page of users"] = [
+    *(
+        parameter
+        for parameter in PARAMETERS["page of batches"]
+        if parameter["name"] in set(PARAMETERS_OF_LISTS["users"]) - {"email"}
+    ),
+    _parameter("query", "email", "Known by this address.", _TEXT | {"format": "idn-email", "pattern": "@"}),
+    _parameter("query", "external_id", "With exactly this id of yours.", _TEXT | _REFERENCE_FORM),
+]
+_PAGE_ALONE = [parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in ("limit", "cursor")]
+PARAMETERS["id of an organization"] = [_parameter("path", "id", "The `id` of the organization.", _ID, example=1)]
+PARAMETERS["page of organizations"] = _PAGE_ALONE
+PARAMETERS["page of refills"] = [
+    *_PAGE_ALONE,
+    _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
+]
 _TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
 PARAMETERS["events"] = [
     _parameter(
@@ -128,6 +150,24 @@ PARAMETERS["events"] = [
 ]
 PARAMETERS["page of deliveries"] = [
     parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]
+]
+PARAMETERS["page of requests"] = [
+    *(
+        parameter
+        for parameter in PARAMETERS["page of batches"]
+        if parameter["name"] in set(PARAMETERS_OF_LISTS["requests"]) - {"batch", "status", "created_from", "created_to"}
+    ),
+    _parameter("query", "created_from", f"Arrived at this time or later. {_TIME}", _MOMENT),
+    _parameter("query", "created_to", f"Arrived at this time or earlier. {_TIME}", _MOMENT),
+    _parameter("query", "request_id", "With this `X-Request-Id`.", _TEXT | {"pattern": FORMS["request_id"]}),
+    _parameter("query", "api_key", "Made with the key of this id.", _ID | {"maximum": INT64_MAX}),
+    _parameter("query", "batch", "About this batch.", _ID | {"maximum": INT64_MAX}),
+    _parameter(
+        "query",
+        "status",
+        "Answered with this status, such as `403`, or with any of a hundred, such as `4xx`.",
+        _TEXT | {"pattern": FORMS["status of an answer"]},
+    ),
 ]
 PAGES = f"""\
 Newest first. A page holds up to `limit` rows; `next_cursor` leads to the next page with the same filters, and is null

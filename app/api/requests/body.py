@@ -75,7 +75,7 @@ def _body_bytes() -> bytes:
     length = _refuse_too_large()
     # gunicorn's, with our time limits; absent in tests without a server. A caller with a good key may take longer.
     caller_socket = environ.get("gunicorn.socket")
-    if caller_socket is not None and current_record().organization_id is not None:
+    if caller_socket is not None and current_record().has_good_key:
         caller_socket.trust(length)
     try:
         # Read from gunicorn directly: Werkzeug's streams are slow.

@@ -6,7 +6,8 @@ from urllib.parse import parse_qs
 from flask import request
 
 from app.events.log import TYPES, types_like
-from app.pages.queries import LIMIT_DEFAULT, ParameterFault, Query, integer_of, limit_of, read_parameter
+from app.pages.parameters import LIMIT_DEFAULT, ParameterFault, integer_of, limit_of
+from app.pages.queries import Query, read_parameter
 from app.settings import INT64_MAX
 from app.values.texts import in_utf8, shown
 from app.values.validation_errors import FaultsFound

@@ -1,8 +1,7 @@
 """`POST /v1/points/send`: accept a batch, hand it to the workers, and answer from the rows that they commit."""
 
-from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from socket import SHUT_RDWR
 
 from flask import Blueprint, Response, request
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,6 +12,7 @@ from app.api.answers import envelope
 from app.api.auth import caller, hash_of_key, is_development_key
 from app.api.requests.body import read_json
 from app.api.requests.query import refuse_parameters
+from app.api.requests.rehearsal import end_connection, rehearsal
 from app.api.requests.send_headers import idempotency_key, wish
 from app.api.sending.send_path import send_path
 from app.api.sending.waiting import Rows
@@ -20,7 +20,7 @@ from app.batches import payloads
 from app.batches import read as batches
 from app.batches.accept import Acceptance, Send
 from app.batches.fields import SEND
-from app.batches.rehearsing import ACCEPTED, SILENT, refusal_of, rehearsed_by
+from app.batches.rehearsing import ACCEPTED, INSUFFICIENT, SILENT, refusal_of, rehearsed_by
 from app.batches.request import IssueRequest, read_issue_request
 from app.errors import BatchCancelled, BatchLost, OrganizationDisabled, OrganizationSuspended, PointsError
 from app.metrics.record import current_record
@@ -47,16 +47,16 @@ def _send(wait_s: float) -> Response:
     record = current_record()
     try:
         asked = [_read_send()]  # Taken out by the call: while it waits, nothing must hold thousands of addresses.
-        reserved = _rehearsed_by(asked[0].request)
-        wait_new_s = wait_s if reserved.isdisjoint((ACCEPTED, SILENT)) else 0.0
+        rehearsed = _rehearsed_by(asked[0].request)
+        wait_new_s = wait_s if rehearsed.isdisjoint((ACCEPTED, SILENT)) else 0.0
         sent = send_path.process(asked.pop(), wait_s=wait_s, wait_new_s=wait_new_s, request_id=record.trace_id)
     except PointsError as error:
         record.organization_id = record.organization_id or error.organization_id
         raise
     accepted = sent.acceptance
     record.organization_id, record.batch_id = accepted.organization_id, accepted.batch_id
-    if SILENT in reserved and not accepted.existed:
-        _end_connection()
+    if SILENT in rehearsed and not accepted.existed:
+        end_connection()
     if accepted.status == batches.SCHEDULED:
         return _accepted(accepted.batch_id, wait="scheduled", status=batches.SCHEDULED)
     if accepted.status == batches.QUEUED:
@@ -87,31 +87,30 @@ def _read_send() -> Send:
         caller()
     try:
         refuse_parameters()
-        return Send(key_hash, read_json(_READ), idempotency_key())
+        asked = read_json(_READ)
+        if rehearsal() == INSUFFICIENT:
+            asked = replace(asked, rehearsed_unpaid=True)
+        return Send(key_hash, asked, idempotency_key())
     except (PointsError, HTTPException):
         caller()
         raise
 
 
 def _rehearsed_by(request: IssueRequest) -> frozenset[str]:
-    """Return the reserved recipients of a send with a development key.
+    """Return what a send with a development key rehearses, by its recipients and by its header.
 
     Raises:
         PointsError: the error that they rehearse; or `InvalidKey`.
     """
     if not is_development_key():
         return frozenset()
-    reserved = rehearsed_by(request)
-    if (refusal := refusal_of(reserved)) is not None:
+    rehearsed = rehearsed_by(request)
+    if (named := rehearsal()) is not None:
+        rehearsed |= {named}
+    if (refusal := refusal_of(rehearsed)) is not None:
         caller()
         raise refusal
-    return reserved
-
-
-def _end_connection() -> None:
-    """End the caller's connection: the answer then reaches nobody."""
-    with suppress(OSError):  # The caller may have gone already.
-        request.environ["gunicorn.socket"].shutdown(SHUT_RDWR)
+    return rehearsed
 
 
 def _read(accepted: Acceptance) -> Rows | None:

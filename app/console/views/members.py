@@ -116,6 +116,5 @@ def _member_page(member_id: int, form: RoleForm | None = None) -> str:
 
 
 def _link_page(member: Member, token: str) -> str:
-    path = url_for("console_door.link", token=token)
-    url = f"{'https' if is_https() else 'http'}://{request.host}{path}"
+    url = links.link_to(f"{'https' if is_https() else 'http'}://{request.host}", token)
     return render_template("console/link_made.html", of=member, url=url)

@@ -1,9 +1,11 @@
-"""A client of the Points Issuing Service: `Points`, and `AsyncPoints` with the same names."""
+"""A client of the Points Issuing Service: `Points` and `PlatformPoints`, and `Async…` with the same names."""
 
 from points_client._async.client import AsyncPoints
 from points_client._async.consumer import AsyncConsumer
+from points_client._async.platform import AsyncPlatformPoints
 from points_client._sync.client import Points
 from points_client._sync.consumer import Consumer
+from points_client._sync.platform import PlatformPoints
 from points_client.attempts import RETRIED, Wait
 from points_client.errors import (
     Invalid,
@@ -15,6 +17,14 @@ from points_client.errors import (
     Refused,
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
+from points_client.platform_results import (
+    NewMember,
+    PlatformOrganization,
+    PlatformUser,
+    Refill,
+    RegisteredUser,
+)
+from points_client.request_results import Request
 from points_client.requests import Item
 from points_client.results import (
     AlikeBatch,
@@ -37,6 +47,7 @@ __all__ = [
     "RETRIED",
     "AlikeBatch",
     "AsyncConsumer",
+    "AsyncPlatformPoints",
     "AsyncPoints",
     "Batch",
     "Claimed",
@@ -49,14 +60,21 @@ __all__ = [
     "Invalid",
     "InvalidSignature",
     "Item",
+    "NewMember",
     "NoAnswer",
     "NotAccepted",
     "NotAuthorized",
     "Organization",
+    "PlatformOrganization",
+    "PlatformPoints",
+    "PlatformUser",
     "Points",
     "PointsError",
     "Recoverable",
+    "Refill",
     "Refused",
+    "RegisteredUser",
+    "Request",
     "Reversal",
     "Reversed",
     "ReversedTransaction",

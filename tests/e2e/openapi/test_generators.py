@@ -1,4 +1,4 @@
-"""Tools read `/openapi.json`: a validator takes it, and the clients that two generators make of it compile.
+"""Tools read `/openapi.json`: two validators take it, and the clients that two generators make of it compile.
 
 A field that may be left out can be left out, and a word that is not known yet is no fault.
 """
@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from app.api.openapi.answers import BATCH_IN_EVENT
 from app.api.openapi.description import document
 from app.settings import settings
 
-_TYPESCRIPT = ("openapi-typescript@7.13.0", "typescript@5.9")
+_OF_NODE = ("openapi-typescript@7.13.0", "typescript@5.9", "@stoplight/spectral-cli@6.16.3")
+# Whom to ask, only the operator of a service knows.
+_RULES = {"extends": ["spectral:oas"], "rules": {"info-contact": "off"}}
 _CALLER = Path(__file__).parent / "typescript" / "caller.ts"
 
 # What a caller writes beside the generated Python.
@@ -81,14 +83,36 @@ def test_a_python_client_is_made_and_meets_words_that_it_does_not_know(tmp_path:
     _run(sys.executable, "-c", _CHECK, cwd=tmp_path, given=json.dumps([batch, event]))
 
 
-@pytest.mark.usefixtures("described")
-def test_a_typescript_client_is_made_and_what_a_caller_writes_with_it_compiles(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Return what runs a program of the packages of Node in a folder; without Node the test is skipped."""
     npm, npx = shutil.which("npm"), shutil.which("npx")
     if npm is None or npx is None:
-        pytest.skip("Node is not here, so no TypeScript was compiled")
-    install = [npm, "install", "--silent", "--no-fund", "--no-audit", *_TYPESCRIPT]
-    if subprocess.run(install, cwd=tmp_path, capture_output=True, timeout=120, check=False).returncode:
-        pytest.skip("the packages of Node cannot be fetched, so no TypeScript was compiled")
-    _run(npx, "--no-install", "openapi-typescript", "points.json", "-o", "points.ts", cwd=tmp_path)
+        pytest.skip("Node is not here, so its programs did not read the description")
+    packages = tmp_path_factory.mktemp("node")
+    install = [npm, "install", "--silent", "--no-fund", "--no-audit", *_OF_NODE]
+    if subprocess.run(install, cwd=packages, capture_output=True, timeout=120, check=False).returncode:
+        pytest.skip("the packages of Node cannot be fetched, so its programs did not read the description")
+
+    def run(*command: str, cwd: Path) -> str:
+        if not (cwd / "node_modules").exists():
+            (cwd / "node_modules").symlink_to(packages / "node_modules")
+        return _run(npx, "--no-install", *command, cwd=cwd)
+
+    return run
+
+
+@pytest.mark.usefixtures("described")
+def test_a_linter_of_descriptions_finds_nothing(tmp_path: Path, node: Callable[..., str]) -> None:
+    (tmp_path / "rules.json").write_text(json.dumps(_RULES), encoding="utf-8")
+    rules = ("--ruleset", "rules.json", "--fail-severity", "hint")
+    node("spectral", "lint", "points.json", *rules, cwd=tmp_path)
+
+
+@pytest.mark.usefixtures("described")
+def test_a_typescript_client_is_made_and_what_a_caller_writes_with_it_compiles(
+    tmp_path: Path, node: Callable[..., str]
+) -> None:
+    node("openapi-typescript", "points.json", "-o", "points.ts", cwd=tmp_path)
     shutil.copy(_CALLER, tmp_path)
-    _run(npx, "--no-install", "tsc", "--strict", "--noEmit", "--skipLibCheck", "caller.ts", cwd=tmp_path)
+    node("tsc", "--strict", "--noEmit", "--skipLibCheck", "caller.ts", cwd=tmp_path)

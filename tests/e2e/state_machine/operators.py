@@ -89,7 +89,7 @@ class Operators:
     def register(self, email: str) -> None:
         """Register a user; an address that is registered, however it is written, stays whose it is."""
         with self.engine.begin() as connection:
-            ids = register(connection, [users.new_user(email, "Ada", "Lovelace")])
+            ids = register(connection, [users.new_user(email, "Ada", "Lovelace")]).user_ids
         assert bool(ids) == (key_of(email) not in self.model.users)
         if ids:
             self.model.register(email, {"id": ids[0], "first_name": "Ada", "last_name": "Lovelace"})

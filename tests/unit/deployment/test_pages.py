@@ -17,7 +17,7 @@ _PAGES += sorted((ROOT / "docs").rglob("*.md"))
 _SOURCES = [path for folder in ("app", "worker", "migrations", "tests") for path in (ROOT / folder).rglob("*.py")]
 
 # Of the environment, and not of the settings: of the commands, of `points send` and of programs that use the client.
-_OTHERS = {"POINTS_DATA_DIR", "POINTS_KEY", "POINTS_URL"}
+_OTHERS = {"POINTS_DATA_DIR", "POINTS_KEY", "POINTS_PLATFORM_KEY", "POINTS_URL"}
 
 
 def _command(words: list[str]) -> click.Command | None:
@@ -59,7 +59,7 @@ def test_the_pages_for_operators_name_commands() -> None:
 
 def test_the_page_of_commands_names_every_command() -> None:
     table = _table("docs/commands.md", "| command | does |")
-    assert re.findall(r"^\| `points (\w+)`", table, re.MULTILINE) == points.list_commands(click.Context(points))
+    assert re.findall(r"^\| `points ([\w-]+)`", table, re.MULTILINE) == points.list_commands(click.Context(points))
 
 
 def test_every_setting_is_one_of_ours(page: Path) -> None:
@@ -136,5 +136,5 @@ def test_every_alert_leads_to_a_heading() -> None:
 def test_status_leads_to_headings() -> None:
     code = (ROOT / "app" / "cli" / "status.py").read_text()
     named = re.findall(r"\{_READ_ON\} “(.*?)”", code)
-    assert len(named) == code.count("{_READ_ON}") == 6
+    assert len(named) == code.count("{_READ_ON}") == 7
     assert set(named) <= set(_headings().values())

@@ -9,7 +9,7 @@ export const key = {
     return field.value.trim().replace(/^Bearer +/i, ""); // A copied header value has it.
   },
   get isLive() {
-    return this.text.startsWith("pts_live_");
+    return this.text.startsWith("pts_live_") || this.text.startsWith("pts_platform_");
   },
   ask() {
     field.focus();
@@ -33,9 +33,10 @@ export function watchKey(changed) {
   });
   field.addEventListener("input", () => {
     if (!key.text) tell("", "");
+    else if (key.text.startsWith("pts_platform_")) tell("A platform key: calls have real effects.", "live");
     else if (key.isLive) tell("A live key: calls have real effects.", "live");
     else if (key.text.startsWith("pts_dev_")) tell("A development key: calls affect only the sandbox.", "sandbox");
-    else tell("An API key begins with pts_live_ or pts_dev_.", "wrong");
+    else tell("An API key begins with pts_live_, pts_dev_ or pts_platform_.", "wrong");
     changed();
   });
 }

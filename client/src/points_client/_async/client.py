@@ -14,6 +14,7 @@ from points_client._async.batches import AsyncBatches
 from points_client._async.calling import AsyncCaller, as_
 from points_client._async.events import AsyncEvents
 from points_client._async.rehearsing import AsyncRehearsing
+from points_client._async.request_log import AsyncRequests
 from points_client._async.reversals import AsyncReversals
 from points_client._async.sending import send_all
 from points_client._async.transactions import AsyncTransactions
@@ -90,6 +91,7 @@ class AsyncPoints:
         self.batches = AsyncBatches(caller)
         self.transactions = AsyncTransactions(caller)
         self.reversals = AsyncReversals(caller)
+        self.requests = AsyncRequests(caller)
         self.events = AsyncEvents(caller)
         self.webhooks = AsyncWebhooks(caller)
         self.rehearsing = AsyncRehearsing(caller)

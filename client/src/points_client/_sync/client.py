@@ -14,6 +14,7 @@ from points_client._sync.batches import Batches
 from points_client._sync.calling import Caller, as_
 from points_client._sync.events import Events
 from points_client._sync.rehearsing import Rehearsing
+from points_client._sync.request_log import Requests
 from points_client._sync.reversals import Reversals
 from points_client._sync.sending import send_all
 from points_client._sync.transactions import Transactions
@@ -90,6 +91,7 @@ class Points:
         self.batches = Batches(caller)
         self.transactions = Transactions(caller)
         self.reversals = Reversals(caller)
+        self.requests = Requests(caller)
         self.events = Events(caller)
         self.webhooks = Webhooks(caller)
         self.rehearsing = Rehearsing(caller)

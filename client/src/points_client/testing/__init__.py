@@ -1,13 +1,14 @@
 """`FakePoints`: a Points Issuing Service in memory, for your own tests.
 
-It answers verify, sent-before, send, batches, transactions, the organization and the calls of the sandbox as the
-service does, replays by the idempotency key, knows the reserved recipients, and fails on request. **It never
+It answers verify, sent-before, send, batches, transactions, requests, the organization and the calls of the sandbox as
+the service does, replays by the idempotency key, knows the reserved recipients, and fails on request. **It never
 guesses**: what it does not know raises `NotInFake`; for that, run the service itself.
 """
 
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from points_client.testing.books import Books, Refusal
 from points_client.testing.faults import faults_of, items_of
 from points_client.testing.fields import NotInFake, parsed
 from points_client.testing.lists import Asked, asked_for
+from points_client.testing.request_log import RequestLog
 from points_client.testing.sent_before import sent_before
 
 __all__ = ["KEY", "URL", "FakePoints", "NotInFake"]
@@ -45,6 +47,7 @@ class FakePoints(httpx.MockTransport):
     def __init__(self, *, balance: int = 1_000_000, users: Iterable[str] = ()) -> None:
         super().__init__(self._answer)
         self._books = Books(balance, users)
+        self._requests = RequestLog()
         self.faults: deque[httpx.Response | Exception] = deque()
         self.answers_lost = 0
         self.queued = 0
@@ -75,10 +78,11 @@ class FakePoints(httpx.MockTransport):
             answer = self._done(request)
         except Refusal as refusal:
             additional = None if refusal.status == 400 else {"code": refusal.code}
-            waits = {"Retry-After": "2"} if refusal.status == 503 else {}
+            waits = {"Retry-After": "2"} if refusal.status in (429, 503) else {}
             answer = _envelope(
                 refusal.status, success=False, errors=refusal.errors, additional=additional, headers=waits
             )
+        self._requests.note(request, answer)
         if self.answers_lost:
             self.answers_lost -= 1
             raise httpx.ReadError("The answer was lost.", request=request)
@@ -98,12 +102,15 @@ class FakePoints(httpx.MockTransport):
             ("POST", "/v1/sandbox/users"): self._register,
             ("GET", "/v1/batches"): self._list,
             ("GET", "/v1/transactions"): self._list,
+            ("GET", "/v1/requests"): self._list,
         }
         path = request.url.path
         is_one = request.method == "GET" and re.fullmatch(r"/v1/(batches|transactions)/[0-9]{1,18}", path)
         call = self._one if is_one else calls.get((request.method, path))
         if call is None:
             raise NotInFake(f"{request.method} {path}")
+        if "Points-Rehearse" in request.headers:
+            raise NotInFake("the header Points-Rehearse")
         if request.url.query and call != self._list:
             raise NotInFake("parameters of this call")
         return call(request)
@@ -131,13 +138,17 @@ class FakePoints(httpx.MockTransport):
         if prefers is not None and not re.fullmatch(r"respond-async|wait=[0-9]+", prefers):
             raise NotInFake(f"Prefer: {prefers}")
         reserved = rehearsing.reserved_in([item["email"] for item in items_of(body)])
+        if "rate_limited" in reserved:
+            sentence = "The key makes more calls than it may. Wait for the seconds that Retry-After names."
+            raise Refusal(429, "rate_limited", {"rate_limit": [sentence]})
         if "unavailable" in reserved:
             sentence = "The service cannot reach its database. Try again soon."
             raise Refusal(503, "out_of_reach", {"service": [sentence]})
         batch, existed = self._books.accept(body, key)
-        if "silent" in reserved and not existed:
-            raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
         about, location = {"batch_id": batch["batch_id"]}, {"Location": f"/v1/batches/{batch['batch_id']}"}
+        if "silent" in reserved and not existed:
+            self._requests.note(request, _envelope(202, additional=about))
+            raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
         was_issued = batch["status"] == "issued"
         is_left = not existed and (prefers == "respond-async" or "accepted" in reserved)
         if not was_issued and (self._is_queued() or is_left):
@@ -175,9 +186,9 @@ class FakePoints(httpx.MockTransport):
         asked = asked_for(name, request.url.params)
         if not isinstance(asked, Asked):
             raise Refusal(400, None, asked)
-        rows = self._books.listed(name, asked.matches)[asked.start :]
-        more = None if len(rows) <= asked.limit else asked.cursor()
-        return _envelope(200, data={name: rows[: asked.limit], "next_cursor": more})
+        of = self._requests.listed if name == "requests" else partial(self._books.listed, name)
+        rows, more = asked.page_of(of(asked.matches))
+        return _envelope(200, data={name: rows, "next_cursor": more})
 
     def _look(self) -> None:
         """Issue what is queued, as the workers would have done by now."""
@@ -207,4 +218,4 @@ def _envelope(
 ) -> httpx.Response:
     about = {"version": "1.0", **(additional or {})} if success else additional
     document = {"success": success, "data": data, "errors": errors, "additional_data": about}
-    return httpx.Response(status, json=document, headers={"X-Request-Id": "fake", **(headers or {})})
+    return httpx.Response(status, json=document, headers=headers)

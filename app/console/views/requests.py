@@ -1,0 +1,35 @@
+"""*Requests*: what programs called with the organization's keys, in the mode of the page."""
+
+from flask import render_template, request
+
+from app import api_keys
+from app.console.blueprints import pages
+from app.console.caller import calling_member
+from app.console.list_queries import asked_of
+from app.console.search_forms import RequestSearch
+from app.console.slow_work import searches
+from app.pages import request_pages
+from app.pages.filters import Page
+from app.pages.queries import next_cursor
+from app.pages.request_pages import RequestRow
+from app.postgres.database import transaction
+
+
+@pages.get("/requests")
+def list_requests() -> str:
+    with transaction() as connection:
+        who = calling_member(connection)
+        keys = api_keys.find_all(connection, who.organization.id)
+    form = RequestSearch(request.args, [key for key in keys if key.sandbox == who.sandbox])
+    asked = asked_of("requests", who, form, {})
+    page: Page[RequestRow] = Page([], None)
+    if not form.errors:
+        with searches.turn(), transaction() as connection:
+            page = request_pages.page(connection, asked.filters, start=asked.start, limit=asked.limit, is_far=True)
+    return render_template(
+        "console/requests.html",
+        requests=page.rows,
+        form=form,
+        next_cursor=next_cursor("requests", asked, page),
+        asked=request.args,
+    )

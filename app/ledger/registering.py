@@ -1,0 +1,132 @@
+"""Registering and changing users: what is held for their address is claimed in the same transaction."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from app import users
+from app.errors import Faults, UserConflict
+from app.ledger.claim import NOTHING, Claimed, Registered, claim_all, exclude_reversals, register
+from app.postgres.database import transaction
+from app.users import NewUser, RegisteredUser, in_order
+
+CREATED, EXISTS, CONFLICT = "created", "exists", "conflict"
+OUTCOMES = (CREATED, EXISTS, CONFLICT)
+
+
+class Registration(NamedTuple):
+    """A user, whether it was registered just now, and what was claimed for it."""
+
+    user: RegisteredUser
+    is_new: bool
+    claimed: Claimed
+
+
+def register_user(connection: Connection, new: NewUser) -> Registration:
+    """Register a user and claim what is held for the address; do nothing if it is registered with the same values.
+
+    Raises:
+        UserConflict: the address is registered with other names or another external id, or that is another user's.
+    """
+    _, user_ids, claimed = register(connection, [new])
+    known = users.find_by_keys(connection, [new.address.key]).get(new.address.key)
+    if not user_ids and (conflict := _conflict(new, known)) is not None:
+        raise conflict
+    assert known is not None, "it is registered, just now or before"
+    return Registration(known, bool(user_ids), claimed)
+
+
+def _conflict(new: NewUser, known: RegisteredUser | None) -> UserConflict | None:
+    """Return what keeps a user from being registered, or None; `known` is the user who has the address."""
+    if known is None:
+        return UserConflict("The external_id is that of another user.", field="external_id")
+    if (known.first_name, known.last_name) != (new.first_name, new.last_name):
+        return UserConflict(f"The email is that of user {known.id}, who has other names.")
+    if known.external_id != new.external_id:
+        has = "none" if known.external_id is None else "another"
+        sentence = f"The email is that of user {known.id}, whose external_id is {has}."
+        return UserConflict(sentence, field="external_id")
+    return None
+
+
+def change_user(connection: Connection, user_id: int, changes: Mapping[str, Any]) -> Registration:
+    """Change names, external id or address of a user, and claim what is held for a new address.
+
+    Points that the user has stay, and so do the transactions that have the address from before.
+
+    Args:
+        changes: by the names of `NewUser`.
+
+    Raises:
+        NotFound: there is no such user.
+        UserConflict: the address or the external id is that of another user.
+    """
+    exclude_reversals(connection)
+    is_known_anew = users.change(connection, user_id, changes)
+    claimed = claim_all(connection, [user_id]) if is_known_anew else NOTHING
+    return Registration(users.get_by_id(connection, user_id), is_new=False, claimed=claimed)
+
+
+def register_in_steps(new: Sequence[NewUser]) -> Iterator[Registered]:
+    """Register users and claim what is held for them: in one transaction, or in several if much is held.
+
+    Each user is registered and credited in one. Who is registered already stays unchanged.
+
+    Yields:
+        what each transaction has done, once it is committed; the users are looked at in the order of their address.
+    """
+    left = in_order(new)
+    while left:
+        with transaction() as connection:
+            step = register(connection, left)
+        yield step
+        left = left[step.looked_at :]
+
+
+class Outcome(NamedTuple):
+    """What became of one of many users to register: one of `OUTCOMES`; a conflict has no user, but faults."""
+
+    status: str
+    user: RegisteredUser | None
+    faults: Faults | None
+
+
+def register_many(entries: Sequence[NewUser | Faults]) -> list[Outcome]:
+    """Register users by `register_in_steps`, and return the outcome of each entry, in order.
+
+    Args:
+        entries: the users; an entry at fault has its faults instead, and is registered as little as a conflict.
+    """
+    firsts = _firsts(entries)
+    created = {user_id for step in register_in_steps(list(firsts.values())) for user_id in step.user_ids}
+    keys = [entry.address.key for entry in entries if isinstance(entry, NewUser)]
+    with transaction() as connection:
+        known = users.find_by_keys(connection, keys)
+    outcomes = []
+    for place, entry in enumerate(entries):
+        if not isinstance(entry, NewUser):
+            outcomes.append(Outcome(CONFLICT, None, entry))
+            continue
+        user = known.get(entry.address.key)
+        if (conflict := _conflict(entry, user)) is not None:
+            faults = {f"users.{place}.{conflict.field}": [conflict.sentence]}
+            outcomes.append(Outcome(CONFLICT, None, faults))
+        else:
+            is_new = user is not None and user.id in created and place in firsts
+            outcomes.append(Outcome(CREATED if is_new else EXISTS, user, None))
+    return outcomes
+
+
+def _firsts(entries: Sequence[NewUser | Faults]) -> dict[int, NewUser]:
+    """Return the entries to register by their places: of two with one address or external id, the first."""
+    firsts: dict[int, NewUser] = {}
+    addresses: set[str] = set()
+    external_ids: set[str] = set()
+    for place, entry in enumerate(entries):
+        if isinstance(entry, NewUser) and entry.address.key not in addresses and entry.external_id not in external_ids:
+            firsts[place] = entry
+            addresses.add(entry.address.key)
+            if entry.external_id is not None:
+                external_ids.add(entry.external_id)
+    return firsts

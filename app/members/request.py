@@ -1,0 +1,40 @@
+"""The request that makes a member: read from a mapping, with every fault in one answer."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.fields.field import Field, FieldFault, Schema, Table, kind
+from app.fields.people import EMAIL, FIRST_NAME, LAST_NAME
+from app.members.members import ROLES
+from app.settings import Settings
+from app.values.texts import shown
+
+
+class Role(Field[str]):
+    """What a member may do."""
+
+    def check(self, value: Any, limits: Settings) -> str:
+        if not isinstance(value, str):
+            raise FieldFault(f"must be a string, but is {kind(value)}.")
+        if value not in ROLES:
+            raise FieldFault(f"must be one of {', '.join(ROLES)}, but is {shown(value)}.")
+        return value
+
+    def schema(self, limits: Settings) -> Schema:
+        return {"type": "string", "pattern": f"^({'|'.join(ROLES)})$"}
+
+
+ROLE = Role("role", "What the member may do; each role includes the ones before it.", "admin", is_required=True)
+NEW_MEMBER = Table("NewMember", "A person who may use the console.", EMAIL, FIRST_NAME, LAST_NAME, ROLE)
+
+
+def read_new_member(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return the values of a new member, as `app.members.links.add` takes them.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    faults = NEW_MEMBER.new_faults(fields)
+    values: dict[str, Any] = {row.name: row.read(fields, faults, limits) for row in NEW_MEMBER.rows}
+    faults.raise_if_any()
+    return values | {"email": values["email"].text}

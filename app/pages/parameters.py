@@ -1,0 +1,144 @@
+"""The values of the parameters of the lists: each is read from its text, or its fault said."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from app.batches.accept import IDEMPOTENCY_KEY
+from app.errors import InvalidAddress
+from app.pages import cursors
+from app.settings import INT64_MAX
+from app.values import addresses
+from app.values.request_ids import REQUEST_ID, is_request_id, trace_id_of
+from app.values.texts import LABEL_LENGTH_MAX, REFERENCE, REFERENCE_LENGTH_MAX, shown
+from app.values.timestamps import TIMESTAMP_FORM, parse_timestamp
+
+LIMIT_DEFAULT, LIMIT_MAX = 100, 1_000
+
+# The forms of some parameters, as regular expressions for JSON Schema.
+FORMS = {
+    "created_from": TIMESTAMP_FORM,
+    "idempotency_key": IDEMPOTENCY_KEY.pattern,
+    "cursor": r"^[A-Za-z0-9_-]{38}$",
+    "request_id": f"^{REQUEST_ID}$",
+    "status of an answer": r"^[2-5]([0-9]{2}|xx)$",
+}
+
+_STATUS_OF_ANSWER = re.compile(FORMS["status of an answer"])
+_DIGITS = re.compile(r"[0-9]{1,19}")
+NO_CURSOR = "must be the next_cursor of an earlier answer"
+
+
+class ParameterFault(Exception):
+    """A value is at fault; the text says what it must be, and completes “The <name> parameter …”."""
+
+
+def integer_of(rule: str, lowest: int, highest: int) -> Callable[[str], int]:
+    """Return the parser of a parameter that is an integer within bounds; `rule` completes “must be …”."""
+
+    def read(text: str) -> int:
+        if not _DIGITS.fullmatch(text) or not lowest <= int(text) <= highest:
+            raise ParameterFault(f"must be {rule}, but is {shown(text)}.")
+        return int(text)
+
+    return read
+
+
+limit_of = integer_of(f"an integer from 1 to {LIMIT_MAX}", 1, LIMIT_MAX)
+
+
+def email_key(text: str) -> str:
+    try:
+        return addresses.parse(text).key
+    except InvalidAddress as error:
+        hint = " A + in an address is written %2B." if " " in text.strip() else ""
+        raise ParameterFault(f"{error.sentence}{hint}") from None
+
+
+def id_of(noun: str) -> Callable[[str], int]:
+    """Return the parser of a parameter that is the id of a batch, a user or a key."""
+    return integer_of(f"the id of a {noun}, an integer of at least 1", 1, INT64_MAX)
+
+
+def first_moment(text: str) -> datetime:
+    """Read a lower bound. Rows have six decimals; a bound with more is rounded up to the next microsecond."""
+    return _moment(text, round_up=True)
+
+
+def last_moment(text: str) -> datetime:
+    """Read an upper bound. Rows have six decimals; a bound with more is rounded down to the microsecond."""
+    return _moment(text, round_up=False)
+
+
+def _moment(text: str, *, round_up: bool) -> datetime:
+    try:
+        return parse_timestamp(text, round_up=round_up)
+    except ValueError as error:
+        hint = " A + before a zone is written %2B." if " " in text else ""
+        raise ParameterFault(f"{error}{hint}") from None
+
+
+def flag(text: str) -> bool:
+    if text.lower() not in ("true", "false"):  # Python's own spelling is True.
+        raise ParameterFault(f"must be true or false, but is {shown(text)}.")
+    return text.lower() == "true"
+
+
+def idempotency_key(text: str) -> str:
+    if not IDEMPOTENCY_KEY.fullmatch(text):
+        raise ParameterFault(f"must be 1 to 255 visible ASCII characters, but is {shown(text)}.")
+    return text
+
+
+def label(text: str) -> str:
+    if not 1 <= len(text) <= LABEL_LENGTH_MAX or "\0" in text:
+        raise ParameterFault(f"must be 1 to {LABEL_LENGTH_MAX} characters, none of them NUL, but is {shown(text)}.")
+    return text
+
+
+def part_of_address(text: str) -> str:
+    """Read a part of an address, in lower case, as normalised addresses are."""
+    return label(text).lower()
+
+
+def part_of_label(text: str) -> str:
+    """Read a part of a label. Only ASCII letters are made small, as by PostgreSQL's `lower` of our texts."""
+    return "".join(one.lower() if one.isascii() else one for one in label(text))
+
+
+def one_of(known: Sequence[str]) -> Callable[[str], str]:
+    """Return the parser of a parameter that is one of these words."""
+
+    def read(text: str) -> str:
+        if text not in known:
+            raise ParameterFault(f"must be one of {', '.join(known)}, but is {shown(text)}.")
+        return text
+
+    return read
+
+
+def status_of_answer(text: str) -> str:
+    if not _STATUS_OF_ANSWER.fullmatch(text):
+        raise ParameterFault(f"must be a status such as 403, or 4xx for a hundred of them, but is {shown(text)}.")
+    return text
+
+
+def request_id(text: str) -> str:
+    """Read the id of a request, and return it as it is stored."""
+    if not is_request_id(text):
+        raise ParameterFault(f"must be 1 to 128 letters, digits or ._:/+=@-, but is {shown(text)}.")
+    return trace_id_of(text)
+
+
+def reference(text: str) -> str:
+    if not REFERENCE.fullmatch(text):
+        raise ParameterFault(f"must be 1 to {REFERENCE_LENGTH_MAX} visible characters, but is {shown(text)}.")
+    return text
+
+
+def cursor(text: str) -> str:
+    if not text:  # Otherwise a program that has lost its cursor would read the list from the start again and again.
+        raise ParameterFault(f"{NO_CURSOR}, and is left out for the first page.")
+    if not cursors.has_the_form(text):
+        raise ParameterFault(f"{NO_CURSOR}.")
+    return text

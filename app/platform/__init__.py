@@ -1,0 +1,1 @@
+"""The platform that runs the service: the keys of its own programs."""

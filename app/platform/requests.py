@@ -1,0 +1,105 @@
+"""The requests about organizations: read from a mapping, with every fault in one answer."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from app.fields.field import Table
+from app.fields.kinds import Boolean, Integer, Name, Reference
+from app.settings import INT64_MAX, Settings
+from app.values.texts import REFERENCE_LENGTH_MAX
+from app.values.timestamps import HOLD_DAYS_MAX
+
+NAME = Name("name", "The name of the organization.", "Acme", is_required=True)
+BALANCE = Integer(
+    "balance", "The opening live balance, a refill.", 1_000, minimum=0, maximum=INT64_MAX, unit="points", default=0
+)
+SANDBOX_BALANCE = Integer(
+    "sandbox_balance",
+    lambda limits: f"The opening sandbox balance; by default {limits.sandbox_balance}. A reset restores it.",
+    1_000_000,
+    minimum=0,
+    maximum=INT64_MAX,
+    unit="points",
+)
+HELD_DAYS = Integer(
+    "held_days",
+    "For how many days points are held; null: for ever. It holds for what is issued from then on.",
+    90,
+    minimum=1,
+    maximum=HOLD_DAYS_MAX,
+    unit="days",
+)
+LOW_BALANCE = Integer(
+    "low_balance",
+    "Below which live balance an event says so; null: never.",
+    100,
+    minimum=1,
+    maximum=INT64_MAX,
+    unit="points",
+)
+IS_SUSPENDED = Boolean("is_suspended", "True: it cannot issue until it is resumed.", True, is_required=True)
+IS_DISABLED = Boolean(
+    "is_disabled", "True: it can neither issue nor take back until it is enabled.", False, is_required=True
+)
+NEW_ORGANIZATION = Table(
+    "NewOrganization", "An organization to make.", NAME, BALANCE, SANDBOX_BALANCE, HELD_DAYS, LOW_BALANCE
+)
+_CHANGEABLE = (NAME, HELD_DAYS, LOW_BALANCE, IS_SUSPENDED, IS_DISABLED)
+CHANGED_ORGANIZATION = Table(
+    "ChangedOrganization",
+    "What to change of an organization; the rest stays as it is.",
+    *(replace(row, is_required=False, is_nullable=not row.is_required) for row in _CHANGEABLE),
+    minProperties=1,
+)
+AMOUNT = Integer("amount", "The points to add.", 1_000, minimum=1, maximum=INT64_MAX, unit="points", is_required=True)
+OF_SANDBOX = Boolean("sandbox", "True: for the sandbox balance.", default=False)
+REFERENCE = Reference(
+    "reference",
+    f"Your own name for the refill: 1 to {REFERENCE_LENGTH_MAX} visible characters, of one refill of the organization.",
+    "invoice-7",
+)
+NEW_REFILL = Table("NewRefill", "Points for an organization.", AMOUNT, OF_SANDBOX, REFERENCE)
+
+
+def read_new_organization(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return the values of a new organization; the options by their names.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    values = _read(NEW_ORGANIZATION, fields, limits)
+    options = {row.name: values.pop(row.name) for row in (HELD_DAYS, LOW_BALANCE)}
+    if values["sandbox_balance"] is None:
+        values["sandbox_balance"] = limits.sandbox_balance
+    return values | {"options": options}
+
+
+def read_new_refill(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return the amount, the mode and the reference of a refill.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    return _read(NEW_REFILL, fields, limits)
+
+
+def _read(table: Table, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    faults = table.new_faults(fields)
+    values = {row.name: row.read(fields, faults, limits) for row in table.rows}
+    faults.raise_if_any()
+    return values
+
+
+def read_changes_of_organization(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
+    """Return what to change of an organization, by its columns.
+
+    Raises:
+        InvalidRequest: with every fault, each under its field.
+    """
+    faults = CHANGED_ORGANIZATION.new_faults(fields)
+    changes = {row.name: row.read(fields, faults, limits) for row in _CHANGEABLE if row.name in fields}
+    if not changes and faults.is_empty:
+        faults.add("body", f"The body must have at least one of {', '.join(CHANGED_ORGANIZATION.names)}.")
+    faults.raise_if_any()
+    return changes

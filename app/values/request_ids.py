@@ -1,0 +1,26 @@
+"""Ids of requests: which of a caller's is taken, and how one is written where no address may stand."""
+
+import os
+import re
+from hashlib import sha256
+
+# What follows ^ and precedes $ in JSON Schema too.
+REQUEST_ID = "[A-Za-z0-9._:/+=@-]{1,128}"
+
+# Never an API key, even if a caller sends one: request ids are logged and sent to workers.
+_USABLE = re.compile(rf"(?!.*pts_(?:live|dev|platform)_){REQUEST_ID}\Z")
+
+
+def is_request_id(text: str) -> bool:
+    """Tell whether a text can be the id of a request."""
+    return _USABLE.match(text) is not None
+
+
+def request_id_of(given: str | None) -> str:
+    """Return the id of a request: the given `X-Request-Id` if it is acceptable, else a new one."""
+    return given if given and is_request_id(given) else os.urandom(16).hex()
+
+
+def trace_id_of(request_id: str) -> str:
+    """Return a request's id for logs, tasks and lists, which hold no address: an id with an @ becomes its SHA-256."""
+    return sha256(request_id.encode()).hexdigest()[:32] if "@" in request_id else request_id
