@@ -27,7 +27,7 @@ _REQUEST = "points:drain-requested:{}"
 # The names of the workers that stay. Each is also the list through which that worker is woken.
 _STAYING = "points:staying"
 # The requests that came while nobody stayed. The next worker to finish takes the oldest.
-_BACKLOG = "points:drain-backlog"
+BACKLOG = "points:drain-backlog"
 # A message is on its way to bring one more worker. It waits for as long as all workers are busy, and a second one would
 # wait behind it; so this is kept for longer than a worker's turn, unless the message arrives.
 _CALLED = "points:worker-called"
@@ -63,7 +63,7 @@ def need_message(requests: Sequence[Request], *, are_noted: bool = False) -> lis
     try:
         with process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
             for request in requests:
-                keys = (key_of(request.organization_id), _STAYING, _BACKLOG, _CALLED)
+                keys = (key_of(request.organization_id), _STAYING, BACKLOG, _CALLED)
                 times = (_KEPT_MS, _CALLED_KEPT_MS)
                 pipeline.eval(_NEEDS_MESSAGE, len(keys), *keys, _words(request), *times, int(are_noted))
             answers = pipeline.execute()
@@ -97,7 +97,7 @@ def note_arrival(message: Request) -> None:
     """Note that a message has brought its worker: another may be sent, and its request is in the backlog no more."""
     with suppress(RedisError), process_redis.unless_away() as redis, redis.pipeline(transaction=False) as pipeline:
         pipeline.delete(_CALLED)
-        pipeline.lrem(_BACKLOG, 1, _words(message))
+        pipeline.lrem(BACKLOG, 1, _words(message))
         pipeline.execute()
 
 
@@ -114,7 +114,7 @@ class Staying:
         if self._is_offered or self._next:
             return lambda _: None
         place = len(pipeline)
-        pipeline.eval(_NEXT_OR_STAY, 2, _STAYING, _BACKLOG, self._name, _KEPT_MS)
+        pipeline.eval(_NEXT_OR_STAY, 2, _STAYING, BACKLOG, self._name, _KEPT_MS)
         self._is_offered = True
 
         def answered(answers: Sequence[Any]) -> None:

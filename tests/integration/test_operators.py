@@ -35,7 +35,7 @@ def _answer(group: click.Group, name: str, *arguments: Any) -> Answer:
 def test_a_key_is_said_to_be_live_or_development_as_it_is_made_and_where_it_is_listed() -> None:
     organization_id = books.make_organization()
     for development, mode in ((False, "live"), (True, "development")):
-        made = _answer(keys, "create", organization_id, development)
+        made = _answer(keys, "create", organization_id, development, None)
         assert made._sentence is not None
         assert made._sentence.startswith("pts_dev_" if development else "pts_live_")
         assert f"This is {mode} key " in made._sentence
