@@ -95,7 +95,7 @@ def _mended(left_out: Download) -> Rows:
     """Return the downloaded lines as a person mends them."""
     with CalamineWorkbook.from_filelike(BytesIO(left_out.path().read_bytes())) as book:
         heading, *rows = [list(row) for row in book.get_sheet_by_index(0).iter_rows()]
-    assert [int(str(row[heading.index("line")])) for row in rows] == list(_FAULTY)
+    assert [float(str(row[heading.index("line")])) for row in rows] == list(_FAULTY)
     for row, number in zip(rows, _FAULTY, strict=True):
         row[heading.index("E-mail")], row[heading.index("Points")] = f"person.{number}@example.com", 5
     return [heading, *rows]

@@ -123,7 +123,7 @@ def test_a_key_that_the_pages_show_stands_with_one_body() -> None:
 def test_the_answer_that_is_printed_below_a_call_is_the_one_it_gets(service: Service, caller: Organization) -> None:
     found = _BLOCK.findall(_section("docs/calling.md", None))
     printed = [(found[place - 1], code) for place, (language, code) in enumerate(found) if language == "json"]
-    assert len(printed) == 3
+    assert len(printed) == 4
     for (language, code), answer in printed:
         assert _unchanging(json.loads(_run(service, caller, language, code))) == _unchanging(json.loads(answer))
 
