@@ -148,6 +148,7 @@ class Settings(BaseSettings):
     events_days: int = Field(default=90, ge=1, le=3_650)
     audit_every_s: int = Field(default=3_600, ge=0, le=604_800)
     access_log: bool = True
+    request_log: bool = True
     log_format: Literal["auto", "json", "text"] = "auto"
 
 

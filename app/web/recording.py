@@ -92,7 +92,7 @@ def _count(response: Response) -> tuple[Record, str, str, float]:
     count_request(method, route, response.status_code, seconds)
     if record.waiting_since is not None:
         count_wait(response.status_code, now - record.waiting_since)
-    if request.path.startswith("/v1/"):
+    if request.path.startswith("/v1/") and settings().request_log:
         _keep(record, response.status_code, seconds)
     return record, method, route, seconds
 

@@ -15,6 +15,7 @@ from app.postgres.database import transaction
 from app.request_log import keeping
 from app.request_log.keeping import FULL, NOT_WRITTEN, Keeping
 from app.request_log.rows import Call, drop_old_requests
+from app.settings import settings
 from app.values.keys import hash_key
 from app.web import recording
 from app.web.application import create_app
@@ -137,6 +138,17 @@ def test_a_request_writes_nothing_itself_and_keeps_what_it_was(key: str) -> None
     assert rows_stored() == 0
     recording.request_log.write()
     assert sorted(listed()) == ["seen", "unknown"]
+
+
+def test_a_setting_keeps_no_call(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording.request_log.write()  # What other tests have called.
+    stored = rows_stored()
+    monkeypatch.setenv("POINTS_REQUEST_LOG", "false")
+    settings.cache_clear()
+    client: FlaskClient = create_app().test_client()
+    data_of(client.get("/v1/organization", headers={"Authorization": f"Bearer {key}"}), 200)
+    recording.request_log.write()
+    assert rows_stored() == stored
 
 
 def test_calls_are_hidden_after_30_days_and_dropped_in_steps(key: str, kept: Keeping) -> None:
