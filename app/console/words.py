@@ -24,5 +24,5 @@ MEANINGS = {
     "event": "the record of one change, such as a batch that was issued. Events are numbered from 1.",
     "position": "the number of the last event that the webhook has passed; it goes on with the next.",
     "replay": "send events again that the webhook has passed, in the same order.",
-    "secret": "proves to your program that an event comes from this service.",
+    "secret": "proves to your program that an event comes from this service.",  # nosec B105  # A sentence for people.
 }
