@@ -28,7 +28,7 @@ _REPLACED = [
     (r"\bAbstractAsyncContextManager\b", "AbstractContextManager"),
     (r"\bhttpx\.Async(\w+)", r"httpx.\1"),
     (r"\bAsync(Points|Consumer|Caller|Batches|Transactions|Reversals|Requests|Events|Webhooks|Rehearsing)\b", r"\1"),
-    (r"\bAsync(PlatformPoints|Users|Organizations)\b", r"\1"),
+    (r"\bAsync(PlatformPoints|Users|Organizations|Connected)\b", r"\1"),
     (r"\b__a(enter|exit)__\b", r"__\1__"),
     (r"\baclose\b", "close"),
     (r"\bpoints_client\._async\b", "points_client._sync"),

@@ -38,8 +38,7 @@ def drain_and_stay(organization_id: int, request_id: str | None = None) -> list[
     try:
         turn.work()
     finally:
-        left = turn.leave()
-        for one in need_message(left, are_noted=True) if left else []:
+        for one in need_message(turn.leave(), are_noted=True):
             submit(one.organization_id, request_id=one.request_id)
     turn.number()
     return turn.final

@@ -97,7 +97,7 @@ def release() -> None:
     if released:
         _log.info("released", organizations=len(organizations), batches=len(released))
     asked = [Request(organization_id) for organization_id in organizations[:_DRAINS_ASKED_MAX]]
-    for request in need_message(asked) if asked else []:
+    for request in need_message(asked):
         if not submit(request.organization_id):
             return  # Each further one would wait for the broker as long.
 

@@ -40,11 +40,16 @@ def hash_of_key() -> bytes:
     key_hash = hash_of_given_key()
     if key_hash is None:
         raise InvalidKey
-    if (key := well_formed_key_of_request()) is not None and key.startswith(PLATFORM_PREFIX):
+    if _is_platform_key():
         with single_statement() as connection:
             platform_keys.get_caller(connection, key_hash)
         raise WrongKey("This call takes a key of an organization, but this is a platform key.")
     return key_hash
+
+
+def _is_platform_key() -> bool:
+    """Tell whether the request's key, known to be well-formed, is one of the platform: no other holds this prefix."""
+    return PLATFORM_PREFIX in request.environ["HTTP_AUTHORIZATION"]
 
 
 def is_development_key() -> bool:
@@ -75,14 +80,14 @@ def platform_caller(scope: str) -> PlatformCaller:
         WrongKey: the key is one of an organization.
         InsufficientScope: the key lacks the scope that the call needs.
     """
-    key = well_formed_key_of_request()
-    if key is None:
+    key_hash = hash_of_given_key()
+    if key_hash is None:
         raise InvalidKey
     with single_statement() as connection:
-        if not key.startswith(PLATFORM_PREFIX):
-            get_caller(connection, hash_key(key))
+        if not _is_platform_key():
+            get_caller(connection, key_hash)
             raise WrongKey("This call takes a platform key, but this is a key of an organization.")
-        found = platform_keys.get_caller(connection, hash_key(key))
+        found = platform_keys.get_caller(connection, key_hash)
     found.require(scope)
     current_record().platform_key_id = found.platform_key_id
     return found

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from functools import partial
 from ssl import SSLContext
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import httpx
 
@@ -134,6 +135,24 @@ class AsyncCaller:
     async def get(self, kind: type[T], path: str, clock: Clock | None = None, **known: Any) -> T:
         """Return the answer to a GET as a dataclass; `known`: fields that it must have, such as the id."""
         return await self.call(Call(method="GET", path=path), partial(as_, kind, **known), clock)
+
+
+class AsyncConnected:
+    """A client of one key, whose connections are closed with it."""
+
+    _caller: AsyncCaller
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._caller.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
 
 def as_(kind: type[T], answer: Answer, **known: Any) -> T:

@@ -5,13 +5,12 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import partial
 from ssl import SSLContext
-from types import TracebackType
 from typing import Any
 
 import httpx
 
 from points_client._async.batches import AsyncBatches
-from points_client._async.calling import AsyncCaller, as_
+from points_client._async.calling import AsyncCaller, AsyncConnected, as_
 from points_client._async.events import AsyncEvents
 from points_client._async.rehearsing import AsyncRehearsing
 from points_client._async.request_log import AsyncRequests
@@ -45,7 +44,7 @@ from points_client.reversal_results import Recoverable, Reversed
 from points_client.service_address import from_environment
 
 
-class AsyncPoints:
+class AsyncPoints(AsyncConnected):
     """A Points Issuing Service, called with one API key.
 
     Args:
@@ -104,18 +103,6 @@ class AsyncPoints:
             ValueError: one of them is not set or not valid.
         """
         return cls(from_environment("POINTS_KEY"), from_environment("POINTS_URL"), **options)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._caller.close()
-
-    async def __aenter__(self) -> "AsyncPoints":
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def organization(self) -> Organization:
         """Return the key's organization, with the balance of the key's mode and what is scheduled."""

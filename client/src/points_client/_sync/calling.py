@@ -6,7 +6,8 @@ from collections.abc import Set as AbstractSet
 from functools import partial
 from ssl import SSLContext
 from time import sleep
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import httpx
 
@@ -130,6 +131,24 @@ class Caller:
     def get(self, kind: type[T], path: str, clock: Clock | None = None, **known: Any) -> T:
         """Return the answer to a GET as a dataclass; `known`: fields that it must have, such as the id."""
         return self.call(Call(method="GET", path=path), partial(as_, kind, **known), clock)
+
+
+class Connected:
+    """A client of one key, whose connections are closed with it."""
+
+    _caller: Caller
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._caller.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def as_(kind: type[T], answer: Answer, **known: Any) -> T:

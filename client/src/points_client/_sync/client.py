@@ -5,13 +5,12 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import partial
 from ssl import SSLContext
-from types import TracebackType
 from typing import Any
 
 import httpx
 
 from points_client._sync.batches import Batches
-from points_client._sync.calling import Caller, as_
+from points_client._sync.calling import Caller, Connected, as_
 from points_client._sync.events import Events
 from points_client._sync.rehearsing import Rehearsing
 from points_client._sync.request_log import Requests
@@ -45,7 +44,7 @@ from points_client.reversal_results import Recoverable, Reversed
 from points_client.service_address import from_environment
 
 
-class Points:
+class Points(Connected):
     """A Points Issuing Service, called with one API key.
 
     Args:
@@ -104,18 +103,6 @@ class Points:
             ValueError: one of them is not set or not valid.
         """
         return cls(from_environment("POINTS_KEY"), from_environment("POINTS_URL"), **options)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._caller.close()
-
-    def __enter__(self) -> "Points":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def organization(self) -> Organization:
         """Return the key's organization, with the balance of the key's mode and what is scheduled."""

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from ssl import SSLContext
-from types import TracebackType
 from typing import Any
 
 import httpx
 
-from points_client._sync.calling import Caller, as_
+from points_client._sync.calling import Caller, Connected, as_
 from points_client._sync.paging import rows
 from points_client.attempts import RETRIED, Wait
 from points_client.platform_results import (
@@ -25,7 +24,7 @@ from points_client.requests import PATIENCE_S, Call, key_of, path, query
 from points_client.service_address import from_environment
 
 
-class PlatformPoints:
+class PlatformPoints(Connected):
     """A Points Issuing Service, called by the platform that runs it.
 
     Args:
@@ -63,18 +62,6 @@ class PlatformPoints:
             ValueError: one of them is not set or not valid.
         """
         return cls(from_environment("POINTS_PLATFORM_KEY"), from_environment("POINTS_URL"), **options)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._caller.close()
-
-    def __enter__(self) -> "PlatformPoints":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class Users:
