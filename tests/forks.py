@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 
 
@@ -13,6 +14,8 @@ def in_children(work: Callable[[int], None], children: int) -> list[int]:
         child = os.fork()
         if child == 0:
             status = 1
+            # Nobody reads a child's warnings, and in Python 3.11 one that is raised inside an import breaks the import.
+            warnings.simplefilter("ignore", ResourceWarning)
             try:
                 work(number)
                 status = 0

@@ -30,6 +30,9 @@ class TimedConnection(psycopg.Connection[tuple[Any, ...]]):
         super().__init__(*arguments, **named)
         self.made_at = time.monotonic()
 
+    def __del__(self, *_: Any) -> None:
+        """Say nothing, unlike psycopg: a pool that is dropped cannot close what a thread still has. libpq closes it."""
+
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Wait as psycopg does, but for at most `answer_timeout_s`.
 

@@ -1,5 +1,6 @@
 """Connections that die or fall silent: nobody waits for ever, and the next call finds one that lives."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -253,6 +254,17 @@ def test_taking_a_connection_asks_the_server_nothing(server_url: str, monkeypatc
     monkeypatch.undo()
     assert _backend(engine) == backend
     engine.dispose()
+
+
+def test_what_a_thread_still_has_of_a_dropped_pool_is_closed_without_a_word(server_url: str, scratch: Engine) -> None:
+    engine = new_engine(server_url, pool_size=1)
+    connection = engine.connect()
+    backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    engine.dispose()
+    connection.close()
+    del connection, engine
+    gc.collect()  # Had it warned, this test would fail.
+    until(lambda: _is_gone(scratch, backend), "the server has lost the session")
 
 
 _WAIT_FOR_A_LOCK = """
