@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, text
 
 from app.errors import InsufficientScope, InvalidKey, NotFound
+from app.events.log import PLATFORM_TYPES
 from app.postgres.database import row_to
 from app.values.ids import require_id
 from app.values.keys import new_platform_key
@@ -17,6 +18,12 @@ ORGANIZATIONS_READ, ORGANIZATIONS_WRITE = "organizations:read", "organizations:w
 SCOPES = (USERS_READ, USERS_WRITE, ORGANIZATIONS_READ, ORGANIZATIONS_WRITE)
 
 
+def scopes_of_events(types: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the scopes that it takes to read events of these types; None: of all."""
+    nouns = {kind.partition(".")[0] for kind in (PLATFORM_TYPES if types is None else types)}
+    return (USERS_READ,) * ("user" in nouns) + (ORGANIZATIONS_READ,) * bool(nouns - {"user"})
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlatformCaller:
     """Who makes a call of the platform: a key, and what it may do."""
@@ -24,14 +31,15 @@ class PlatformCaller:
     platform_key_id: int
     scopes: Sequence[str]
 
-    def require(self, scope: str) -> None:
-        """Refuse the call if the key lacks this scope.
+    def require(self, *scopes: str) -> None:
+        """Refuse the call if the key lacks one of these scopes.
 
         Raises:
-            InsufficientScope: it does.
+            InsufficientScope: it does; the sentence names it.
         """
-        if scope not in self.scopes:
-            raise InsufficientScope(scope)
+        for scope in scopes:
+            if scope not in self.scopes:
+                raise InsufficientScope(scope)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -175,3 +175,9 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         assert platform.organizations.get(acme.id).balance == 150
         assert acme.id in [one.id for one in platform.organizations.list()]
         assert "/console/link/" in platform.organizations.add_member(acme.id, address(), "Mary", role="admin").link
+
+        after = platform.events.last_sequence()
+        bob = platform.users.register(address(), "Bob")
+        follower = platform.events.follow(after=after, types=["user.*"])
+        told = next(event for event in follower if event.data["user"]["id"] == bob.id)
+        assert (told.type, told.organization, told.data) == ("user.registered", {}, {"user": {"id": bob.id}})

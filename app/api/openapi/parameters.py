@@ -148,6 +148,10 @@ PARAMETERS["events"] = [
         {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
     ),
 ]
+PARAMETERS["platform events"] = [
+    parameter | {"example": "user.*"} if parameter["name"] == "types" else parameter
+    for parameter in PARAMETERS["events"]
+]
 PARAMETERS["page of deliveries"] = [
     parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]
 ]

@@ -1,8 +1,12 @@
 """The data of answers to the platform, as models that only describe them (see answers.py)."""
 
+from typing import Any
+
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Cursor, Id, Organization, Points, Time, says, says_one_of
+from app.api.openapi.answers import Cursor, Id, Null, Organization, Points, Time, says, says_one_of
+from app.api.openapi.event_answers import EventId, EventTime, LastSequence
+from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES
 
@@ -87,3 +91,28 @@ class CreatedMember(BaseModel):
     link: str = says(
         "Where the member chooses a password: good once, for 24 hours.", "https://points.example.com/console/link/YwT4"
     )
+
+
+class PlatformEvent(BaseModel):
+    """One thing that happened to a user or an organization. An event never changes."""
+
+    type: str = says_one_of(PLATFORM_TYPES, "What happened.", "user.registered")
+    timestamp: EventTime
+    id: EventId = says("The id of the event.", "evt_9")
+    sequence: Id = says("Its place in the log of the platform: 1, 2, 3 … without a gap.", 4)
+    sandbox: bool = says("Always false: the platform has one log.", False)
+    version: str = says("The version of this format.", "1.0")
+    organization: Null = says("Always null: the log is the platform's. `data` has what the event is about.", None)
+    data: dict[str, Any] = says(
+        "What it is about. `user` has its `id` alone, with `fields`, the names of those that changed. `organization` is"
+        " as it was then, with the live balance, or with that of the sandbox if `sandbox` is true; a refill also has"
+        " `amount` and `reference`. There are no addresses and no names of users.",
+        {"user": {"id": 7}},
+    )
+
+
+class PlatformEventList(BaseModel):
+    """The next events, oldest first."""
+
+    events: list[PlatformEvent] = says("The events after `after`.")
+    last_sequence: LastSequence

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from points_client._async.calling import AsyncCaller, AsyncConnected, as_
+from points_client._async.events import AsyncEvents
 from points_client._async.paging import rows
 from points_client.attempts import RETRIED, Wait
 from points_client.platform_results import (
@@ -53,6 +54,7 @@ class AsyncPlatformPoints(AsyncConnected):
         self._caller = caller = AsyncCaller(key, url, patience_s=patience_s, **options)  # type: ignore[arg-type]  # As named.
         self.users = AsyncUsers(caller)
         self.organizations = AsyncOrganizations(caller)
+        self.events = AsyncEvents(caller, "/v1/platform/events", rare="user.erased")
 
     @classmethod
     def from_env(cls, **options: Any) -> "AsyncPlatformPoints":

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from points_client._sync.calling import Caller, Connected, as_
+from points_client._sync.events import Events
 from points_client._sync.paging import rows
 from points_client.attempts import RETRIED, Wait
 from points_client.platform_results import (
@@ -53,6 +54,7 @@ class PlatformPoints(Connected):
         self._caller = caller = Caller(key, url, patience_s=patience_s, **options)  # type: ignore[arg-type]  # As named.
         self.users = Users(caller)
         self.organizations = Organizations(caller)
+        self.events = Events(caller, "/v1/platform/events", rare="user.erased")
 
     @classmethod
     def from_env(cls, **options: Any) -> "PlatformPoints":
