@@ -11,7 +11,7 @@ from app.events.log import PLATFORM_TYPES
 from app.postgres.database import row_to
 from app.values.ids import require_id
 from app.values.keys import new_platform_key
-from app.values.texts import checked_name
+from app.values.texts import checked_key_name
 
 USERS_READ, USERS_WRITE = "users:read", "users:write"
 ORGANIZATIONS_READ, ORGANIZATIONS_WRITE = "organizations:read", "organizations:write"
@@ -59,12 +59,12 @@ def create(connection: Connection, name: str, scopes: Sequence[str] = ()) -> tup
     """Make a platform key with these scopes, or with all; return it and its text, which is not stored.
 
     Raises:
-        Refused: the name is blank, too long or not valid text.
+        Refused: the name is not acceptable.
     """
     key = new_platform_key()
     # In their own order, each once.
     meant = [scope for scope in SCOPES if scope in scopes or not scopes]
-    values = {"name": checked_name("The name", name), "scopes": meant, "hash": key.hash, "start": key.start}
+    values = {"name": checked_key_name(name), "scopes": meant, "hash": key.hash, "start": key.start}
     return row_to(StoredPlatformKey, connection.execute(_CREATE, values).one()), key.text
 
 

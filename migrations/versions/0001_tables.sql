@@ -68,7 +68,7 @@ CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
 CREATE TABLE platform_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_platform_keys PRIMARY KEY,
     name text COLLATE "C" NOT NULL
-        CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
+        CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
     scopes text[] COLLATE "C" NOT NULL
         CONSTRAINT ck_platform_keys_scopes_known CHECK (
             cardinality(scopes) >= 1

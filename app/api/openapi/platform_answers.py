@@ -80,6 +80,36 @@ class RefillList(BaseModel):
     next_cursor: Cursor
 
 
+class CreatedKey(BaseModel):
+    """A key, which is shown once."""
+
+    id: Id = says("The id of the key.", 4)
+    key: str = says("The key. It is shown once: store it now.", "pts_dev_…")
+    organization_id: Id = says("The organization that it belongs to.", 1)
+    name: str | None = says("What people call it; null if it has no name.", "Till")
+    sandbox: bool = says("True: a development key, for the sandbox.", True)
+
+
+class Key(BaseModel):
+    """A key of an organization."""
+
+    id: Id = says("The id of the key.", 4)
+    organization_id: Id = says("The organization that it belongs to.", 1)
+    sandbox: bool = says("True: a development key, for the sandbox.", True)
+    name: str | None = says("What people call it; null if it has no name.", "Till")
+    start: str = says("Its first characters.", "pts_dev_S3nT")
+    created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    last_used_at: Time | None = says("When it was last used, to the minute; null: never.", None)
+    revoked_at: Time | None = says("When it was revoked; null: it is good.", None)
+
+
+class KeyList(BaseModel):
+    """A page of keys, newest first."""
+
+    keys: list[Key] = says("The keys of this page.")
+    next_cursor: Cursor
+
+
 class CreatedMember(BaseModel):
     """A member, with the link that is shown once."""
 
