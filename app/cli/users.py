@@ -7,7 +7,7 @@ import click
 from app import users as rows
 from app.cli.answer import Answer
 from app.cli.lists import sheet_option
-from app.cli.operator_command import document, operator_command
+from app.cli.operator_command import by_operator, document, operator_command
 from app.errors import Refused
 from app.ledger.registering import register_user
 from app.postgres.database import transaction
@@ -37,7 +37,7 @@ def users() -> None:
 def create(email: str, first_name: str, last_name: str) -> Answer:
     """Register a user. Points held for the address are credited."""
     user = rows.new_user(email, first_name, last_name)
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         registration = register_user(connection, user)
         if not registration.is_new:
             raise Refused(f"A user is registered as {user.address.text} already.")

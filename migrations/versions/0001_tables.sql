@@ -131,19 +131,25 @@ CREATE TABLE member_sessions (
 CREATE INDEX ix_member_sessions_member_id ON member_sessions (member_id);
 CREATE INDEX ix_member_sessions_expires_at ON member_sessions (expires_at);
 
--- What a member did; without a member, what an operator did to the members. `subject_id` is the id of the batch,
--- reversal, key, webhook or member concerned; `detail` adds what an id does not say.
-CREATE TABLE member_actions (
-    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_actions PRIMARY KEY,
-    organization_id bigint NOT NULL CONSTRAINT fk_member_actions_organization_id REFERENCES organizations (id),
-    member_id bigint CONSTRAINT fk_member_actions_member_id REFERENCES members (id),
+-- What somebody did: a member, a program of the platform, or an operator by a command (`operator` is the system user);
+-- none of the three: somebody unknown. `organization_id` is null for what belongs to none, such as a user. `subject_id`
+-- is the id of what was made or changed; `detail` adds what an id does not say, but no address and no name of a user.
+CREATE TABLE actions (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_actions PRIMARY KEY,
+    organization_id bigint CONSTRAINT fk_actions_organization_id REFERENCES organizations (id),
+    member_id bigint CONSTRAINT fk_actions_member_id REFERENCES members (id),
+    platform_key_id bigint CONSTRAINT fk_actions_platform_key_id REFERENCES platform_keys (id),
+    operator text COLLATE "C"
+        CONSTRAINT ck_actions_operator_length CHECK (char_length(operator) BETWEEN 1 AND 100),
     action text COLLATE "C" NOT NULL,
     subject_id bigint,
     sandbox boolean,
-    detail text COLLATE "C" CONSTRAINT ck_member_actions_detail_length CHECK (char_length(detail) <= 255),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    detail text COLLATE "C" CONSTRAINT ck_actions_detail_length CHECK (char_length(detail) <= 255),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT ck_actions_done_by_one CHECK (num_nonnulls(member_id, platform_key_id, operator) <= 1)
 );
-CREATE INDEX ix_member_actions_organization_id_id ON member_actions (organization_id, id);
+CREATE INDEX ix_actions_created ON actions (created_at, id);
+CREATE INDEX ix_actions_organization ON actions (organization_id, created_at, id);
 
 -- The forms of the console that have had their effect; each has it once.
 CREATE TABLE used_forms (
@@ -747,7 +753,7 @@ CREATE TRIGGER members_made_once
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
     FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER member_actions_written_once BEFORE DELETE OR UPDATE ON member_actions
+CREATE TRIGGER actions_written_once BEFORE DELETE OR UPDATE ON actions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, sandbox_of ON users
     FOR EACH ROW EXECUTE FUNCTION refuse_change();

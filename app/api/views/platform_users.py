@@ -26,10 +26,10 @@ def register() -> Response:
         InvalidRequest: with every fault of the body.
         UserConflict: the address or the external id is registered with other values.
     """
-    platform_caller(USERS_WRITE)
+    by = platform_caller(USERS_WRITE).author
     refuse_parameters()
     new = read_json(read_new_user)
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         user, is_new, claimed = register_user(connection, new)
     response = envelope.success(user_payload(user), status=201 if is_new else 200, claimed=claimed_payload(claimed))
     if is_new:
@@ -44,9 +44,9 @@ def register_bulk() -> Response:
     Raises:
         InvalidRequest: the body is not a list of 1 to 1,000 users.
     """
-    platform_caller(USERS_WRITE)
+    by = platform_caller(USERS_WRITE).author
     refuse_parameters()
-    outcomes = register_many(read_json(read_new_users))
+    outcomes = register_many(read_json(read_new_users), by=by)
     return envelope.success({"users": [outcome_payload(outcome) for outcome in outcomes]})
 
 
@@ -84,9 +84,9 @@ def change(user_id: int) -> Response:
         NotFound: there is no such user.
         UserConflict: the address or the external id is that of another user.
     """
-    platform_caller(USERS_WRITE)
+    by = platform_caller(USERS_WRITE).author
     refuse_parameters()
     changes = read_json(read_changes)
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         user, _, claimed = change_user(connection, user_id, changes)
     return envelope.success(user_payload(user), claimed=claimed_payload(claimed))

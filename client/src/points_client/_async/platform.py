@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from functools import partial
 from ssl import SSLContext
 from typing import Any
@@ -12,6 +13,7 @@ from points_client._async.calling import AsyncCaller, AsyncConnected, as_
 from points_client._async.paging import rows
 from points_client.attempts import RETRIED, Wait
 from points_client.platform_results import (
+    Action,
     NewMember,
     PlatformOrganization,
     PlatformUser,
@@ -62,6 +64,24 @@ class AsyncPlatformPoints(AsyncConnected):
             ValueError: one of them is not set or not valid.
         """
         return cls(from_environment("POINTS_PLATFORM_KEY"), from_environment("POINTS_URL"), **options)
+
+    def actions(
+        self,
+        *,
+        organization: int | None = None,
+        by: str | None = None,
+        created_from: datetime | str | None = None,
+        created_to: datetime | str | None = None,
+        page_size: int = 100,
+    ) -> AsyncIterator[Action]:
+        """Yield who did what, newest first.
+
+        Args:
+            by: `member`, `platform_key` or `operator`, or one of them: `member:7`, `operator:ada`.
+        """
+        asked = query(organization=organization, by=by, created_from=created_from, created_to=created_to)
+        where, size = "/v1/platform/actions", query(limit=page_size)
+        return rows(self._caller, Action, where, "actions", {**asked, **size})
 
 
 class AsyncUsers:
