@@ -1,4 +1,4 @@
-"""`points users`: register users, one or many. Registering claims what is held for the address."""
+"""`points users`: register users, one or many, show and erase them. Registering claims what is held for the address."""
 
 from pathlib import Path
 
@@ -8,6 +8,8 @@ from app import users as rows
 from app.cli.answer import Answer
 from app.cli.lists import sheet_option
 from app.cli.operator_command import by_operator, document, operator_command
+from app.cli.options import RowId
+from app.erasing.erase import erase_user
 from app.errors import Refused
 from app.ledger.registering import register_user
 from app.postgres.database import transaction
@@ -26,7 +28,7 @@ _BAD_ROWS_SHOWN_MAX = 100
 
 @click.group()
 def users() -> None:
-    """Register and show users."""
+    """Register, show and erase users."""
 
 
 @users.command()
@@ -51,6 +53,18 @@ def show(email: str) -> Answer:
     """Show the user registered under an address, with the balance."""
     with transaction() as connection:
         return Answer(document(rows.get(connection, email)), columns=_COLUMNS)
+
+
+@users.command()
+@click.argument("user_id", metavar="ID", type=RowId("user"))
+@operator_command
+def erase(user_id: int) -> Answer:
+    """Erase a user for good: the names and addresses, wherever they are, become erased-ID.
+
+    The id, the balance and the books stay. Given again, it goes on where it was interrupted.
+    """
+    user = erase_user(user_id, by=by_operator())
+    return Answer(document(user), columns=_COLUMNS, sentence=f"User {user_id} is erased for good.")
 
 
 @users.command(name="import")

@@ -51,7 +51,7 @@ def page(
     return read_page(connection, statement, filters, start, limit=limit, to_row=_row, next_start=next_start)
 
 
-_ADDRESS_OF_USER = text("SELECT email_key FROM users WHERE id = :id")
+_ADDRESS_OF_USER = text("SELECT coalesce(email_key, email) FROM users WHERE id = :id")
 
 
 def get(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row:

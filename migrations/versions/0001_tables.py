@@ -19,4 +19,4 @@ def downgrade() -> None:
         " transactions, unfolded_batches, unfolded_claims,"
         " refills, unnumbered_events, events, event_logs, webhooks, webhook_deliveries, api_requests"
     )
-    op.execute("DROP FUNCTION time_of, transaction_id, reversal_batches, refuse_change")
+    op.execute("DROP FUNCTION time_of, transaction_id, reversal_batches, refuse_change, only_erased, only_names_erased")

@@ -118,10 +118,14 @@ REFUSED = [
             " VALUES ('c@x.org', 'c@x.org', 'A', 'B', 'x'), ('d@x.org', 'd@x.org', 'A', 'B', 'x')"
         ),
     ),
-    ("fk_former_addresses_user_id", "INSERT INTO former_addresses (user_id, email_key) VALUES (9, 'c@x.org')"),
+    ("ck_users_erased_whole", "UPDATE users SET email_key = NULL, address_changed_at = now()"),
+    (
+        "fk_former_addresses_user_id",
+        "INSERT INTO former_addresses (user_id, email_key, last_batch_id) VALUES (9, 'c@x.org', 1)",
+    ),
     (
         "pk_former_addresses",
-        "INSERT INTO former_addresses (user_id, email_key) VALUES (1, 'c@x.org'), (1, 'c@x.org')",
+        "INSERT INTO former_addresses (user_id, email_key, last_batch_id) VALUES (1, 'c@x.org', 1), (1, 'c@x.org', 1)",
     ),
     ("ck_users_no_balance_in_the_sandbox", "UPDATE users SET sandbox_of = 1, folded_balance = 1"),
     ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),

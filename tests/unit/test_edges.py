@@ -43,6 +43,7 @@ ACTIONS = {
     "app.ledger.refill:refill_once": ("app.cli.organizations", "app.api.views.platform_refills"),
     "app.organizations:change": ("app.cli.organizations", "app.api.views.platform_organizations"),
     "app.ledger.registering:register_user": ("app.cli.users", "app.api.views.platform_users"),
+    "app.erasing.erase:erase_user": ("app.cli.users", "app.api.views.platform_users"),
     "app.members.links:add": ("app.cli.members", "app.console.views.members", "app.api.views.platform_members"),
     "app.members.members:remove": ("app.cli.members", "app.console.views.members"),
     "app.members.links:make_link": ("app.cli.members", "app.console.views.members"),

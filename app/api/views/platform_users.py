@@ -6,8 +6,9 @@ from app import users
 from app.api.answers import envelope
 from app.api.answers.platform import claimed_payload, outcome_payload, user_payload
 from app.api.auth import platform_caller
-from app.api.requests.body import read_json
+from app.api.requests.body import read_json, refuse_fields
 from app.api.requests.query import query, refuse_parameters
+from app.erasing.erase import erase_user
 from app.ledger.registering import change_user, register_many, register_user
 from app.ledger.user_requests import read_changes, read_new_user, read_new_users
 from app.pages import user_pages
@@ -82,6 +83,7 @@ def change(user_id: int) -> Response:
     Raises:
         InvalidRequest: with every fault of the body.
         NotFound: there is no such user.
+        UserErased: it was erased.
         UserConflict: the address or the external id is that of another user.
     """
     by = platform_caller(USERS_WRITE).author
@@ -90,3 +92,17 @@ def change(user_id: int) -> Response:
     with transaction(by=by) as connection:
         user, _, claimed = change_user(connection, user_id, changes)
     return envelope.success(user_payload(user), claimed=claimed_payload(claimed))
+
+
+@blueprint.post("/v1/platform/users/<int:user_id>/erase")
+def erase(user_id: int) -> Response:
+    """Answer 200 with what is left of the user, also if it was erased before. Of many transactions this takes a while.
+
+    Raises:
+        NotFound: there is no such user.
+        ErasureUnfinished: what began before still runs.
+    """
+    by = platform_caller(USERS_WRITE).author
+    refuse_parameters()
+    refuse_fields()
+    return envelope.success(user_payload(erase_user(user_id, by=by)))

@@ -130,6 +130,16 @@ class Users:
         call = Call(method="PATCH", path=path("platform/users", user_id), body=changes)
         return self._caller.call(call, read_user)
 
+    def erase(self, user_id: int) -> PlatformUser:
+        """Erase a user for good, and return what is left. Repeating it goes on, or changes nothing.
+
+        Raises:
+            NoAnswer: it is not known whether it is finished. Make the same call again.
+            Refused: there is no such user (404).
+        """
+        call = Call(method="POST", path=path("platform/users", user_id, "erase"))
+        return self._caller.call(call, read_user)
+
 
 class Organizations:
     """`platform.organizations`."""
