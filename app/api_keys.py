@@ -48,6 +48,7 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool, name:
         NotFound: there is no such organization.
         Refused: the name is not acceptable.
     """
+    require_id("organization", organization_id)
     key = new_key(sandbox=sandbox)
     values = {
         "organization_id": organization_id,
@@ -122,10 +123,8 @@ def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
     return [row_to(StoredKey, row) for row in connection.execute(_FIND_ALL, {"organization_id": organization_id})]
 
 
-_FIND_ALL = text("""
-    SELECT id, organization_id, sandbox, name, start, created_at, last_used_at, revoked_at
-    FROM api_keys WHERE organization_id = :organization_id ORDER BY id
-""")
+STORED = ", ".join(StoredKey.__slots__)
+_FIND_ALL = text(f"SELECT {STORED} FROM api_keys WHERE organization_id = :organization_id ORDER BY id")
 
 
 def names_of(connection: Connection, key_ids: Collection[int]) -> dict[int, str | None]:
@@ -144,6 +143,7 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
         NotFound: there is no such key, or the given organization has no such key.
     """
     require_id("key", api_key_id)
+    require_id("organization", organization_id or 0)
     parameters = {"id": api_key_id, "organization_id": organization_id}
     revoked = connection.execute(_REVOKE, parameters).one_or_none()
     if revoked is not None:

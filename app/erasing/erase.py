@@ -13,6 +13,7 @@ from app import users
 from app.actions import log as actions
 from app.erasing import issued, lists
 from app.errors import ErasureUnfinished
+from app.events import log
 from app.events.sequencer import DIGESTED
 from app.ledger.claim import claim_all, exclude_reversals
 from app.postgres.database import row_with_id, single_statement, transaction
@@ -63,6 +64,7 @@ def _begin(connection: Connection, user_id: int) -> bool:
         # The sequencer moves events from the first table to the second, so look there later.
         for statement in (_ERASE_UNNUMBERED, _ERASE_NUMBERED):
             connection.execute(statement, {"ids": ids})
+        log.write_of_user(connection, log.USER_ERASED, user_id)
         actions.record(connection, actions.USER_ERASED, subject_id=user_id)
     return not connection.execute(_HAS_ADDRESSES, {"id": user_id}).scalar_one()
 

@@ -29,6 +29,7 @@ PARAMETERS = {
     "organizations": ("limit", "cursor"),
     "refills": ("limit", "cursor", "sandbox"),
     "actions": ("limit", "cursor", "organization", "by", "created_from", "created_to"),
+    "keys": ("limit", "cursor"),
 }
 
 # What the console adds to the lists of the interface.

@@ -119,6 +119,10 @@ def test_every_call_of_the_platform_that_changes_something_writes_its_key(call: 
         ("PATCH", "users/1", {"email": "ada@example.org", "last_name": "L"},
          [("user.changed", None, 1, "email, last_name")]),
         ("PATCH", "users/1", {"email": "grace@example.com"}, []),
+        ("POST", "users/1/erase", {}, [("user.erased", None, 1, None)]),
+        ("POST", "users/1/erase", {}, []),
+        ("POST", "organizations/1/keys", {"name": "Till", "sandbox": True}, [("key.made", 1, 1, None)]),
+        *(("DELETE", "organizations/1/keys/1", {}, written) for written in ([("key.revoked", 1, 1, None)], [])),
         ("POST", "organizations", {"name": ""}, []),
     ]  # fmt: skip
     first = _log()

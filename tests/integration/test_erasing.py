@@ -16,6 +16,7 @@ from app.batches.request import IssueRequest
 from app.erasing import erase, issued, lists
 from app.erasing.erase import erase_user
 from app.errors import ErasureUnfinished, NotFound, UserErased
+from app.events.log import PLATFORM
 from app.ledger import sandbox
 from app.ledger.registering import change_user, register_user
 from app.platform import keys as platform_keys
@@ -203,6 +204,8 @@ def test_after_an_erasure_nothing_has_the_name_or_an_address_and_the_books_balan
     assert not any(needle in str(line).lower() for line in events for needle in NEEDLES)
     written = [(action["action"], action["subject_id"]) for action in call("GET", "actions")["actions"]]
     assert written.count(("user.erased", ada)) == 1
+    told = [event["data"] for event in events_of(PLATFORM) if event["type"] == "user.erased"]
+    assert told == [{"user": {"id": ada}}]
 
 
 def test_a_list_that_has_not_the_address_stays_and_a_sent_one_keeps_its_other_lines(ada: int, app: Flask) -> None:

@@ -37,8 +37,10 @@ ACTIONS = {
         "app.console.views.activity",
     ),
     "app.pages.request_pages:page": ("app.api.views.requests", "app.console.views.requests"),
-    "app.api_keys:create": ("app.cli.keys", "app.console.views.keys"),
-    "app.api_keys:revoke": ("app.cli.keys", "app.console.views.keys"),
+    **{
+        f"app.api_keys:{action}": ("app.cli.keys", "app.console.views.keys", "app.api.views.platform_organization_keys")
+        for action in ("create", "revoke")
+    },
     "app.ledger.refill:open_organization": ("app.cli.organizations", "app.api.views.platform_organizations"),
     "app.ledger.refill:refill_once": ("app.cli.organizations", "app.api.views.platform_refills"),
     "app.organizations:change": ("app.cli.organizations", "app.api.views.platform_organizations"),

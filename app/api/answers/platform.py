@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from app.api_keys import StoredKey
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
 from app.organizations import Refill, WholeOrganization
@@ -51,6 +52,12 @@ def refill_payload(refill: Refill) -> dict[str, Any]:
 def action_payload(action: ActionRow) -> dict[str, Any]:
     """Who did what, and when."""
     return action.payload() | {"created_at": timestamp(action.created_at)}
+
+
+def key_payload(key: StoredKey) -> dict[str, Any]:
+    """A key of an organization, by its first characters."""
+    moments = {name: getattr(key, name) for name in ("created_at", "last_used_at", "revoked_at")}
+    return asdict(key) | {name: moment and timestamp(moment) for name, moment in moments.items()}
 
 
 def _sum(points: int) -> int | orjson.Fragment:
