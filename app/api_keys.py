@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
+from app.actions import log as actions
 from app.errors import InvalidKey, NotFound
 from app.events import log
 from app.organizations import OrganizationInMode
@@ -62,6 +63,9 @@ def create(connection: Connection, organization_id: int, *, sandbox: bool, name:
     except IntegrityError:
         raise NotFound("organization", organization_id) from None
     log.write(connection, log.KEY_CREATED, organization_id, data={"key": {"id": api_key_id, "sandbox": sandbox}})
+    actions.record(
+        connection, actions.KEY_MADE, organization_id=organization_id, subject_id=api_key_id, sandbox=sandbox
+    )
     return api_key_id, key.text
 
 
@@ -145,6 +149,13 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
     if revoked is not None:
         told = {"id": api_key_id, "sandbox": revoked.sandbox}
         log.write(connection, log.KEY_REVOKED, revoked.organization_id, data={"key": told})
+        actions.record(
+            connection,
+            actions.KEY_REVOKED,
+            organization_id=revoked.organization_id,
+            subject_id=api_key_id,
+            sandbox=revoked.sandbox,
+        )
         return revoked.revoked_at, True
     earlier: datetime | None = connection.execute(_REVOKED_AT, parameters).scalar_one_or_none()
     if earlier is None:

@@ -283,6 +283,22 @@ class UserConflict(PointsError):
         self.field = field
 
 
+class UserErased(PointsError):
+    status = 409
+    code = "user_erased"
+    field = "user"
+    says = "The user was erased, and cannot be changed any more."
+
+
+class ErasureUnfinished(PointsError):
+    """The user is erased, but a copy of the address may be left."""
+
+    status = 503
+    code = "erasure_unfinished"
+    field = "user"
+    says = "The user is erased, but something that began before still runs and may write the address. Call again."
+
+
 class NotFound(PointsError):
     status = 404
     code = "not_found"

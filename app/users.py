@@ -10,7 +10,7 @@ import psycopg
 from sqlalchemy import Connection, Row, text
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import NotFound, UserConflict
+from app.errors import NotFound, UserConflict, UserErased
 from app.events import log
 from app.postgres.database import row_with_id
 from app.values.addresses import Address, parse
@@ -161,9 +161,12 @@ def change(connection: Connection, user_id: int, columns: Mapping[str, Any]) -> 
 
     Raises:
         NotFound: there is no such user.
+        UserErased: it was erased.
         UserConflict: the address or the external id is that of another user.
     """
     before = row_with_id(connection, _LOCK, {"id": user_id}, "user")
+    if before.email_key is None:
+        raise UserErased
     values = dict(columns)
     address: Address | None = values.pop("address", None)
     if address is not None:
@@ -192,5 +195,6 @@ _LOCK = text(f"""
     SELECT email_key, {", ".join(_CHANGEABLE)} FROM users WHERE id = :id AND sandbox_of IS NULL FOR NO KEY UPDATE
 """)
 _KEEP_FORMER = text("""
-    INSERT INTO former_addresses (user_id, email_key) VALUES (:id, :email_key) ON CONFLICT DO NOTHING
+    INSERT INTO former_addresses (user_id, email_key, last_batch_id)
+    SELECT :id, :email_key, last_value FROM batches_id_seq ON CONFLICT DO NOTHING
 """)

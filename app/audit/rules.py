@@ -193,7 +193,8 @@ RULES = (
         WHERE t.user_id IS NOT NULL
           AND ((coalesce(t.email_key, t.email) IS DISTINCT FROM u.email_key
                 AND NOT EXISTS (SELECT FROM former_addresses f
-                                WHERE f.user_id = t.user_id AND f.email_key = coalesce(t.email_key, t.email)))
+                                WHERE f.user_id = t.user_id AND f.email_key = coalesce(t.email_key, t.email))
+                AND NOT (u.erased_at IS NOT NULL AND t.email IS NOT DISTINCT FROM u.email))
                OR (u.sandbox_of IS NOT NULL AND NOT (t.sandbox AND t.organization_id = u.sandbox_of))
                OR (u.sandbox_of IS NULL AND t.sandbox AND t.claimed_at IS NOT NULL))
         ORDER BY t.batch_id, t.position""",

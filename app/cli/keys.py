@@ -4,7 +4,7 @@ import click
 
 from app import api_keys, organizations
 from app.cli.answer import Answer
-from app.cli.operator_command import document, operator_command
+from app.cli.operator_command import by_operator, document, operator_command
 from app.cli.options import ORGANIZATION_ID, RowId
 from app.postgres.database import transaction
 from app.values.numbers import moment
@@ -33,7 +33,7 @@ def keys() -> None:
 @operator_command
 def create(organization_id: int, development: bool, name: str | None) -> Answer:
     """Make an API key. It is shown once."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         api_key_id, key = api_keys.create(connection, organization_id, sandbox=development, name=name)
         name = api_keys.names_of(connection, [api_key_id])[api_key_id]
     title = with_name(f"{'development' if development else 'live'} key {api_key_id}", name)
@@ -61,7 +61,7 @@ def list_keys(organization_id: int) -> Answer:
 @operator_command
 def revoke(key_id: int) -> Answer:
     """Revoke a key at once."""
-    with transaction() as connection:
+    with transaction(by=by_operator()) as connection:
         revoked_at, is_news = api_keys.revoke(connection, key_id)
         title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
     sentence = f"{title} {'is revoked' if is_news else f'was revoked already, at {moment(revoked_at)}'}."

@@ -6,9 +6,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection, text
 
+from app.actions import log as actions
 from app.errors import InsufficientScope, InvalidKey, NotFound
 from app.events.log import PLATFORM_TYPES
 from app.postgres.database import row_to
+from app.values.authors import Author
 from app.values.ids import require_id
 from app.values.keys import new_platform_key
 from app.values.texts import checked_key_name
@@ -41,6 +43,11 @@ class PlatformCaller:
             if scope not in self.scopes:
                 raise InsufficientScope(scope)
 
+    @property
+    def author(self) -> Author:
+        """The program as the author of what it does."""
+        return Author(platform_key_id=self.platform_key_id)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredPlatformKey:
@@ -65,7 +72,9 @@ def create(connection: Connection, name: str, scopes: Sequence[str] = ()) -> tup
     # In their own order, each once.
     meant = [scope for scope in SCOPES if scope in scopes or not scopes]
     values = {"name": checked_key_name(name), "scopes": meant, "hash": key.hash, "start": key.start}
-    return row_to(StoredPlatformKey, connection.execute(_CREATE, values).one()), key.text
+    made = row_to(StoredPlatformKey, connection.execute(_CREATE, values).one())
+    actions.record(connection, actions.PLATFORM_KEY_MADE, subject_id=made.id)
+    return made, key.text
 
 
 _SHOWN = "id, name, scopes, start, created_at, last_used_at, revoked_at"
@@ -116,6 +125,7 @@ def revoke(connection: Connection, platform_key_id: int) -> tuple[datetime, bool
     require_id("platform key", platform_key_id)
     revoked: datetime | None = connection.execute(_REVOKE, {"id": platform_key_id}).scalar_one_or_none()
     if revoked is not None:
+        actions.record(connection, actions.PLATFORM_KEY_REVOKED, subject_id=platform_key_id)
         return revoked, True
     earlier: datetime | None = connection.execute(_REVOKED_AT, {"id": platform_key_id}).scalar_one_or_none()
     if earlier is None:

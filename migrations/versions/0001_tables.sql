@@ -131,19 +131,25 @@ CREATE TABLE member_sessions (
 CREATE INDEX ix_member_sessions_member_id ON member_sessions (member_id);
 CREATE INDEX ix_member_sessions_expires_at ON member_sessions (expires_at);
 
--- What a member did; without a member, what an operator did to the members. `subject_id` is the id of the batch,
--- reversal, key, webhook or member concerned; `detail` adds what an id does not say.
-CREATE TABLE member_actions (
-    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_member_actions PRIMARY KEY,
-    organization_id bigint NOT NULL CONSTRAINT fk_member_actions_organization_id REFERENCES organizations (id),
-    member_id bigint CONSTRAINT fk_member_actions_member_id REFERENCES members (id),
+-- What somebody did: a member, a program of the platform, or an operator by a command (`operator` is the system user);
+-- none of the three: somebody unknown. `organization_id` is null for what belongs to none, such as a user. `subject_id`
+-- is the id of what was made or changed; `detail` adds what an id does not say, but no address and no name of a user.
+CREATE TABLE actions (
+    id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_actions PRIMARY KEY,
+    organization_id bigint CONSTRAINT fk_actions_organization_id REFERENCES organizations (id),
+    member_id bigint CONSTRAINT fk_actions_member_id REFERENCES members (id),
+    platform_key_id bigint CONSTRAINT fk_actions_platform_key_id REFERENCES platform_keys (id),
+    operator text COLLATE "C"
+        CONSTRAINT ck_actions_operator_length CHECK (char_length(operator) BETWEEN 1 AND 100),
     action text COLLATE "C" NOT NULL,
     subject_id bigint,
     sandbox boolean,
-    detail text COLLATE "C" CONSTRAINT ck_member_actions_detail_length CHECK (char_length(detail) <= 255),
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    detail text COLLATE "C" CONSTRAINT ck_actions_detail_length CHECK (char_length(detail) <= 255),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT ck_actions_done_by_one CHECK (num_nonnulls(member_id, platform_key_id, operator) <= 1)
 );
-CREATE INDEX ix_member_actions_organization_id_id ON member_actions (organization_id, id);
+CREATE INDEX ix_actions_created ON actions (created_at, id);
+CREATE INDEX ix_actions_organization ON actions (organization_id, created_at, id);
 
 -- The forms of the console that have had their effect; each has it once.
 CREATE TABLE used_forms (
@@ -231,13 +237,14 @@ CREATE TABLE upload_parts (
 -- known there only, and has no balance. `folded_balance` holds the credits of all batches except
 -- those in `unfolded_batches`; app/users.py adds the rest. It is numeric, because many organizations together may
 -- credit more than fits in 64 bits. `external_id` is what the platform calls it. `address_changed_at` is since when the
--- address is this one; null: since it was registered.
+-- address is this one; null: since it was registered. An erased user keeps its id and its balance: `email` and the names
+-- are `erased-<id>`, and without an `email_key` nothing is credited to it any more.
 --
 -- A fold updates many of these rows; free space in their pages makes that a quarter cheaper.
 CREATE TABLE users (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_users PRIMARY KEY,
     email text COLLATE "C" NOT NULL,
-    email_key text COLLATE "C" NOT NULL,
+    email_key text COLLATE "C",
     first_name text COLLATE "C" NOT NULL,
     last_name text COLLATE "C" NOT NULL,
     external_id text COLLATE "C"
@@ -247,7 +254,12 @@ CREATE TABLE users (
         CONSTRAINT ck_users_folded_balance_not_negative CHECK (folded_balance >= 0),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     address_changed_at timestamptz,
-    CONSTRAINT ck_users_no_balance_in_the_sandbox CHECK (sandbox_of IS NULL OR folded_balance = 0)
+    erased_at timestamptz,
+    CONSTRAINT ck_users_no_balance_in_the_sandbox CHECK (sandbox_of IS NULL OR folded_balance = 0),
+    CONSTRAINT ck_users_erased_whole CHECK (
+        CASE WHEN erased_at IS NULL THEN email_key IS NOT NULL
+             ELSE email = 'erased-' || CAST(id AS text) AND first_name = email AND last_name = email
+                  AND email_key IS NULL AND external_id IS NULL END)
 ) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX uq_users_email_key ON users (email_key) WHERE sandbox_of IS NULL;
 CREATE UNIQUE INDEX uq_users_sandbox_of_email_key ON users (sandbox_of, email_key) WHERE sandbox_of IS NOT NULL;
@@ -255,10 +267,12 @@ CREATE UNIQUE INDEX uq_users_external_id ON users (external_id) WHERE external_i
 -- Finds the users who lately registered or changed their address, for the search for crossed registrations.
 CREATE INDEX ix_users_known_since ON users (coalesce(address_changed_at, created_at));
 
--- An address that a user had before. Its transactions keep it, and the audit knows by this whose they are.
+-- An address that a user had before. Its transactions keep it, and the audit knows by this whose they are. What was sent
+-- to it after `last_batch_id` is not the user's. An erasure keeps the addresses here until none of its rows has them.
 CREATE TABLE former_addresses (
     user_id bigint NOT NULL CONSTRAINT fk_former_addresses_user_id REFERENCES users (id),
     email_key text COLLATE "C" NOT NULL,
+    last_batch_id bigint NOT NULL,
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT pk_former_addresses PRIMARY KEY (user_id, email_key)
 );
@@ -363,6 +377,8 @@ CREATE INDEX ix_batches_idempotency_age ON batches (coalesce(issued_at, cancelle
     WHERE idempotency_key IS NOT NULL AND coalesce(issued_at, cancelled_at) IS NOT NULL;
 -- The queue, in order. Only queued batches are in it, so it stays small.
 CREATE INDEX ix_batches_queued ON batches (organization_id, id) WHERE status = 'queued';
+-- What was never issued, for erasures: no transaction leads to its addresses.
+CREATE INDEX ix_batches_never_issued ON batches (organization_id, id) WHERE status IN ('refused', 'cancelled');
 -- Scheduled batches by their time: for the release, and for the limit of each organization and mode.
 CREATE INDEX ix_batches_due ON batches (send_at, id) WHERE status = 'scheduled';
 CREATE INDEX ix_batches_scheduled ON batches (organization_id, sandbox, send_at) WHERE status = 'scheduled';
@@ -600,6 +616,9 @@ CREATE TABLE events (
     CONSTRAINT pk_events PRIMARY KEY (organization_id, sandbox, sequence)
 );
 
+-- The events that name a user, for erasures.
+CREATE INDEX ix_events_claims ON events (CAST(data #>> '{user,id}' AS bigint)) WHERE type = 'transaction.claimed';
+
 -- The log of an organization in one mode: its last sequence, and which of its events are dropped: all up to and
 -- including `dropped_to`, the youngest of which was written at `dropped_until`. Every numbering updates this row.
 CREATE TABLE event_logs (
@@ -691,9 +710,28 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
         END $$;
 CREATE TRIGGER batches_accepted_once
     BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, api_key_id, member_id, amount, running_totals, atomic,
-                               label, recipient_count, emails, email_keys, labels, item_references, metadata,
-                               hold_days, rehearsed_unpaid ON batches
+                               label, recipient_count, labels, item_references, metadata, hold_days,
+                               rehearsed_unpaid ON batches
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
+-- The one edit of what was written: a person may have their name and address erased (app/erasing). Ids, amounts, order
+-- and flags stay, so the books do; nothing else takes the place of an address.
+CREATE FUNCTION only_erased(was text[], becomes text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT cardinality($1) = cardinality($2) AND NOT EXISTS (
+        SELECT FROM unnest($1, $2) AS x (was, becomes) WHERE x.was <> x.becomes AND x.becomes !~ '^erased-[0-9]+$')
+$$;
+CREATE TRIGGER batches_addresses_only_erased BEFORE UPDATE OF emails, email_keys ON batches
+    FOR EACH ROW WHEN (NOT only_erased(OLD.emails, NEW.emails)
+                       OR NOT only_erased(coalesce(OLD.email_keys, OLD.emails), coalesce(NEW.email_keys, NEW.emails)))
+    EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER transactions_addresses_only_erased BEFORE UPDATE OF email, email_key ON transactions
+    FOR EACH ROW WHEN (NEW.email !~ '^erased-[0-9]+$' OR NEW.email_key IS NOT NULL)
+    EXECUTE FUNCTION refuse_change();
+CREATE FUNCTION only_names_erased(was json, becomes json) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(
+        CAST($1 AS jsonb) #- '{user,first_name}' #- '{user,last_name}'
+        = CAST($2 AS jsonb) #- '{user,first_name}' #- '{user,last_name}'
+        AND $2 #>> '{user,first_name}' ~ '^erased-[0-9]+$' AND $2 #>> '{user,last_name}' ~ '^erased-[0-9]+$', false)
+$$;
 CREATE TRIGGER batches_final_once
     BEFORE UPDATE OF status, refusal, issued_at, debited_count, debited_amount, current_balance, organization_name,
                      last_refill, cancelled_at, held_until ON batches
@@ -705,8 +743,8 @@ CREATE TRIGGER batches_queued_before_issued BEFORE UPDATE OF status ON batches
 CREATE TRIGGER batches_moved_while_scheduled BEFORE UPDATE OF send_at ON batches
     FOR EACH ROW WHEN (OLD.status <> 'scheduled') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_written_once
-    BEFORE DELETE OR UPDATE OF organization_id, batch_id, position, sandbox, debited, balance, email, email_key,
-                               amount, label, reference ON transactions
+    BEFORE DELETE OR UPDATE OF organization_id, batch_id, position, sandbox, debited, balance, amount, label,
+                               reference ON transactions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER transactions_points_left_only_fall BEFORE UPDATE OF points_left ON transactions
     FOR EACH ROW WHEN (NEW.points_left IS NULL OR NEW.points_left >= OLD.points_left)
@@ -736,8 +774,11 @@ CREATE TRIGGER transactions_claimed_once BEFORE UPDATE OF user_id, credited, cla
     FOR EACH ROW WHEN (OLD.credited OR NOT OLD.debited OR OLD.returned_at IS NOT NULL
                        OR OLD.sandbox AND NEW.claimed_at IS NULL)
     EXECUTE FUNCTION refuse_change();
+-- An erasure empties the hash of a body that had the address: by it, one could find out whether a guess is right.
 CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idempotency_hash ON batches
-    FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL) EXECUTE FUNCTION refuse_change();
+    FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL
+                       AND (NEW.idempotency_key <> OLD.idempotency_key OR NEW.idempotency_hash <> ''))
+    EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_made_once BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash ON api_keys
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_revoked_once BEFORE UPDATE OF revoked_at ON api_keys
@@ -753,18 +794,34 @@ CREATE TRIGGER members_made_once
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER members_removed_once BEFORE UPDATE OF removed_at ON members
     FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER member_actions_written_once BEFORE DELETE OR UPDATE ON member_actions
+CREATE TRIGGER actions_written_once BEFORE DELETE OR UPDATE ON actions
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER users_registered_once BEFORE DELETE OR UPDATE OF id, sandbox_of ON users
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER users_known_since_a_moment BEFORE UPDATE OF email, email_key ON users
     FOR EACH ROW WHEN (OLD.address_changed_at IS NOT DISTINCT FROM NEW.address_changed_at)
     EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER users_erased_for_good
+    BEFORE UPDATE OF email, email_key, first_name, last_name, external_id, erased_at ON users
+    FOR EACH ROW WHEN (OLD.erased_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER former_addresses_written_once BEFORE UPDATE ON former_addresses
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER events_written_once BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER events_written_once BEFORE UPDATE ON events
+    FOR EACH ROW WHEN (NOT only_names_erased(OLD.data, NEW.data)
+                       OR (OLD.organization_id, OLD.sequence, OLD.id, OLD.created_at, OLD.batch_id, OLD.reversal_id,
+                           OLD.send_at, OLD.credited, OLD.sandbox, OLD.type, OLD.idempotency_key)
+                          IS DISTINCT FROM
+                          (NEW.organization_id, NEW.sequence, NEW.id, NEW.created_at, NEW.batch_id, NEW.reversal_id,
+                           NEW.send_at, NEW.credited, NEW.sandbox, NEW.type, NEW.idempotency_key))
+    EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER unnumbered_events_written_once BEFORE UPDATE ON unnumbered_events
-    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    FOR EACH ROW WHEN (NOT only_names_erased(OLD.data, NEW.data)
+                       OR (OLD.organization_id, OLD.id, OLD.created_at, OLD.batch_id, OLD.reversal_id, OLD.send_at,
+                           OLD.credited, OLD.sandbox, OLD.type)
+                          IS DISTINCT FROM
+                          (NEW.organization_id, NEW.id, NEW.created_at, NEW.batch_id, NEW.reversal_id, NEW.send_at,
+                           NEW.credited, NEW.sandbox, NEW.type))
+    EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER event_logs_only_grow BEFORE UPDATE ON event_logs
     FOR EACH ROW WHEN (NEW.last_sequence < OLD.last_sequence OR NEW.dropped_to < OLD.dropped_to)
     EXECUTE FUNCTION refuse_change();

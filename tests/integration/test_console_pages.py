@@ -241,7 +241,7 @@ def test_sessions_are_ended_by_their_member_and_by_an_admin(app: Flask, admin: V
 
 def test_activity_goes_on_where_a_page_ends(admin: Visitor) -> None:
     books.execute(
-        "INSERT INTO member_actions (organization_id, member_id, action, subject_id)"
+        "INSERT INTO actions (organization_id, member_id, action, subject_id)"
         " SELECT 1, 1, 'key.revoked', n FROM generate_series(1, 150) n"
     )
     newest = admin.get("/activity").text

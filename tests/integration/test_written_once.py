@@ -28,7 +28,11 @@ _RETURNED, _EXTENDED = (f"WHERE (batch_id, position) = (6, {position})" for posi
 REFUSED = [
     *(("transactions_written_once", f"UPDATE transactions SET {change} {_HELD}") for change in (
         "balance = balance + 1", "debited = false", "position = 7", "batch_id = 3", "sandbox = true",
-        "email = 'x@example.com'", "email_key = 'x@example.com'",
+        "email = 'erased-1', balance = 1",
+    )),
+    *(("transactions_addresses_only_erased", f"UPDATE transactions SET {change} {_HELD}") for change in (
+        "email = 'x@example.com'", "email_key = 'x@example.com'", "email = 'erased-1', email_key = 'x@example.com'",
+        "email = 'erased-x'", "email = ''",
     )),
     ("transactions_written_once", f"DELETE FROM transactions {_HELD}"),
     ("transactions_held_until_only_rises", f"UPDATE transactions SET held_until = now() {_CREDITED}"),
@@ -47,9 +51,12 @@ REFUSED = [
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1 {_NOT_DEBITED}"),
     ("transactions_claimed_once", f"UPDATE transactions SET user_id = 1, credited = true {_SANDBOX}"),
     *(("batches_accepted_once", f"UPDATE batches SET {change} WHERE id = 3") for change in (
-        "amount = 1", "sandbox = true", "organization_id = 2", "emails = '{x@example.com}'", "label = 'x'",
-        "atomic = true", "recipient_count = 2", "email_keys = '{x@example.com}'", "hold_days = 1",
-        "rehearsed_unpaid = false",
+        "amount = 1", "sandbox = true", "organization_id = 2", "label = 'x'", "atomic = true", "recipient_count = 2",
+        "hold_days = 1", "rehearsed_unpaid = false", "emails = '{erased-1}', label = 'x'",
+    )),
+    *(("batches_addresses_only_erased", f"UPDATE batches SET {change} WHERE id = 3") for change in (
+        "emails = '{x@example.com}'", "email_keys = '{x@example.com}'", "emails = '{erased-1}', email_keys = '{x@y.z}'",
+        "emails = '{erased-1,erased-1}'", "emails = '{}'",
     )),
     ("batches_accepted_once", "DELETE FROM batches WHERE id = 3"),
     *(("batches_final_once", f"UPDATE batches SET {change} WHERE id = 1") for change in (
@@ -71,8 +78,8 @@ REFUSED = [
     )),
     ("members_made_once", "DELETE FROM members"),
     ("members_removed_once", "UPDATE members SET removed_at = NULL"),
-    ("member_actions_written_once", "UPDATE member_actions SET member_id = 1"),
-    ("member_actions_written_once", "DELETE FROM member_actions"),
+    ("actions_written_once", "UPDATE actions SET member_id = 1"),
+    ("actions_written_once", "DELETE FROM actions"),
     ("unnumbered_events_written_once", "UPDATE unnumbered_events SET send_at = NULL WHERE send_at IS NOT NULL"),
     ("events_written_once", "UPDATE events SET batch_id = 2 WHERE batch_id = 1"),
     ("event_logs_only_grow", "UPDATE event_logs SET last_sequence = last_sequence - 1"),
@@ -80,6 +87,7 @@ REFUSED = [
     ("platform_keys_made_once", "UPDATE platform_keys SET scopes = '{users:read}'"),
     ("platform_keys_made_once", "DELETE FROM platform_keys"),
     ("platform_keys_revoked_once", "UPDATE platform_keys SET revoked_at = NULL"),
+    ("events_written_once", "UPDATE events SET data = '{}' WHERE data IS NOT NULL"),
     ("users_registered_once", "UPDATE users SET sandbox_of = 1 WHERE id = 2"),
     ("users_known_since_a_moment", "UPDATE users SET email_key = 'x@example.com' WHERE id = 2"),
     ("former_addresses_written_once", "UPDATE former_addresses SET email_key = 'x@example.com'"),

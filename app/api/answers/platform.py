@@ -9,6 +9,7 @@ from app.api_keys import StoredKey
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
 from app.organizations import Refill, WholeOrganization
+from app.pages.action_pages import ActionRow
 from app.settings import INT64_MAX
 from app.users import RegisteredUser
 from app.values.timestamps import timestamp
@@ -46,6 +47,11 @@ def organization_payload(organization: WholeOrganization) -> dict[str, Any]:
 def refill_payload(refill: Refill) -> dict[str, Any]:
     """A refill, with the balance right after it."""
     return refill._asdict() | {"created_at": timestamp(refill.created_at)}
+
+
+def action_payload(action: ActionRow) -> dict[str, Any]:
+    """Who did what, and when."""
+    return action.payload() | {"created_at": timestamp(action.created_at)}
 
 
 def key_payload(key: StoredKey) -> dict[str, Any]:

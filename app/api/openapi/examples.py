@@ -160,6 +160,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "deliveries": ({"deliveries": [example(Delivery, **_NOT_DELIVERED)]}, {}),
     "known_user": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "user_changed": ({"email": "ada@example.org"}, {}),
+    "user_erased": (dict.fromkeys(("email", "first_name", "last_name"), "erased-7") | {"external_id": None}, {}),
     "registered_users": ({"users": [example(RegisteredUser), example(RegisteredUser, **_NOT_REGISTERED)]}, {}),
     "organization_suspended": ({"is_suspended": True}, {}),
     "known_in_sandbox": ({}, {"claimed": {"transactions": 0, "amount": 0}}),

@@ -120,6 +120,20 @@ PARAMETERS["page of refills"] = [
     *_PAGE_ALONE,
     _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
 ]
+PARAMETERS["page of actions"] = [
+    *_PAGE_ALONE,
+    _parameter("query", "organization", "What concerns this organization.", _ID | {"maximum": INT64_MAX}),
+    _parameter(
+        "query",
+        "by",
+        "By whom: a kind (`member`, `platform_key`, `operator`), or one of it: `member:7`, `platform_key:3`,"
+        " `operator:ada`.",
+        _TEXT | {"pattern": FORMS["author"]},
+        example="operator",
+    ),
+    _parameter("query", "created_from", f"Done at this time or later. {_TIME}", _MOMENT),
+    _parameter("query", "created_to", f"Done at this time or earlier. {_TIME}", _MOMENT),
+]
 _TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
 PARAMETERS["events"] = [
     _parameter(

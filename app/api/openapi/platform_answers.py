@@ -9,6 +9,7 @@ from app.api.openapi.event_answers import EventId, EventTime, LastSequence
 from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES
+from app.values.authors import KINDS
 
 
 class PlatformUser(BaseModel):
@@ -77,6 +78,41 @@ class RefillList(BaseModel):
     """A page of refills, newest first."""
 
     refills: list[Refill] = says("The refills of this page.")
+    next_cursor: Cursor
+
+
+class ActionAuthor(BaseModel):
+    """Who did something."""
+
+    type: str = says_one_of(KINDS, "What kind of author it is.", "platform_key")
+    id: Id | None = says("The id of the member or the platform key; null for an operator.", 3)
+    name: str = says("The name of the member or the key; for an operator that of the system user.", "Billing")
+
+
+class ActionOrganization(BaseModel):
+    """The organization that an action concerns."""
+
+    id: Id = says("The id of the organization.", 1)
+    name: str = says("Its name of now.", "Acme")
+
+
+class Action(BaseModel):
+    """Who did what, and when."""
+
+    id: Id = says("The id of the action.", 12)
+    created_at: Time = says("When it was done. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    action: str = says("What was done, in a word. Other words may come.", "balance.refilled")
+    by: ActionAuthor | None = says("Who did it; null: somebody unknown, who gave a wrong password.")
+    organization: ActionOrganization | None = says("Whose matter it is; null: nobody's, such as a user.")
+    subject_id: int | None = says("The id of what was made or changed; null if it is of several.", 3)
+    sandbox: bool | None = says("The mode; null if it has none.", False)
+    detail: str | None = says("What the id does not say, such as the points; null: nothing.", "1000")
+
+
+class ActionList(BaseModel):
+    """A page of actions, newest first."""
+
+    actions: list[Action] = says("The actions of this page.")
     next_cursor: Cursor
 
 

@@ -25,10 +25,10 @@ def create(organization_id: int) -> Response:
         InvalidRequest: with every fault of the body.
         NotFound: there is no such organization.
     """
-    platform_caller(ORGANIZATIONS_WRITE)
+    by = platform_caller(ORGANIZATIONS_WRITE).author
     refuse_parameters()
     new = read_json(read_new_key)
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         api_key_id, text = api_keys.create(connection, organization_id, **new)
     return envelope.success({"id": api_key_id, "key": text, "organization_id": organization_id, **new}, status=201)
 
@@ -56,9 +56,9 @@ def revoke(organization_id: int, key_id: int) -> Response:
     Raises:
         NotFound: the organization has no such key.
     """
-    platform_caller(ORGANIZATIONS_WRITE)
+    by = platform_caller(ORGANIZATIONS_WRITE).author
     refuse_parameters()
     refuse_fields()
-    with transaction() as connection:
+    with transaction(by=by) as connection:
         api_keys.revoke(connection, key_id, organization_id=organization_id)
     return envelope.nothing()

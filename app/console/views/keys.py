@@ -5,12 +5,11 @@ from werkzeug.wrappers import Response
 
 from app import api_keys
 from app.console.blueprints import LIVE, current_member, needs, pages
-from app.console.caller import record_action
+from app.console.caller import signed_in
 from app.console.faults import in_words
 from app.console.forms import KeyForm, say_beside
 from app.console.one_effect import change
 from app.errors import Refused
-from app.members import actions
 from app.members.members import ADMIN
 from app.postgres.database import transaction
 from app.values.texts import with_name
@@ -35,7 +34,6 @@ def make_key() -> str | tuple[str, int]:
     try:
         with change(shown_once=_LOST) as connection:
             key_id, text = api_keys.create(connection, current_member().organization_id, sandbox=sandbox, name=name)
-            record_action(connection, actions.KEY_MADE, key_id, sandbox=sandbox)
     except Refused as error:
         say_beside(form.name, in_words(error.sentence, "name", form.name.label.text))
         return _page(form), 400
@@ -47,11 +45,9 @@ def make_key() -> str | tuple[str, int]:
 @needs(ADMIN)
 def revoke_key(key_id: int) -> Response:
     organization_id = current_member().organization_id
-    with transaction() as connection:
+    with transaction(by=signed_in()) as connection:
         _, is_news = api_keys.revoke(connection, key_id, organization_id=organization_id)
         title = with_name(f"Key {key_id}", api_keys.names_of(connection, [key_id])[key_id])
-        if is_news:
-            record_action(connection, actions.KEY_REVOKED, key_id)
     flash(f"{title} is revoked." if is_news else f"{title} was already revoked.")
     return redirect(url_for("console.keys"), 303)
 

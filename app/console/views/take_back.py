@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from werkzeug.exceptions import NotFound as PageNotFound
 from werkzeug.wrappers import Response as AnyResponse
 
+from app.actions import log as actions
 from app.batches import payloads
 from app.batches import read as batches
 from app.batches.read import BatchRow, TransactionRow
@@ -18,7 +19,6 @@ from app.console.one_effect import form_id
 from app.console.send_forms import TakeBackForm, amount_of
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
 from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
-from app.members import actions
 from app.members.members import SENDER
 from app.messaging.drains import Job, drains
 from app.metrics.record import current_record

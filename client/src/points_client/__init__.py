@@ -18,6 +18,9 @@ from points_client.errors import (
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.platform_results import (
+    Action,
+    ActionAuthor,
+    ActionOrganization,
     Key,
     NewKey,
     NewMember,
@@ -47,6 +50,9 @@ from points_client.signatures import verify_webhook
 
 __all__ = [
     "RETRIED",
+    "Action",
+    "ActionAuthor",
+    "ActionOrganization",
     "AlikeBatch",
     "AsyncConsumer",
     "AsyncPlatformPoints",

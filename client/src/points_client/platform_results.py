@@ -1,4 +1,4 @@
-"""What the service answers to the platform: users, organizations, their refills and keys.
+"""What the service answers to the platform: users, organizations, their refills and keys, and actions.
 
 Points are whole, moments in UTC. Fields that a newer service adds are ignored.
 """
@@ -103,6 +103,37 @@ class NewMember:
     last_name: str
     role: str
     link: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionAuthor:
+    """Who did something: `type` is `member`, `platform_key` or `operator`. An operator has no id."""
+
+    type: str
+    name: str
+    id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ActionOrganization:
+    """The organization that an action concerns."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Action:
+    """Who did what, when. `by` None: somebody unknown; `subject_id` is the id of what was made or changed."""
+
+    id: int
+    created_at: datetime
+    action: str
+    by: ActionAuthor | None = None
+    organization: ActionOrganization | None = None
+    subject_id: int | None = None
+    sandbox: bool | None = None
+    detail: str | None = None
 
 
 def read_user(answer: Answer) -> PlatformUser:

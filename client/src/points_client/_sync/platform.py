@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from functools import partial
 from ssl import SSLContext
 from typing import Any
@@ -13,6 +14,7 @@ from points_client._sync.events import Events
 from points_client._sync.paging import rows
 from points_client.attempts import RETRIED, Wait
 from points_client.platform_results import (
+    Action,
     Key,
     NewKey,
     NewMember,
@@ -67,6 +69,24 @@ class PlatformPoints(Connected):
         """
         return cls(from_environment("POINTS_PLATFORM_KEY"), from_environment("POINTS_URL"), **options)
 
+    def actions(
+        self,
+        *,
+        organization: int | None = None,
+        by: str | None = None,
+        created_from: datetime | str | None = None,
+        created_to: datetime | str | None = None,
+        page_size: int = 100,
+    ) -> Iterator[Action]:
+        """Yield who did what, newest first.
+
+        Args:
+            by: `member`, `platform_key` or `operator`, or one of them: `member:7`, `operator:ada`.
+        """
+        asked = query(organization=organization, by=by, created_from=created_from, created_to=created_to)
+        where, size = "/v1/platform/actions", query(limit=page_size)
+        return rows(self._caller, Action, where, "actions", {**asked, **size})
+
 
 class Users:
     """`platform.users`."""
@@ -112,6 +132,16 @@ class Users:
             Refused: there is no such user (404), or the address or the external id is another user's (409).
         """
         call = Call(method="PATCH", path=path("platform/users", user_id), body=changes)
+        return self._caller.call(call, read_user)
+
+    def erase(self, user_id: int) -> PlatformUser:
+        """Erase a user for good, and return what is left. Repeating it goes on, or changes nothing.
+
+        Raises:
+            NoAnswer: it is not known whether it is finished. Make the same call again.
+            Refused: there is no such user (404).
+        """
+        call = Call(method="POST", path=path("platform/users", user_id, "erase"))
         return self._caller.call(call, read_user)
 
 
