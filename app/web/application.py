@@ -18,6 +18,7 @@ from app.api.views import (
     health,
     metrics,
     organization,
+    platform_entries,
     platform_members,
     platform_organizations,
     platform_refills,
@@ -69,7 +70,7 @@ def create_app() -> Flask:
         *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
         *(requests, organization, sandbox),
-        *(platform_users, platform_organizations, platform_refills, platform_members),
+        *(platform_users, platform_entries, platform_organizations, platform_refills, platform_members),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

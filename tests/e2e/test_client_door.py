@@ -161,6 +161,8 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         assert [one.id for one in platform.users.list(external_id=emails[0])] == [ada.id]
         moved = platform.users.change(ada.id, email=emails[1], external_id=None)
         assert (moved.email, moved.external_id, moved.balance) == (emails[1], None, 10)
+        entries = list(platform.users.entries(ada.id, page_size=1))
+        assert [(one.type, one.amount, one.organization.id) for one in entries] == [("credit", 5, caller.id)] * 2
         many = platform.users.register_many([{"email": email, "first_name": "A"} for email in (emails[2], "x")])
         assert [one.status for one in many] == ["created", "conflict"]
         assert list(many[1].errors or ()) == ["users.1.email"]

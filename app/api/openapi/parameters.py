@@ -114,7 +114,7 @@ PARAMETERS["page of users"] = [
 ]
 _PAGE_ALONE = [parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in ("limit", "cursor")]
 PARAMETERS["id of an organization"] = [_parameter("path", "id", "The `id` of the organization.", _ID, example=1)]
-PARAMETERS["page of organizations"] = _PAGE_ALONE
+PARAMETERS["page of organizations"] = PARAMETERS["page of entries"] = _PAGE_ALONE
 PARAMETERS["page of refills"] = [
     *_PAGE_ALONE,
     _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),

@@ -18,6 +18,8 @@ from points_client.errors import (
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.platform_results import (
+    Entry,
+    IssuingOrganization,
     NewMember,
     PlatformOrganization,
     PlatformUser,
@@ -55,10 +57,12 @@ __all__ = [
     "Counts",
     "DeliveredEvent",
     "Delivery",
+    "Entry",
     "Event",
     "EventPage",
     "Invalid",
     "InvalidSignature",
+    "IssuingOrganization",
     "Item",
     "NewMember",
     "NoAnswer",
