@@ -1,6 +1,7 @@
 """The audit rules, each as the statement that finds its breaches (contract, part 4)."""
 
 from app.audit.answer_rules import ANSWER_RULES
+from app.audit.entry_rules import ENTRY_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.platform_rules import PLATFORM_RULES
 from app.audit.return_rules import RETURN_RULES
@@ -216,6 +217,7 @@ RULES = (
         ORDER BY t.batch_id, t.position""",
     }
     | REVERSAL_RULES
+    | ENTRY_RULES
     | EVENT_RULES
     | PLATFORM_RULES
     | RETURN_RULES

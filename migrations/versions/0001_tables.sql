@@ -472,6 +472,21 @@ CREATE TABLE unfolded_claims (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX ix_unfolded_claims_organization_id ON unfolded_claims (organization_id);
 
+-- What made a user's balance: a credit, or with a `reversal_id` what was taken back of it, below 0. `amount` is null
+-- where it is all of the transaction's. `created_at` is when the points were issued, claimed or taken back. The fold
+-- writes the credits of a batch, a claim and a reversal their own; the credits of a batch in `unfolded_batches` have no
+-- row yet (app/pages/entry_pages.py adds them). As with transactions, there are no foreign keys.
+CREATE TABLE user_entries (
+    user_id bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    transaction_id bigint NOT NULL,
+    reversal_id bigint,
+    amount bigint,
+    CONSTRAINT ck_user_entries_below_zero_of_a_reversal CHECK (
+        CASE WHEN reversal_id IS NULL THEN amount IS NULL OR amount > 0 ELSE coalesce(amount < 0, false) END)
+);
+CREATE INDEX ix_user_entries_listed ON user_entries (user_id, created_at, transaction_id);
+
 -- Points added to a balance. Only a sandbox reset may take some away. A call with the `idempotency_key` of a refill is
 -- answered with that refill.
 CREATE TABLE refills (
@@ -805,6 +820,8 @@ CREATE TRIGGER users_erased_for_good
     BEFORE UPDATE OF email, email_key, first_name, last_name, external_id, erased_at ON users
     FOR EACH ROW WHEN (OLD.erased_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER former_addresses_written_once BEFORE UPDATE ON former_addresses
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER user_entries_written_once BEFORE DELETE OR UPDATE ON user_entries
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER events_written_once BEFORE UPDATE ON events
     FOR EACH ROW WHEN (NOT only_names_erased(OLD.data, NEW.data)

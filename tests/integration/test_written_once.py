@@ -90,6 +90,8 @@ REFUSED = [
     ("events_written_once", "UPDATE events SET data = '{}' WHERE data IS NOT NULL"),
     ("users_registered_once", "UPDATE users SET sandbox_of = 1 WHERE id = 2"),
     ("users_known_since_a_moment", "UPDATE users SET email_key = 'x@example.com' WHERE id = 2"),
+    ("user_entries_written_once", "UPDATE user_entries SET amount = 1"),
+    ("user_entries_written_once", "DELETE FROM user_entries"),
     ("former_addresses_written_once", "UPDATE former_addresses SET email_key = 'x@example.com'"),
 ]  # fmt: skip
 
@@ -102,6 +104,7 @@ def test_what_has_moved_points_cannot_be_rewritten(guard: str, statement: str) -
     books.issue_now(organization_id, ["a@example.com", "b@example.com", "c@example.com"], 10)
     books.issue_now(organization_id, ["b@example.com"], 10, sandbox=True)
     number_all()
+    books.fold()
     books.execute(
         "DELETE FROM events WHERE sequence = 1 AND NOT sandbox AND organization_id = 1",
         "UPDATE event_logs SET dropped_to = 1, dropped_until = now() WHERE NOT sandbox AND organization_id = 1",

@@ -10,6 +10,7 @@ from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
 from app.organizations import Refill, WholeOrganization
 from app.pages.action_pages import ActionRow
+from app.pages.entry_pages import EntryRow
 from app.settings import INT64_MAX
 from app.users import RegisteredUser
 from app.values.timestamps import timestamp
@@ -37,6 +38,20 @@ def outcome_payload(outcome: Outcome) -> dict[str, Any]:
     """What became of one of many users."""
     user = None if outcome.user is None else user_payload(outcome.user)
     return {"user": user, "status": outcome.status, "errors": outcome.faults}
+
+
+def entry_payload(entry: EntryRow) -> dict[str, Any]:
+    """Entry: a credit of a user, or what was taken back of one."""
+    return {
+        "type": entry.type,
+        "amount": entry.amount,
+        "transaction_id": entry.transaction_id,
+        "reversal_id": entry.reversal_id,
+        "organization": {"id": entry.organization_id, "name": entry.organization_name},
+        "label": entry.label,
+        "reference": entry.reference,
+        "created_at": timestamp(entry.created_at),
+    }
 
 
 def organization_payload(organization: WholeOrganization) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from app.api.openapi.event_answers import EventId, EventTime, LastSequence
 from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES
+from app.pages.entry_pages import TYPES
 from app.values.authors import KINDS
 
 
@@ -44,6 +45,35 @@ class UserList(BaseModel):
     """A page of users, newest first."""
 
     users: list[PlatformUser] = says("The users of this page.")
+    next_cursor: Cursor
+
+
+class IssuingOrganization(BaseModel):
+    """The organization whose points they are."""
+
+    id: Id = says("The id of the organization.", 1)
+    name: str = says("Its name.", "Acme")
+
+
+class Entry(BaseModel):
+    """A credit of a user, or what was taken back of one."""
+
+    type: str = says_one_of(TYPES, "Reversal: points were taken back.", "credit")
+    amount: int = says("The points; below 0 if they were taken back.", 50)
+    transaction_id: Id = says("The id of the transaction.", 131_072)
+    reversal_id: Id | None = says("The id of the reversal; null for a credit.", None)
+    organization: IssuingOrganization = says("Who issued them.")
+    label: str | None = says("The label of the transaction; null if it has none.", "January bonus")
+    reference: str | None = says("The organization's own id of the transaction; null if it has none.", None)
+    created_at: Time = says(
+        "When they were issued, claimed or taken back. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z"
+    )
+
+
+class EntryList(BaseModel):
+    """A page of entries, newest first."""
+
+    entries: list[Entry] = says("The entries of this page.")
     next_cursor: Cursor
 
 

@@ -15,6 +15,7 @@ from points_client._async.paging import rows
 from points_client.attempts import RETRIED, Wait
 from points_client.platform_results import (
     Action,
+    Entry,
     Key,
     NewKey,
     NewMember,
@@ -124,6 +125,15 @@ class AsyncUsers:
         """Yield all users that match, newest first."""
         asked = query(email=email, external_id=external_id, limit=page_size)
         return rows(self._caller, PlatformUser, "/v1/platform/users", "users", asked)
+
+    def entries(self, user_id: int, *, page_size: int = 100) -> AsyncIterator[Entry]:
+        """Yield what made the balance of a user, newest first. Their sum is the balance.
+
+        Raises:
+            Refused: there is no such user (404).
+        """
+        where = path("platform/users", user_id, "entries")
+        return rows(self._caller, Entry, where, "entries", query(limit=page_size))
 
     async def change(self, user_id: int, **changes: str | None) -> PlatformUser:
         """Change `email`, `first_name`, `last_name` or `external_id` of a user; a new address claims what it is due.
