@@ -2,6 +2,7 @@
 
 from app.audit.answer_rules import ANSWER_RULES
 from app.audit.event_rules import EVENT_RULES
+from app.audit.key_rules import KEY_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
@@ -217,4 +218,5 @@ RULES = (
     | EVENT_RULES
     | RETURN_RULES
     | ANSWER_RULES
+    | KEY_RULES
 )

@@ -21,7 +21,7 @@ REVERSAL_ISSUED = "reversal.issued"
 BALANCE_REFILLED, BALANCE_LOW = "balance.refilled", "balance.low"
 ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED = "organization.suspended", "organization.resumed"
 ORGANIZATION_DISABLED, ORGANIZATION_ENABLED = "organization.disabled", "organization.enabled"
-KEY_CREATED, KEY_REVOKED = "key.created", "key.revoked"
+KEY_CREATED, KEY_REVOKED, KEY_LIMIT_REACHED = "key.created", "key.revoked", "key.limit_reached"
 WEBHOOK_DISABLED = "webhook.disabled"
 PING = "ping"
 
@@ -29,7 +29,7 @@ TYPES = (
     *(BATCH_SCHEDULED, BATCH_ISSUED, BATCH_REFUSED, BATCH_CANCELLED),
     *(TRANSACTION_CLAIMED, TRANSACTION_RETURNED, REVERSAL_ISSUED, BALANCE_REFILLED, BALANCE_LOW),
     *(ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED, ORGANIZATION_DISABLED, ORGANIZATION_ENABLED),
-    *(KEY_CREATED, KEY_REVOKED, WEBHOOK_DISABLED, PING),
+    *(KEY_CREATED, KEY_REVOKED, KEY_LIMIT_REACHED, WEBHOOK_DISABLED, PING),
 )
 # The usual patterns of types, to find the nearest one to a misspelt one.
 PATTERNS = ("*", *sorted({f"{kind.partition('.')[0]}.*" for kind in TYPES if "." in kind}), *TYPES)
@@ -43,7 +43,7 @@ def types_like(glob: str) -> list[str]:
     return [kind for kind in TYPES if fnmatchcase(kind, glob)] if GLOB.fullmatch(glob) else []
 
 
-GLOB = re.compile(r"^[a-z.*]{1,64}$")
+GLOB = re.compile(r"^[a-z._*]{1,64}$")
 
 
 def matching(patterns: Iterable[str]) -> list[str] | None:

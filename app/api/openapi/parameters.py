@@ -119,7 +119,7 @@ PARAMETERS["page of refills"] = [
     *_PAGE_ALONE,
     _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
 ]
-_TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
+_TYPES_FORM = {"pattern": r"^[a-z._*]+(,[a-z._*]+)*$", "maxLength": TYPES_LENGTH_MAX}
 PARAMETERS["events"] = [
     _parameter(
         "query",
