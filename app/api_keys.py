@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
@@ -44,12 +44,16 @@ class StoredKey:
     created_at: datetime
     last_used_at: datetime | None
     revoked_at: datetime | None
-    has_expired: bool
 
     @property
     def bounds(self) -> Bounds:
         """What bounds it."""
         return Bounds(self.scopes, self.expires_at, self.batch_limit, self.daily_limit)
+
+    @property
+    def has_expired(self) -> bool:
+        """Tell whether its end has come, by our clock."""
+        return self.expires_at is not None and self.expires_at <= datetime.now(UTC)
 
 
 def create(
@@ -63,6 +67,7 @@ def create(
         NotFound: there is no such organization.
         Refused: the name is not acceptable.
     """
+    require_id("organization", organization_id)
     key = new_key(sandbox=sandbox)
     values = {
         "organization_id": organization_id,
@@ -137,11 +142,8 @@ def find_all(connection: Connection, organization_id: int) -> list[StoredKey]:
     return [row_to(StoredKey, row) for row in connection.execute(_FIND_ALL, {"organization_id": organization_id})]
 
 
-_FIND_ALL = text("""
-    SELECT id, organization_id, sandbox, name, start, scopes, expires_at, batch_limit, daily_limit, created_at,
-           last_used_at, revoked_at, coalesce(expires_at <= clock_timestamp(), false) AS has_expired
-    FROM api_keys WHERE organization_id = :organization_id ORDER BY id
-""")
+STORED = ", ".join(StoredKey.__slots__)
+_FIND_ALL = text(f"SELECT {STORED} FROM api_keys WHERE organization_id = :organization_id ORDER BY id")
 
 
 def names_of(connection: Connection, key_ids: Collection[int]) -> dict[int, str | None]:
@@ -160,6 +162,7 @@ def revoke(connection: Connection, api_key_id: int, *, organization_id: int | No
         NotFound: there is no such key, or the given organization has no such key.
     """
     require_id("key", api_key_id)
+    require_id("organization", organization_id or 0)
     parameters = {"id": api_key_id, "organization_id": organization_id}
     revoked = connection.execute(_REVOKE, parameters).one_or_none()
     if revoked is not None:

@@ -52,6 +52,7 @@ def create(connection: Connection, name: str, *, sandbox_start_balance: int) -> 
     """
     values = {"name": checked_name("The name", name), "sandbox_start_balance": sandbox_start_balance}
     organization_id: int = connection.execute(_CREATE, values).scalar_one()
+    log.write_of_organization(connection, log.ORGANIZATION_CREATED, organization_id)
     return organization_id
 
 

@@ -76,13 +76,13 @@ def caller() -> Caller:
     return found
 
 
-def platform_caller(scope: str) -> PlatformCaller:
+def platform_caller(*scopes: str) -> PlatformCaller:
     """Find the caller of a call of the platform, with one statement.
 
     Raises:
         InvalidKey: as by `caller`.
         WrongKey: the key is one of an organization.
-        InsufficientScope: the key lacks the scope that the call needs.
+        InsufficientScope: the key lacks a scope that the call needs.
     """
     key_hash = hash_of_given_key()
     if key_hash is None:
@@ -92,6 +92,6 @@ def platform_caller(scope: str) -> PlatformCaller:
             get_caller(connection, key_hash)
             raise WrongKey("This call takes a platform key, but this is a key of an organization.")
         found = platform_keys.get_caller(connection, key_hash)
-    found.require(scope)
+    found.require(*scopes)
     current_record().platform_key_id = found.platform_key_id
     return found

@@ -1,5 +1,6 @@
 """The audit rules about the event log, in the form of `app.audit.rules`."""
 
+from app.events.log import PLATFORM
 from app.events.sequencer import DIGESTED
 from app.postgres.digests import digest
 
@@ -23,8 +24,9 @@ _IS_KEPT = "c.changed_at > coalesce(l.dropped_until, '-infinity')"
 EVENT_RULES = {
     # An event without a number is in no log yet: the sequencer numbers it after the commit.
     "event sequences rise by one, from the first kept to the last": """
-        SELECT format('organization %s, %s', coalesce(l.organization_id, e.organization_id),
-                      CASE WHEN coalesce(l.sandbox, e.sandbox) THEN 'sandbox' ELSE 'live' END) AS subject,
+        SELECT CASE coalesce(l.organization_id, e.organization_id) WHEN 0 THEN 'the platform'
+                    ELSE format('organization %s, %s', coalesce(l.organization_id, e.organization_id),
+                                CASE WHEN coalesce(l.sandbox, e.sandbox) THEN 'sandbox' ELSE 'live' END) END AS subject,
                format('%s events from %s to %s, where %s to %s are kept', coalesce(e.count, 0),
                       coalesce(e.first::text, 'none'), coalesce(e.last::text, 'none'), coalesce(l.dropped_to + 1, 1),
                       coalesce(l.last_sequence, 0)) AS seen
@@ -114,7 +116,8 @@ EVENT_RULES = {
                                          CAST(data #>> '{{key,sandbox}}' AS boolean)) END,
                    1, 0, 0
             FROM {_WITH_DATA} e
-            WHERE type IN ('balance.refilled', 'key.created', 'key.revoked', 'key.limit_reached')
+            WHERE organization_id <> {PLATFORM}
+              AND type IN ('balance.refilled', 'key.created', 'key.revoked', 'key.limit_reached')
         ) counted
         GROUP BY organization_id, sandbox, type, subject
         HAVING sum(told) < sum(sure) OR sum(told) > sum(possible)

@@ -3,6 +3,7 @@
 from app.audit.answer_rules import ANSWER_RULES
 from app.audit.event_rules import EVENT_RULES
 from app.audit.key_rules import KEY_RULES
+from app.audit.platform_rules import PLATFORM_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
 from app.batches.rehearsing import INSUFFICIENT_RECIPIENT
@@ -216,6 +217,7 @@ RULES = (
     }
     | REVERSAL_RULES
     | EVENT_RULES
+    | PLATFORM_RULES
     | RETURN_RULES
     | ANSWER_RULES
     | KEY_RULES

@@ -28,6 +28,7 @@ PARAMETERS = {
     "users": ("limit", "cursor", "email", "external_id"),
     "organizations": ("limit", "cursor"),
     "refills": ("limit", "cursor", "sandbox"),
+    "keys": ("limit", "cursor"),
 }
 
 # What the console adds to the lists of the interface.

@@ -100,7 +100,7 @@ CREATE INDEX ix_points_given_back_key_day ON points_given_back (api_key_id, day)
 CREATE TABLE platform_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_platform_keys PRIMARY KEY,
     name text COLLATE "C" NOT NULL
-        CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 255),
+        CONSTRAINT ck_platform_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
     scopes text[] COLLATE "C" NOT NULL
         CONSTRAINT ck_platform_keys_scopes_known CHECK (
             cardinality(scopes) >= 1
@@ -586,7 +586,8 @@ CREATE TABLE reversal_entries (
 -- An event as written with the change that it reports. The sequencer numbers it and moves it to `events`. It names the
 -- batch or the reversal that it is about, or holds its `data`. Ids rise in an order that respects cause. Two values of
 -- a batch that may change later are stored here: its `send_at`, and how many of its transactions were `credited` at the
--- issue. Every row lives for less than a second, so vacuum must start early.
+-- issue. Every row lives for less than a second, so vacuum must start early. `organization_id` is 0 in the log of the
+-- platform, which tells of users and organizations.
 CREATE TABLE unnumbered_events (
     organization_id bigint NOT NULL,
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -602,13 +603,17 @@ CREATE TABLE unnumbered_events (
                      'transaction.returned', 'reversal.issued', 'balance.refilled', 'balance.low',
                      'organization.suspended', 'organization.resumed', 'organization.disabled',
                      'organization.enabled', 'key.created', 'key.revoked', 'key.limit_reached', 'webhook.disabled',
-                     'ping')),
+                     'ping', 'user.registered', 'user.changed', 'user.erased', 'organization.created')),
     data json,
     CONSTRAINT pk_unnumbered_events PRIMARY KEY (organization_id, id),
-    CONSTRAINT ck_unnumbered_events_tells_of_one CHECK (num_nonnulls(batch_id, reversal_id, data) = 1)
+    CONSTRAINT ck_unnumbered_events_tells_of_one CHECK (num_nonnulls(batch_id, reversal_id, data) = 1),
+    CONSTRAINT ck_unnumbered_events_in_their_log CHECK (
+        organization_id <> 0 AND type NOT IN ('user.registered', 'user.changed', 'user.erased', 'organization.created')
+        OR organization_id = 0 AND NOT sandbox AND data IS NOT NULL)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
--- An event with its sequence: 1, 2, 3 … for each organization and mode, without a gap. `idempotency_key` is a copy from
+-- An event with its sequence: 1, 2, 3 … for each organization and mode, and for the platform (`organization_id` 0),
+-- without a gap. `idempotency_key` is a copy from
 -- the batch or the reversal, which forgets it before the event is dropped. `digest` is that of an event with `data`.
 CREATE TABLE events (
     organization_id bigint NOT NULL,

@@ -41,6 +41,9 @@ REFUSED = [
     ("ck_unnumbered_events_type_known", f"{_EVENT}) VALUES (1, false, 'batch.lost', 1)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}) VALUES (1, false, 'batch.issued', NULL)"),
     ("ck_unnumbered_events_tells_of_one", f"{_EVENT}, data) VALUES (1, false, 'batch.issued', 1, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}, data) VALUES (1, false, 'user.erased', NULL, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}, data) VALUES (0, true, 'user.erased', NULL, '{{}}')"),
+    ("ck_unnumbered_events_in_their_log", f"{_EVENT}) VALUES (0, false, 'batch.issued', 1)"),
     (
         "pk_unnumbered_events",
         (

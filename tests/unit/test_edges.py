@@ -32,8 +32,10 @@ ACTIONS = {
     "app.pages.batch_pages:page": ("app.api.views.batches", "app.console.views.batches"),
     "app.pages.transaction_pages:page": ("app.api.views.transactions", "app.console.views.transactions"),
     "app.pages.request_pages:page": ("app.api.views.requests", "app.console.views.requests"),
-    "app.api_keys:create": ("app.cli.keys", "app.console.views.keys"),
-    "app.api_keys:revoke": ("app.cli.keys", "app.console.views.keys"),
+    **{
+        f"app.api_keys:{action}": ("app.cli.keys", "app.console.views.keys", "app.api.views.platform_organization_keys")
+        for action in ("create", "revoke")
+    },
     "app.ledger.refill:open_organization": ("app.cli.organizations", "app.api.views.platform_organizations"),
     "app.ledger.refill:refill_once": ("app.cli.organizations", "app.api.views.platform_refills"),
     "app.organizations:change": ("app.cli.organizations", "app.api.views.platform_organizations"),

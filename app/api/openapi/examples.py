@@ -54,6 +54,7 @@ PLATFORM_BODIES: dict[str, Any] = {
     "new_organization": {"name": "Acme", "balance": 1_000, "held_days": 90},
     "changed_organization": {"is_suspended": True},
     "new_refill": {"amount": 1_000, "reference": "invoice-7"},
+    "new_key": {"name": "Till", "sandbox": True},
     "new_member": {"email": "mary@example.com", "first_name": "Mary", "last_name": "Jackson", "role": "admin"},
 }
 WEBHOOK_BODIES: dict[str, Any] = {

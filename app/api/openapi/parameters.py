@@ -114,7 +114,8 @@ PARAMETERS["page of users"] = [
 ]
 _PAGE_ALONE = [parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in ("limit", "cursor")]
 PARAMETERS["id of an organization"] = [_parameter("path", "id", "The `id` of the organization.", _ID, example=1)]
-PARAMETERS["page of organizations"] = _PAGE_ALONE
+PARAMETERS["id of a key"] = [_parameter("path", "key_id", "The `id` of the key.", _ID, example=4)]
+PARAMETERS["page of organizations"] = PARAMETERS["page of keys"] = _PAGE_ALONE
 PARAMETERS["page of refills"] = [
     *_PAGE_ALONE,
     _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
@@ -147,6 +148,10 @@ PARAMETERS["events"] = [
         " are answered without waiting.",
         {"type": "integer", "minimum": 0, "maximum": WAIT_MAX_S, "default": 0},
     ),
+]
+PARAMETERS["platform events"] = [
+    parameter | {"example": "user.*"} if parameter["name"] == "types" else parameter
+    for parameter in PARAMETERS["events"]
 ]
 PARAMETERS["page of deliveries"] = [
     parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in PARAMETERS_OF_LISTS["deliveries"]

@@ -1,8 +1,12 @@
 """The data of answers to the platform, as models that only describe them (see answers.py)."""
 
+from typing import Annotated, Any
+
 from pydantic import BaseModel
 
-from app.api.openapi.answers import Cursor, Id, Organization, Points, Time, says, says_one_of
+from app.api.openapi.answers import Cursor, Id, Null, Organization, Points, Time, says, says_one_of
+from app.api.openapi.event_answers import EventId, EventTime, LastSequence
+from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES
 
@@ -76,6 +80,50 @@ class RefillList(BaseModel):
     next_cursor: Cursor
 
 
+_Scopes = Annotated[list[str] | None, says("What it may do; null: everything.", None)]
+_End = Annotated[Time | None, says("From when it opens nothing; null: it has no end.", None)]
+_BatchLimit = Annotated[Points | None, says("The most points of one batch; null: no limit.", None)]
+_DailyLimit = Annotated[Points | None, says("The most points of one day in UTC; null: no limit.", None)]
+
+
+class CreatedKey(BaseModel):
+    """A key, which is shown once."""
+
+    id: Id = says("The id of the key.", 4)
+    key: str = says("The key. It is shown once: store it now.", "pts_dev_…")
+    organization_id: Id = says("The organization that it belongs to.", 1)
+    name: str | None = says("What people call it; null if it has no name.", "Till")
+    sandbox: bool = says("True: a development key, for the sandbox.", True)
+    scopes: _Scopes
+    expires_at: _End
+    batch_limit: _BatchLimit
+    daily_limit: _DailyLimit
+
+
+class Key(BaseModel):
+    """A key of an organization."""
+
+    id: Id = says("The id of the key.", 4)
+    organization_id: Id = says("The organization that it belongs to.", 1)
+    sandbox: bool = says("True: a development key, for the sandbox.", True)
+    name: str | None = says("What people call it; null if it has no name.", "Till")
+    start: str = says("Its first characters.", "pts_dev_S3nT")
+    scopes: _Scopes
+    expires_at: _End
+    batch_limit: _BatchLimit
+    daily_limit: _DailyLimit
+    created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
+    last_used_at: Time | None = says("When it was last used, to the minute; null: never.", None)
+    revoked_at: Time | None = says("When it was revoked; null: it is good.", None)
+
+
+class KeyList(BaseModel):
+    """A page of keys, newest first."""
+
+    keys: list[Key] = says("The keys of this page.")
+    next_cursor: Cursor
+
+
 class CreatedMember(BaseModel):
     """A member, with the link that is shown once."""
 
@@ -87,3 +135,28 @@ class CreatedMember(BaseModel):
     link: str = says(
         "Where the member chooses a password: good once, for 24 hours.", "https://points.example.com/console/link/YwT4"
     )
+
+
+class PlatformEvent(BaseModel):
+    """One thing that happened to a user or an organization. An event never changes."""
+
+    type: str = says_one_of(PLATFORM_TYPES, "What happened.", "user.registered")
+    timestamp: EventTime
+    id: EventId = says("The id of the event.", "evt_9")
+    sequence: Id = says("Its place in the log of the platform: 1, 2, 3 … without a gap.", 4)
+    sandbox: bool = says("Always false: the platform has one log.", False)
+    version: str = says("The version of this format.", "1.0")
+    organization: Null = says("Always null: the log is the platform's. `data` has what the event is about.", None)
+    data: dict[str, Any] = says(
+        "What it is about. `user` has its `id` alone, with `fields`, the names of those that changed. `organization` is"
+        " as it was then, with the live balance, or with that of the sandbox if `sandbox` is true; a refill also has"
+        " `amount` and `reference`. There are no addresses and no names of users.",
+        {"user": {"id": 7}},
+    )
+
+
+class PlatformEventList(BaseModel):
+    """The next events, oldest first."""
+
+    events: list[PlatformEvent] = says("The events after `after`.")
+    last_sequence: LastSequence

@@ -18,6 +18,8 @@ from points_client.errors import (
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.platform_results import (
+    Key,
+    NewKey,
     NewMember,
     PlatformOrganization,
     PlatformUser,
@@ -60,6 +62,8 @@ __all__ = [
     "Invalid",
     "InvalidSignature",
     "Item",
+    "Key",
+    "NewKey",
     "NewMember",
     "NoAnswer",
     "NotAccepted",

@@ -1,10 +1,10 @@
-"""What the service answers to the platform: users, organizations and refills.
+"""What the service answers to the platform: users, organizations, their refills and keys.
 
 Points are whole, moments in UTC. Fields that a newer service adds are ignored.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -66,6 +66,39 @@ class Refill:
     balance: int
     created_at: datetime
     reference: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewKey:
+    """A key of an organization. `key` is shown when it is made, and never again."""
+
+    id: int
+    key: str = field(repr=False)
+    organization_id: int
+    sandbox: bool
+    name: str | None = None
+    scopes: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    batch_limit: int | None = None
+    daily_limit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """A key of an organization, by its first characters. `revoked_at` None: it is good."""
+
+    id: int
+    organization_id: int
+    sandbox: bool
+    start: str
+    created_at: datetime
+    name: str | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+    scopes: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    batch_limit: int | None = None
+    daily_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
