@@ -3,6 +3,7 @@
 from app.audit.answer_rules import ANSWER_RULES
 from app.audit.entry_rules import ENTRY_RULES
 from app.audit.event_rules import EVENT_RULES
+from app.audit.key_rules import KEY_RULES
 from app.audit.platform_rules import PLATFORM_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
@@ -222,4 +223,5 @@ RULES = (
     | PLATFORM_RULES
     | RETURN_RULES
     | ANSWER_RULES
+    | KEY_RULES
 )

@@ -34,7 +34,9 @@ REVERSALS = "a reversal and its transactions have one organization and mode"
 SEQUENCES = "event sequences rise by one, from the first kept to the last"
 TOLD = "a batch that is over and a reversal that took something have one event each, of their type"
 TELLS = "the events of a batch tell its send_at, its key and how many were credited"
-EVENTS = "a refill, a key and its end have one event each, and these no others"
+KEY_DAYS = "a key's day counts the points of its batches, but for those refused, cancelled or not paid"
+KEY_LIMITS = "a key's day has the limit of its key"
+EVENTS = "a refill, a key, its limit of a day and its end have one event each, and these no others"
 PLATFORM_TOLD = "a user, an organization and a refill have one event each in the platform's log, and these no others"
 CLAIM_TOLD = "a user's claim at an organization has one event, of the same time and number of transactions"
 STATE = "an organization is suspended and disabled as its log told last"
@@ -119,6 +121,16 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "claims that are taken off twice",
         {(KEPT, LIVE), (KEPT, "organization 5, live")},
         ["INSERT INTO unfolded_claims SELECT * FROM unfolded_claims"],
+    ),
+    (
+        "points given back that no batch of the key has taken",
+        {(KEY_DAYS, "key 1 on 2026-01-31")},
+        ["INSERT INTO points_given_back (api_key_id, day, points) VALUES (1, '2026-01-31', 5)"],
+    ),
+    (
+        "a day of a key without a limit",
+        {(KEY_LIMITS, "key 1 on 2026-01-31")},
+        ["INSERT INTO key_days (api_key_id, day, daily_limit) VALUES (1, '2026-01-31', 5)"],
     ),
     (
         "a point from nowhere",

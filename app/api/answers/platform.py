@@ -72,7 +72,7 @@ def action_payload(action: ActionRow) -> dict[str, Any]:
 def key_payload(key: StoredKey) -> dict[str, Any]:
     """A key of an organization, by its first characters."""
     moments = {name: getattr(key, name) for name in ("created_at", "last_used_at", "revoked_at")}
-    return asdict(key) | {name: moment and timestamp(moment) for name, moment in moments.items()}
+    return asdict(key) | {name: moment and timestamp(moment) for name, moment in moments.items()} | key.bounds.payload()
 
 
 def _sum(points: int) -> int | orjson.Fragment:

@@ -134,7 +134,7 @@ PARAMETERS["page of actions"] = [
     _parameter("query", "created_from", f"Done at this time or later. {_TIME}", _MOMENT),
     _parameter("query", "created_to", f"Done at this time or earlier. {_TIME}", _MOMENT),
 ]
-_TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
+_TYPES_FORM = {"pattern": r"^[a-z._*]+(,[a-z._*]+)*$", "maxLength": TYPES_LENGTH_MAX}
 PARAMETERS["events"] = [
     _parameter(
         "query",

@@ -1,6 +1,6 @@
 """The data of answers to the platform, as models that only describe them (see answers.py)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel
 
@@ -146,6 +146,12 @@ class ActionList(BaseModel):
     next_cursor: Cursor
 
 
+_Scopes = Annotated[list[str] | None, says("What it may do; null: everything.", None)]
+_End = Annotated[Time | None, says("From when it opens nothing; null: it has no end.", None)]
+_BatchLimit = Annotated[Points | None, says("The most points of one batch; null: no limit.", None)]
+_DailyLimit = Annotated[Points | None, says("The most points of one day in UTC; null: no limit.", None)]
+
+
 class CreatedKey(BaseModel):
     """A key, which is shown once."""
 
@@ -154,6 +160,10 @@ class CreatedKey(BaseModel):
     organization_id: Id = says("The organization that it belongs to.", 1)
     name: str | None = says("What people call it; null if it has no name.", "Till")
     sandbox: bool = says("True: a development key, for the sandbox.", True)
+    scopes: _Scopes
+    expires_at: _End
+    batch_limit: _BatchLimit
+    daily_limit: _DailyLimit
 
 
 class Key(BaseModel):
@@ -164,6 +174,10 @@ class Key(BaseModel):
     sandbox: bool = says("True: a development key, for the sandbox.", True)
     name: str | None = says("What people call it; null if it has no name.", "Till")
     start: str = says("Its first characters.", "pts_dev_S3nT")
+    scopes: _Scopes
+    expires_at: _End
+    batch_limit: _BatchLimit
+    daily_limit: _DailyLimit
     created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
     last_used_at: Time | None = says("When it was last used, to the minute; null: never.", None)
     revoked_at: Time | None = says("When it was revoked; null: it is good.", None)

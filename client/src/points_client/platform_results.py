@@ -99,6 +99,10 @@ class NewKey:
     organization_id: int
     sandbox: bool
     name: str | None = None
+    scopes: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    batch_limit: int | None = None
+    daily_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,6 +117,10 @@ class Key:
     name: str | None = None
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
+    scopes: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    batch_limit: int | None = None
+    daily_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -220,15 +220,34 @@ class AsyncOrganizations:
         where = path("platform/organizations", organization_id, "refills")
         return rows(self._caller, Refill, where, "refills", query(sandbox=sandbox, limit=page_size))
 
-    async def create_key(self, organization_id: int, name: str | None = None, *, sandbox: bool = False) -> NewKey:
+    async def create_key(
+        self,
+        organization_id: int,
+        name: str | None = None,
+        *,
+        sandbox: bool = False,
+        scopes: Sequence[str] | None = None,
+        expires_at: str | None = None,
+        batch_limit: int | None = None,
+        daily_limit: int | None = None,
+    ) -> NewKey:
         """Make a key of an organization; `sandbox`: a development key. Only this answer shows it.
+
+        Its bounds are set now for good: its scopes, its end (a day such as `2026-12-31`, or a time with its zone), and
+        the points of one batch and of one day in UTC.
 
         Raises:
             NoAnswer: it is unknown whether it was made. Look through `keys`, and revoke what nobody has.
             Refused: there is no such organization (404).
         """
         where = path("platform/organizations", organization_id, "keys")
-        call = Call(method="POST", path=where, body={"name": name, "sandbox": sandbox}, repeatable=False)
+        bounds = {"scopes": scopes, "expires_at": expires_at, "batch_limit": batch_limit, "daily_limit": daily_limit}
+        body = {
+            "name": name,
+            "sandbox": sandbox,
+            **{bound: value for bound, value in bounds.items() if value is not None},
+        }
+        call = Call(method="POST", path=where, body=body, repeatable=False)
         return await self._caller.call(call, partial(as_, NewKey))
 
     def keys(self, organization_id: int, *, page_size: int = 100) -> AsyncIterator[Key]:
