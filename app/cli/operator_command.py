@@ -18,11 +18,13 @@ from app.errors import PointsError, Refused
 from app.local import servers
 from app.local.datadir import DataDir
 from app.local.interrupts import end_gently
+from app.local.owner import user_name
 from app.local.postgresql import PostgreSQL
 from app.local.supervisor import is_kept_running
 from app.postgres.connections import discard_inherited_connections, engine
 from app.postgres.database import is_away, is_locked_out
 from app.settings import settings
+from app.values.authors import OPERATOR_LENGTH_MAX, Author
 
 
 def operator_command(
@@ -46,6 +48,11 @@ def operator_command(
             raise click.exceptions.Exit(answer.exit_status)
 
     return command
+
+
+def by_operator() -> Author:
+    """Return who gives the command, as the author of what it does: the system user."""
+    return Author(operator=user_name(os.getuid())[:OPERATOR_LENGTH_MAX])
 
 
 def document(row: Any, **more: object) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def with_address_of_user(connection: Connection, filters: Filters) -> Filters | 
     return None if email_key is None else replace(filters, email_key=email_key)
 
 
-_ADDRESS_OF_USER = text("SELECT email_key FROM users WHERE id = :id")
+_ADDRESS_OF_USER = text("SELECT coalesce(email_key, email) FROM users WHERE id = :id")
 
 
 def get(connection: Connection, transaction_id: int, *, organization_id: int, sandbox: bool) -> Row:

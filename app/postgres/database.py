@@ -12,6 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from app.errors import NotFound
 from app.postgres.connections import engine, psycopg_connection
 from app.settings import INT64_MAX
+from app.values.authors import NOBODY, Author
 from app.values.ids import require_id
 
 _T = TypeVar("_T")
@@ -63,13 +64,24 @@ def has_tables(connection: Connection) -> bool:
 
 
 @contextmanager
-def transaction() -> Iterator[Connection]:
+def transaction(*, by: Author | None = None) -> Iterator[Connection]:
     """Open one transaction (READ COMMITTED): committed when the block ends, rolled back when it raises.
 
     Functions that take a `connection` never commit. Their callers do, by this function or `single_statement`.
+
+    Args:
+        by: for whom it is opened. What is done in it is in the log of actions as theirs.
     """
     with engine().begin() as connection:
+        if by is not None:
+            connection.execution_options(author=by)
         yield connection
+
+
+def author_of(connection: Connection) -> Author:
+    """Return for whom the transaction of a connection was opened."""
+    author: Author = connection.get_execution_options().get("author", NOBODY)
+    return author
 
 
 @contextmanager
