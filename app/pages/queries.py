@@ -29,6 +29,8 @@ PARAMETERS = {
     "entries": ("limit", "cursor"),
     "organizations": ("limit", "cursor"),
     "refills": ("limit", "cursor", "sandbox"),
+    "actions": ("limit", "cursor", "organization", "by", "created_from", "created_to"),
+    "keys": ("limit", "cursor"),
 }
 
 # What the console adds to the lists of the interface.
@@ -83,8 +85,9 @@ def parse_page_request(
         return read_parameter(query, name, parse, faults) if name in known else None
 
     limit = read("limit", limit_of)
+    of_platform = read("organization", parameters.id_of("organization")) or organization_id
     filters = Filters(
-        organization_id=organization_id if who is None else who.organization.id,
+        organization_id=of_platform if who is None else who.organization.id,
         sandbox=bool(read("sandbox", parameters.flag)) if who is None else who.sandbox,
         email_key=read("email", parameters.email_key),
         batch_id=read("batch", parameters.id_of("batch")),
@@ -103,6 +106,7 @@ def parse_page_request(
         webhook_id=webhook_id,
         request_id=read("request_id", parameters.request_id),
         api_key_id=read("api_key", parameters.id_of("key")),
+        by=read("by", parameters.author),
         email_part=read("email_part", parameters.part_of_address),
         label_part=read("label_part", parameters.part_of_label),
         sender=read("sender", integer_of("the id of a member, or 0 for the API", BY_API, INT64_MAX)),

@@ -15,6 +15,7 @@ from app.batches.accept import Acceptance, Send, accept
 from app.batches.read import BatchRow, TransactionRow
 from app.batches.request import IssueRequest
 from app.errors import MayNotIssue
+from app.events import log
 from app.ledger import fold as ledger_fold
 from app.ledger import issue as ledger_issue
 from app.ledger.claim import register
@@ -268,6 +269,11 @@ def return_unclaimed() -> None:
     from worker.upkeep import return_unclaimed  # noqa: PLC0415  # As above.
 
     return_unclaimed()
+
+
+def and_told(insert: str) -> str:
+    """Word an INSERT of users, past every function, with the events that the log of the platform has of them."""
+    return f"WITH new AS ({insert} RETURNING id) {log.OF_REGISTERED_USERS}"
 
 
 # For a test that has written or changed batches past every function: the audit takes them as they are now.

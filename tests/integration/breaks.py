@@ -34,7 +34,10 @@ REVERSALS = "a reversal and its transactions have one organization and mode"
 SEQUENCES = "event sequences rise by one, from the first kept to the last"
 TOLD = "a batch that is over and a reversal that took something have one event each, of their type"
 TELLS = "the events of a batch tell its send_at, its key and how many were credited"
-EVENTS = "a refill, a key and its end have one event each, and these no others"
+KEY_DAYS = "a key's day counts the points of its batches, but for those refused, cancelled or not paid"
+KEY_LIMITS = "a key's day has the limit of its key"
+EVENTS = "a refill, a key, its limit of a day and its end have one event each, and these no others"
+PLATFORM_TOLD = "a user, an organization and a refill have one event each in the platform's log, and these no others"
 CLAIM_TOLD = "a user's claim at an organization has one event, of the same time and number of transactions"
 STATE = "an organization is suspended and disabled as its log told last"
 DATA = "an event's data is as it was numbered, and tells of a balance that was"
@@ -100,7 +103,8 @@ def _and_a_transaction(values: str) -> str:
 
 def _a_user_of_an_hour_ago(email: str) -> str:
     columns = "(email, email_key, first_name, last_name, created_at)"
-    return f"INSERT INTO users {columns} VALUES ('{email}', '{email}', 'First', 'Last', now() - interval '1 hour')"
+    values = f"'{email}', '{email}', 'First', 'Last', now() - interval '1 hour'"
+    return books.and_told(f"INSERT INTO users {columns} VALUES ({values})")
 
 
 # What is wrong; what an audit names, as rule and subject; and the statements that make it so.
@@ -117,6 +121,16 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "claims that are taken off twice",
         {(KEPT, LIVE), (KEPT, "organization 5, live")},
         ["INSERT INTO unfolded_claims SELECT * FROM unfolded_claims"],
+    ),
+    (
+        "points given back that no batch of the key has taken",
+        {(KEY_DAYS, "key 1 on 2026-01-31")},
+        ["INSERT INTO points_given_back (api_key_id, day, points) VALUES (1, '2026-01-31', 5)"],
+    ),
+    (
+        "a day of a key without a limit",
+        {(KEY_LIMITS, "key 1 on 2026-01-31")},
+        ["INSERT INTO key_days (api_key_id, day, daily_limit) VALUES (1, '2026-01-31', 5)"],
     ),
     (
         "a point from nowhere",
@@ -138,7 +152,8 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             "UPDATE organizations SET balance = -1, last_refill = -1 WHERE id = 2",
             (
                 "INSERT INTO unnumbered_events (organization_id, sandbox, type, data) VALUES (2, false,"
-                """ 'balance.refilled', '{"amount": -1, "organization": {"balance": -1}}')"""
+                """ 'balance.refilled', '{"amount": -1, "organization": {"balance": -1}}'), (0, false,"""
+                """ 'balance.refilled', '{"amount": -1, "organization": {"id": 2, "balance": -1}, "sandbox": false}')"""
             ),
         ],
     ),
@@ -235,6 +250,8 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
             (CHAIN, SANDBOX),
             (EVENTS, "refill of -9223372036854775807 to 50, no reference"),
             (EVENTS, "refill of 50 to 50, no reference"),
+            (PLATFORM_TOLD, "organization 1, refill of -9223372036854775807 to 50, no reference, sandbox: t"),
+            (PLATFORM_TOLD, "organization 1, refill of 50 to 50, no reference, sandbox: t"),
         },
         ["UPDATE refills SET amount = -9223372036854775807 WHERE sandbox AND organization_id = 1"],
     ),
@@ -559,6 +576,31 @@ BREAKS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
         "an event that is gone",
         {(SEQUENCES, LIVE), (CLAIM_TOLD, "user 3")},
         ["DELETE FROM events WHERE organization_id = 1 AND type = 'transaction.claimed'"],
+    ),
+    (
+        "a registration that is told twice",
+        {(PLATFORM_TOLD, "user 2")},
+        [
+            (
+                "INSERT INTO unnumbered_events (organization_id, sandbox, type, data)"
+                """ VALUES (0, false, 'user.registered', '{"user": {"id": 2}}')"""
+            )
+        ],
+    ),
+    (
+        "a user that nobody was told of",
+        {(PLATFORM_TOLD, "user 5")},
+        ["INSERT INTO users (email, email_key, first_name, last_name) VALUES ('x@x.org', 'x@x.org', 'First', 'Last')"],
+    ),
+    (
+        "an event of the platform that is gone",
+        {(SEQUENCES, "the platform"), (PLATFORM_TOLD, "organization 2")},
+        [
+            (
+                "DELETE FROM events WHERE organization_id = 0 AND type = 'organization.created'"
+                " AND data #>> '{organization,id}' = '2'"
+            )
+        ],
     ),
     (
         "an event in place of another that is gone",

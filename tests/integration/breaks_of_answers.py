@@ -77,7 +77,7 @@ _ALL_SENT = {(OWNED, f"batch {number}") for number in (14, 15, 16)}
 BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     (
         "a refill told as a ping",
-        {(EVENTS, "refill of 100 to 100, no reference"), (DATA, "event 23")},
+        {(EVENTS, "refill of 100 to 100, no reference"), (DATA, "event 38")},
         _event("type = 'ping'", "organization_id = 6 AND type = 'balance.refilled'"),
     ),
     (
@@ -88,7 +88,7 @@ BREAKS_OF_ANSWERS: list[tuple[str, set[tuple[str, str]], list[str]]] = [
     ("a reversal told as a return", {(TOLD, "reversal 9")}, _event("type = 'transaction.returned'", "reversal_id = 9")),
     (
         "other data of an event",
-        {(DATA, "event 35")},
+        {(DATA, "event 53")},
         _event("data = '{}'", "organization_id = 6 AND type = 'balance.low'"),
     ),
     ("another number of the credited told", {(TELLS, "batch 14")}, _event("credited = 2", "batch_id = 14")),

@@ -5,9 +5,11 @@ from typing import Any
 
 import orjson
 
+from app.api_keys import StoredKey
 from app.ledger.claim import Claimed
 from app.ledger.registering import Outcome
 from app.organizations import Refill, WholeOrganization
+from app.pages.action_pages import ActionRow
 from app.pages.entry_pages import EntryRow
 from app.settings import INT64_MAX
 from app.users import RegisteredUser
@@ -60,6 +62,17 @@ def organization_payload(organization: WholeOrganization) -> dict[str, Any]:
 def refill_payload(refill: Refill) -> dict[str, Any]:
     """A refill, with the balance right after it."""
     return refill._asdict() | {"created_at": timestamp(refill.created_at)}
+
+
+def action_payload(action: ActionRow) -> dict[str, Any]:
+    """Who did what, and when."""
+    return action.payload() | {"created_at": timestamp(action.created_at)}
+
+
+def key_payload(key: StoredKey) -> dict[str, Any]:
+    """A key of an organization, by its first characters."""
+    moments = {name: getattr(key, name) for name in ("created_at", "last_used_at", "revoked_at")}
+    return asdict(key) | {name: moment and timestamp(moment) for name, moment in moments.items()} | key.bounds.payload()
 
 
 def _sum(points: int) -> int | orjson.Fragment:

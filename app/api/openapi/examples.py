@@ -54,6 +54,7 @@ PLATFORM_BODIES: dict[str, Any] = {
     "new_organization": {"name": "Acme", "balance": 1_000, "held_days": 90},
     "changed_organization": {"is_suspended": True},
     "new_refill": {"amount": 1_000, "reference": "invoice-7"},
+    "new_key": {"name": "Till", "sandbox": True},
     "new_member": {"email": "mary@example.com", "first_name": "Mary", "last_name": "Jackson", "role": "admin"},
 }
 WEBHOOK_BODIES: dict[str, Any] = {
@@ -160,6 +161,7 @@ _CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "deliveries": ({"deliveries": [example(Delivery, **_NOT_DELIVERED)]}, {}),
     "known_user": ({}, {"claimed": {"transactions": 0, "amount": 0}}),
     "user_changed": ({"email": "ada@example.org"}, {}),
+    "user_erased": (dict.fromkeys(("email", "first_name", "last_name"), "erased-7") | {"external_id": None}, {}),
     "registered_users": ({"users": [example(RegisteredUser), example(RegisteredUser, **_NOT_REGISTERED)]}, {}),
     "entries": ({"entries": [example(Entry, **_OF_CREDIT), example(Entry)]}, {}),
     "organization_suspended": ({"is_suspended": True}, {}),

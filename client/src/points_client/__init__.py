@@ -18,8 +18,13 @@ from points_client.errors import (
 )
 from points_client.event_results import DeliveredEvent, Delivery, Event, EventPage, Webhook
 from points_client.platform_results import (
+    Action,
+    ActionAuthor,
+    ActionOrganization,
     Entry,
     IssuingOrganization,
+    Key,
+    NewKey,
     NewMember,
     PlatformOrganization,
     PlatformUser,
@@ -47,6 +52,9 @@ from points_client.signatures import verify_webhook
 
 __all__ = [
     "RETRIED",
+    "Action",
+    "ActionAuthor",
+    "ActionOrganization",
     "AlikeBatch",
     "AsyncConsumer",
     "AsyncPlatformPoints",
@@ -64,6 +72,8 @@ __all__ = [
     "InvalidSignature",
     "IssuingOrganization",
     "Item",
+    "Key",
+    "NewKey",
     "NewMember",
     "NoAnswer",
     "NotAccepted",
