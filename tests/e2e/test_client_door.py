@@ -174,9 +174,9 @@ def test_the_platform_registers_finds_and_changes_users_and_runs_organizations(s
         assert platform.organizations.change(acme.id, is_suspended=True).is_suspended
         assert platform.organizations.get(acme.id).balance == 150
         assert acme.id in [one.id for one in platform.organizations.list()]
-        [made] = [one for one in platform.actions(organization=acme.id) if one.action == "organization.made"]
-        assert made.by is not None
-        assert (made.by.type, made.by.name, made.subject_id) == ("platform_key", "Tests", acme.id)
+        [first] = [one for one in platform.actions(organization=acme.id) if one.action == "organization.made"]
+        assert first.by is not None
+        assert (first.by.type, first.by.name, first.subject_id) == ("platform_key", "Tests", acme.id)
         assert "/console/link/" in platform.organizations.add_member(acme.id, address(), "Mary", role="admin").link
 
         made = platform.organizations.create_key(acme.id, "Till", sandbox=True)
