@@ -50,7 +50,7 @@ class InvalidRequest(PointsError):
 
 
 class InvalidKey(PointsError):
-    """No usable API key. The sentence is the same for a missing, malformed, unknown and revoked key."""
+    """No usable API key. The sentence is the same for a missing, malformed, unknown, expired and revoked key."""
 
     status = 401
     code = "invalid_key"
@@ -73,8 +73,9 @@ class InsufficientScope(PointsError):
     code = "insufficient_scope"
     field = "authorization"
 
-    def __init__(self, scope: str) -> None:
-        super().__init__(f"The key lacks the scope {scope}, which this call needs.")
+    def __init__(self, *scopes: str) -> None:
+        """Name the scopes of which the call needs one."""
+        super().__init__(f"The key lacks the scope {' or '.join(scopes)}, which this call needs.")
 
 
 class DevelopmentKeyRequired(PointsError):
@@ -101,6 +102,14 @@ class OrganizationDisabled(MayNotIssue):
 class OrganizationSuspended(MayNotIssue):
     code = "organization_suspended"
     says = "The organization is suspended and cannot issue points until it is resumed."
+
+
+class KeyLimit(PointsError):
+    """A batch is for more points than its key may send, in one batch or on this day."""
+
+    status = 403
+    code = "key_limit"
+    field = "amount"
 
 
 class InsufficientBalance(PointsError):

@@ -144,6 +144,15 @@ def find_all_whole(connection: Connection) -> list[WholeOrganization]:
     return [row_to(WholeOrganization, row) for row in connection.execute(_FIND_ALL_WHOLE)]
 
 
+def find_lowest(connection: Connection, *, at_most: int) -> list[WholeOrganization]:
+    """Return up to so many organizations: those below their `low_balance` first, then the oldest."""
+    return [row_to(WholeOrganization, row) for row in connection.execute(_FIND_LOWEST, {"at_most": at_most})]
+
+
+_FIND_LOWEST = text(f"""
+    SELECT {WHOLE} FROM organizations
+    ORDER BY coalesce(balance < low_balance, false) DESC, id LIMIT :at_most
+""")
 _GET_WHOLE = text(f"SELECT {WHOLE} FROM organizations WHERE id = :id")
 _FIND_ALL_WHOLE = text(f"SELECT {WHOLE} FROM organizations ORDER BY id")
 

@@ -114,6 +114,18 @@ def get_by_id(connection: Connection, user_id: int) -> RegisteredUser:
     return to_user(row_with_id(connection, _GET_BY_ID, {"id": user_id}, "user"))
 
 
+def require(connection: Connection, user_id: int) -> None:
+    """Refuse an id that is no live user's.
+
+    Raises:
+        NotFound: it is not.
+    """
+    row_with_id(connection, _REQUIRE, {"id": user_id}, "user")
+
+
+_REQUIRE = text("SELECT id FROM users WHERE id = :id AND sandbox_of IS NULL")
+
+
 def find_by_keys(connection: Connection, email_keys: Sequence[str]) -> dict[str, RegisteredUser]:
     """Return the users registered under these addresses, each by the normalised form of its own."""
     rows = connection.execute(_FIND_BY_KEYS, {"email_keys": list(email_keys)})

@@ -4,8 +4,9 @@ import re
 
 from flask import request
 
+from app.api.scopes import scopes_needed
 from app.api_keys import Caller, get_caller
-from app.errors import InvalidKey, WrongKey
+from app.errors import InsufficientScope, InvalidKey, WrongKey
 from app.metrics.record import current_record
 from app.platform import keys as platform_keys
 from app.platform.keys import PlatformCaller
@@ -62,13 +63,16 @@ def caller() -> Caller:
     """Find the caller of the request, with one statement.
 
     Raises:
-        InvalidKey: the key is missing, malformed, unknown or revoked; the sentence is the same for all.
+        InvalidKey: the key is missing, malformed, unknown, expired or revoked; the sentence is the same for all.
         WrongKey: it is a platform key.
+        InsufficientScope: the key has scopes, and none that the call needs.
     """
     key_hash = hash_of_key()
     with single_statement() as connection:
         found = get_caller(connection, key_hash)
     current_record().organization_id = found.organization.id
+    if found.bounds.scopes is not None and not found.bounds.allow(needed := scopes_needed()):
+        raise InsufficientScope(*needed)
     return found
 
 

@@ -82,7 +82,7 @@ EVENT_RULES = {
             WHERE e.type = 'batch.issued' AND e.credited IS DISTINCT FROM t.count
         ) differing
         GROUP BY id ORDER BY id""",
-    "a refill, a key and its end have one event each, and these no others": f"""
+    "a refill, a key, its limit of a day and its end have one event each, and these no others": f"""
         SELECT subject,
                format('%s events %s, where %s to %s are right', sum(told), type, sum(sure), sum(possible)) AS seen
         FROM (
@@ -98,7 +98,11 @@ EVENT_RULES = {
                   FROM api_keys
                   UNION ALL
                   SELECT organization_id, false, 'key.revoked', format('key %s, sandbox: %s', id, sandbox), revoked_at
-                  FROM api_keys WHERE revoked_at IS NOT NULL) c
+                  FROM api_keys WHERE revoked_at IS NOT NULL
+                  UNION ALL
+                  SELECT k.organization_id, k.sandbox, 'key.limit_reached', format('key %s on %s', k.id, d.day),
+                         d.limit_reached_at
+                  FROM key_days d JOIN api_keys k ON k.id = d.api_key_id WHERE d.limit_reached_at IS NOT NULL) c
             {_DROPPED}
             UNION ALL
             SELECT organization_id, sandbox, type,
@@ -106,11 +110,14 @@ EVENT_RULES = {
                              THEN format('refill of %s to %s, %s', data ->> 'amount',
                                          data #>> '{{organization,balance}}',
                                          coalesce(data ->> 'reference', 'no reference'))
+                             WHEN 'key.limit_reached'
+                             THEN format('key %s on %s', data #>> '{{key,id}}', data ->> 'day')
                              ELSE format('key %s, sandbox: %s', data #>> '{{key,id}}',
                                          CAST(data #>> '{{key,sandbox}}' AS boolean)) END,
                    1, 0, 0
             FROM {_WITH_DATA} e
-            WHERE organization_id <> {PLATFORM} AND type IN ('balance.refilled', 'key.created', 'key.revoked')
+            WHERE organization_id <> {PLATFORM}
+              AND type IN ('balance.refilled', 'key.created', 'key.revoked', 'key.limit_reached')
         ) counted
         GROUP BY organization_id, sandbox, type, subject
         HAVING sum(told) < sum(sure) OR sum(told) > sum(possible)

@@ -1,7 +1,9 @@
 """The audit rules, each as the statement that finds its breaches (contract, part 4)."""
 
 from app.audit.answer_rules import ANSWER_RULES
+from app.audit.entry_rules import ENTRY_RULES
 from app.audit.event_rules import EVENT_RULES
+from app.audit.key_rules import KEY_RULES
 from app.audit.platform_rules import PLATFORM_RULES
 from app.audit.return_rules import RETURN_RULES
 from app.audit.reversal_rules import REVERSAL_RULES
@@ -216,8 +218,10 @@ RULES = (
         ORDER BY t.batch_id, t.position""",
     }
     | REVERSAL_RULES
+    | ENTRY_RULES
     | EVENT_RULES
     | PLATFORM_RULES
     | RETURN_RULES
     | ANSWER_RULES
+    | KEY_RULES
 )

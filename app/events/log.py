@@ -23,7 +23,7 @@ REVERSAL_ISSUED = "reversal.issued"
 BALANCE_REFILLED, BALANCE_LOW = "balance.refilled", "balance.low"
 ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED = "organization.suspended", "organization.resumed"
 ORGANIZATION_DISABLED, ORGANIZATION_ENABLED = "organization.disabled", "organization.enabled"
-KEY_CREATED, KEY_REVOKED = "key.created", "key.revoked"
+KEY_CREATED, KEY_REVOKED, KEY_LIMIT_REACHED = "key.created", "key.revoked", "key.limit_reached"
 WEBHOOK_DISABLED = "webhook.disabled"
 PING = "ping"
 USER_REGISTERED, USER_CHANGED, USER_ERASED = "user.registered", "user.changed", "user.erased"
@@ -33,7 +33,7 @@ TYPES = (
     *(BATCH_SCHEDULED, BATCH_ISSUED, BATCH_REFUSED, BATCH_CANCELLED),
     *(TRANSACTION_CLAIMED, TRANSACTION_RETURNED, REVERSAL_ISSUED, BALANCE_REFILLED, BALANCE_LOW),
     *(ORGANIZATION_SUSPENDED, ORGANIZATION_RESUMED, ORGANIZATION_DISABLED, ORGANIZATION_ENABLED),
-    *(KEY_CREATED, KEY_REVOKED, WEBHOOK_DISABLED, PING),
+    *(KEY_CREATED, KEY_REVOKED, KEY_LIMIT_REACHED, WEBHOOK_DISABLED, PING),
 )
 # The types in the log of the platform.
 PLATFORM_TYPES = (
@@ -54,7 +54,7 @@ def types_like(glob: str, types: Sequence[str] = TYPES) -> list[str]:
     return [kind for kind in types if fnmatchcase(kind, glob)] if GLOB.fullmatch(glob) else []
 
 
-GLOB = re.compile(r"^[a-z.*]{1,64}$")
+GLOB = re.compile(r"^[a-z._*]{1,64}$")
 
 
 def matching(patterns: Iterable[str]) -> list[str] | None:

@@ -60,6 +60,7 @@ class Filters:
     # Transactions only.
     reference: str | None = None
     state: str | None = None
+    # Transactions and entries.
     user_id: int | None = None
     # Users only.
     external_id: str | None = None

@@ -26,6 +26,7 @@ PARAMETERS = {
     "deliveries": ("limit", "cursor"),
     "requests": ("limit", "cursor", "created_from", "created_to", "request_id", "api_key", "batch", "status"),
     "users": ("limit", "cursor", "email", "external_id"),
+    "entries": ("limit", "cursor"),
     "organizations": ("limit", "cursor"),
     "refills": ("limit", "cursor", "sandbox"),
     "actions": ("limit", "cursor", "organization", "by", "created_from", "created_to"),
@@ -60,6 +61,7 @@ def parse_page_request(
     *,
     organization_id: int = 0,
     webhook_id: int | None = None,
+    user_id: int | None = None,
     also: Sequence[str] = (),
 ) -> PageRequest:
     """Read the query of a list.
@@ -69,6 +71,7 @@ def parse_page_request(
         who: the caller; None: the platform.
         organization_id: the organization of one of the platform's lists; 0: the list is of all.
         webhook_id: the webhook of a list of deliveries.
+        user_id: the user of a list of entries.
         also: the parameters that this caller has beside those of the list.
 
     Raises:
@@ -98,7 +101,7 @@ def parse_page_request(
         status=read("status", _STATUS_OF.get(kind, parameters.one_of(STATUSES))),
         reference=read("reference", parameters.reference),
         state=read("state", parameters.one_of(STATES)),
-        user_id=read("user", parameters.id_of("user")),
+        user_id=read("user", parameters.id_of("user")) if user_id is None else user_id,
         external_id=read("external_id", parameters.reference),
         webhook_id=webhook_id,
         request_id=read("request_id", parameters.request_id),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from app.fields.bounds import BOUNDS, read_bounds
 from app.fields.field import Table
 from app.fields.kinds import Boolean, Integer, KeyName, Name, Reference
 from app.settings import INT64_MAX, Settings
@@ -68,6 +69,7 @@ NEW_KEY = Table(
     "A key for an organization.",
     KEY_NAME,
     Boolean("sandbox", "True: a development key, for the sandbox.", default=False),
+    *BOUNDS,
 )
 
 
@@ -94,12 +96,16 @@ def read_new_refill(fields: Mapping[str, Any], limits: Settings) -> dict[str, An
 
 
 def read_new_key(fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:
-    """Return the values of a new key.
+    """Return the name, the mode and the bounds of a new key.
 
     Raises:
         InvalidRequest: with every fault, each under its field.
     """
-    return _read(NEW_KEY, fields, limits)
+    faults = NEW_KEY.new_faults(fields)
+    values = {row.name: row.read(fields, faults, limits) for row in NEW_KEY.rows if row not in BOUNDS}
+    bounds = read_bounds(fields, faults, limits)
+    faults.raise_if_any()
+    return values | {"bounds": bounds}
 
 
 def _read(table: Table, fields: Mapping[str, Any], limits: Settings) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from app.api.views import (
     metrics,
     organization,
     platform_actions,
+    platform_entries,
     platform_events,
     platform_members,
     platform_organization_keys,
@@ -72,8 +73,8 @@ def create_app() -> Flask:
         *(verify, sent_before, send, reverse, batches, cancel, reschedule, transactions, extend, reversals, events),
         *(webhooks, webhook_actions, webhook_deliveries),
         *(requests, organization, sandbox),
-        *(platform_users, platform_organizations, platform_refills, platform_organization_keys, platform_members),
-        *(platform_actions, platform_events),
+        *(platform_users, platform_entries, platform_organizations, platform_refills, platform_organization_keys),
+        *(platform_members, platform_actions, platform_events),
     )
     for endpoint in (*with_key, health, metrics, openapi, docs):
         app.register_blueprint(endpoint.blueprint)

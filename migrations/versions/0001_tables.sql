@@ -47,7 +47,9 @@ CREATE FUNCTION time_of(organization_id bigint, sandbox boolean) RETURNS timesta
                                     ELSE interval '0' END
 $$;
 
--- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none.
+-- An API key of one organization and mode, stored as its SHA-256. `name` is for people; null: it has none. The columns
+-- from `scopes` to `daily_limit` bound what the key may do; null: no bound. The statement that accepts sends leaves out
+-- the keys with bounds, whose sends are accepted by themselves (app/batches/bounded.py).
 CREATE TABLE api_keys (
     id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT pk_api_keys PRIMARY KEY,
     organization_id bigint NOT NULL CONSTRAINT fk_api_keys_organization_id REFERENCES organizations (id),
@@ -58,11 +60,41 @@ CREATE TABLE api_keys (
     start text COLLATE "C" NOT NULL,
     name text COLLATE "C"
         CONSTRAINT ck_api_keys_name_length CHECK (char_length(name) BETWEEN 1 AND 100),
+    scopes text[] COLLATE "C"
+        CONSTRAINT ck_api_keys_scopes_known CHECK (
+            cardinality(scopes) >= 1 AND scopes <@ ARRAY['read', 'send', 'reverse', 'webhooks', 'approve']),
+    expires_at timestamptz,
+    batch_limit bigint CONSTRAINT ck_api_keys_batch_limit_positive CHECK (batch_limit > 0),
+    daily_limit bigint CONSTRAINT ck_api_keys_daily_limit_positive CHECK (daily_limit > 0),
+    is_bounded boolean NOT NULL
+        GENERATED ALWAYS AS (num_nonnulls(scopes, expires_at, batch_limit, daily_limit) > 0) STORED,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_used_at timestamptz,
     revoked_at timestamptz
 );
 CREATE INDEX ix_api_keys_organization_id ON api_keys (organization_id);
+
+-- The points that a key with a `daily_limit` has used of a day: each batch that was accepted then counts with all its
+-- points. What was refused, cancelled or not paid of them stands in `points_given_back`, until the key's next send on
+-- that day takes it off. So only who accepts a send of the key locks this row, and no drain waits for it.
+-- `limit_reached_at` is when the first send of the day was refused for the limit. Each send updates this row.
+CREATE TABLE key_days (
+    api_key_id bigint NOT NULL,
+    daily_limit bigint NOT NULL,
+    used bigint NOT NULL DEFAULT 0,
+    limit_reached_at timestamptz,
+    day date NOT NULL,
+    CONSTRAINT pk_key_days PRIMARY KEY (api_key_id, day),
+    CONSTRAINT ck_key_days_used_within_the_limit CHECK (used BETWEEN 0 AND daily_limit)
+) WITH (fillfactor = 50);
+
+-- Points that count on a key's day no longer, to be taken off it. Those of days that are over stay here.
+CREATE TABLE points_given_back (
+    api_key_id bigint NOT NULL,
+    points bigint NOT NULL CONSTRAINT ck_points_given_back_points_positive CHECK (points > 0),
+    day date NOT NULL
+);
+CREATE INDEX ix_points_given_back_key_day ON points_given_back (api_key_id, day);
 
 -- A key of the platform's own programs, stored as its SHA-256; `name` tells people which program has it.
 CREATE TABLE platform_keys (
@@ -472,6 +504,21 @@ CREATE TABLE unfolded_claims (
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX ix_unfolded_claims_organization_id ON unfolded_claims (organization_id);
 
+-- What made a user's balance: a credit, or with a `reversal_id` what was taken back of it, below 0. `amount` is null
+-- where it is all of the transaction's. `created_at` is when the points were issued, claimed or taken back. The fold
+-- writes the credits of a batch, a claim and a reversal their own; the credits of a batch in `unfolded_batches` have no
+-- row yet (app/pages/entry_pages.py adds them). As with transactions, there are no foreign keys.
+CREATE TABLE user_entries (
+    user_id bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    transaction_id bigint NOT NULL,
+    reversal_id bigint,
+    amount bigint,
+    CONSTRAINT ck_user_entries_below_zero_of_a_reversal CHECK (
+        CASE WHEN reversal_id IS NULL THEN amount IS NULL OR amount > 0 ELSE coalesce(amount < 0, false) END)
+);
+CREATE INDEX ix_user_entries_listed ON user_entries (user_id, created_at, transaction_id);
+
 -- Points added to a balance. Only a sandbox reset may take some away. A call with the `idempotency_key` of a refill is
 -- answered with that refill.
 CREATE TABLE refills (
@@ -586,8 +633,8 @@ CREATE TABLE unnumbered_events (
             type IN ('batch.scheduled', 'batch.issued', 'batch.refused', 'batch.cancelled', 'transaction.claimed',
                      'transaction.returned', 'reversal.issued', 'balance.refilled', 'balance.low',
                      'organization.suspended', 'organization.resumed', 'organization.disabled',
-                     'organization.enabled', 'key.created', 'key.revoked', 'webhook.disabled', 'ping',
-                     'user.registered', 'user.changed', 'user.erased', 'organization.created')),
+                     'organization.enabled', 'key.created', 'key.revoked', 'key.limit_reached', 'webhook.disabled',
+                     'ping', 'user.registered', 'user.changed', 'user.erased', 'organization.created')),
     data json,
     CONSTRAINT pk_unnumbered_events PRIMARY KEY (organization_id, id),
     CONSTRAINT ck_unnumbered_events_tells_of_one CHECK (num_nonnulls(batch_id, reversal_id, data) = 1),
@@ -779,7 +826,11 @@ CREATE TRIGGER batches_answer_to_one_key BEFORE UPDATE OF idempotency_key, idemp
     FOR EACH ROW WHEN (NEW.idempotency_key IS NOT NULL
                        AND (NEW.idempotency_key <> OLD.idempotency_key OR NEW.idempotency_hash <> ''))
     EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER api_keys_made_once BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash ON api_keys
+CREATE TRIGGER api_keys_made_once
+    BEFORE DELETE OR UPDATE OF id, organization_id, sandbox, hash, scopes, expires_at, batch_limit, daily_limit
+    ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER key_days_of_a_key BEFORE DELETE OR UPDATE OF api_key_id, day, daily_limit ON key_days
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER api_keys_revoked_once BEFORE UPDATE OF revoked_at ON api_keys
     FOR EACH ROW WHEN (OLD.revoked_at <> NEW.revoked_at OR OLD.revoked_at IS NOT NULL AND NEW.revoked_at IS NULL)
@@ -805,6 +856,8 @@ CREATE TRIGGER users_erased_for_good
     BEFORE UPDATE OF email, email_key, first_name, last_name, external_id, erased_at ON users
     FOR EACH ROW WHEN (OLD.erased_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER former_addresses_written_once BEFORE UPDATE ON former_addresses
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER user_entries_written_once BEFORE DELETE OR UPDATE ON user_entries
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER events_written_once BEFORE UPDATE ON events
     FOR EACH ROW WHEN (NOT only_names_erased(OLD.data, NEW.data)

@@ -122,24 +122,24 @@ def test_a_key_reads_the_types_of_its_scopes_and_is_refused_the_others(service: 
     of_users, of_organizations = platform(service, "users:read"), platform(service, "organizations:read")
     writing = platform(service, "users:write", "organizations:write")
     for types in ("user.*", "user.changed,user.registered"):
-        assert {event["type"] for event in _log(of_users, types=types)["events"]} <= {"user.registered", "user.changed"}
+        assert all(event["type"].startswith("user.") for event in _log(of_users, types=types)["events"])
     found = _log(of_organizations, types="organization.*,balance.*")["events"]
     assert {event["type"].partition(".")[0] for event in found} == {"organization", "balance"}
     for key, types, needed in (
-        (of_users, None, "organizations:read"),
+        (of_users, "*", "organizations:read"),
         (of_users, "*.c*", "organizations:read"),
         (of_users, "balance.refilled", "organizations:read"),
-        (of_organizations, None, "users:read"),
+        (of_organizations, "*", "users:read"),
         (of_organizations, "user.erased", "users:read"),
-        (writing, None, "users:read"),
+        (writing, "*", "users:read"),
         (writing, "organization.created", "organizations:read"),
     ):
-        answer = key.get(_EVENTS, **({} if types is None else {"types": types}))
+        answer = key.get(_EVENTS, **({} if types == "*" else {"types": types}))
         [sentence] = refusal(answer, 403, "authorization")["authorization"]
         assert needed in sentence
         assert answer.json()["additional_data"]["code"] == "insufficient_scope"
-    for key in (acme.live, acme.development):
-        answer = key.get(_EVENTS)
+    for wrong in (acme.live, acme.development):
+        answer = wrong.get(_EVENTS)
         refusal(answer, 403, "authorization")
         assert answer.json()["additional_data"]["code"] == "wrong_key"
     refusal(service.call("GET", _EVENTS), 401, "authorization")

@@ -301,6 +301,8 @@ def let_days_pass(days: int) -> None:
         " FROM batches b WHERE b.id = t.batch_id AND b.held_until IS NOT NULL",
         f"UPDATE batches SET created_at = created_at - {past}, issued_at = issued_at - {past},"
         f" held_until = held_until - {past}, return_at = return_at - {past} WHERE held_until IS NOT NULL",
+        f"UPDATE user_entries e SET created_at = e.created_at - {past} FROM batches b"
+        f" WHERE b.id = e.transaction_id / {POSITIONS} AND b.held_until IS NOT NULL AND e.reversal_id IS NULL",
         *(
             f"UPDATE {table} e SET created_at = e.created_at - {past} FROM batches b"
             f" WHERE e.type = 'transaction.claimed' AND b.held_until IS NOT NULL"
@@ -344,7 +346,7 @@ _DRAINS_MAX = 20
 # The triggers would refuse before a constraint or an audit has its turn. Rolled back with what follows, or undone.
 _GUARDED = (
     *("transactions", "batches", "refills", "users", "api_keys", "reversals", "reversal_entries"),
-    *("unnumbered_events", "events", "event_logs", "members"),
+    *("unnumbered_events", "events", "event_logs", "members", "user_entries"),
 )
 WITHOUT_GUARDS = [f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in _GUARDED]
 WITH_GUARDS = [f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in _GUARDED]

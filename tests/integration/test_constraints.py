@@ -16,6 +16,7 @@ _REFILL = "INSERT INTO refills (organization_id, sandbox, amount, balance)"
 _MEMBER = "INSERT INTO members (organization_id, email, email_key, first_name, last_name, role)"
 _ACTION = "INSERT INTO actions (organization_id, member_id, action)"
 _SESSION = "INSERT INTO member_sessions (member_id, hash, expires_at)"
+_ENTRY = "INSERT INTO user_entries (user_id, created_at, transaction_id, reversal_id, amount)"
 _FORM = "INSERT INTO used_forms (member_id, form_id)"
 _UPLOAD = "INSERT INTO uploads (organization_id, member_id, sandbox, token, name, question)"
 _PART = "INSERT INTO upload_parts (upload_id, number, lines, emails)"
@@ -130,6 +131,9 @@ REFUSED = [
         "pk_former_addresses",
         "INSERT INTO former_addresses (user_id, email_key, last_batch_id) VALUES (1, 'c@x.org', 1), (1, 'c@x.org', 1)",
     ),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, NULL, -1)"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, 2, 1)"),
+    ("ck_user_entries_below_zero_of_a_reversal", f"{_ENTRY} VALUES (1, now(), 131072, 2, NULL)"),
     ("ck_users_no_balance_in_the_sandbox", "UPDATE users SET sandbox_of = 1, folded_balance = 1"),
     ("fk_users_sandbox_of", "UPDATE users SET sandbox_of = 9, folded_balance = 0"),
     (

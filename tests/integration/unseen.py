@@ -2,6 +2,7 @@
 
 from app import api_keys
 from app.postgres.database import transaction
+from app.values.key_bounds import Bounds
 from tests.integration import books
 from tests.integration.breaks import ANN
 
@@ -25,6 +26,11 @@ UNSEEN: list[tuple[str, str, list[str]]] = [
         ],
     ),
     ("api_keys_made_once", "a key that others know", ["UPDATE api_keys SET hash = sha256(id::text::bytea)"]),
+    (
+        "api_keys_made_once",
+        "a key that may send more at once",
+        ["UPDATE api_keys SET batch_limit = NULL WHERE batch_limit IS NOT NULL"],
+    ),
     (
         "users_known_since_a_moment",
         "a key that is not the normal form of its address",
@@ -109,5 +115,5 @@ def write_what_no_audit_sees() -> None:
     books.queue_batch(1, [ANN], 30, idempotency_key="once")  # Batch 15 stays queued.
     books.queue_reversal(4, batch_id=7, idempotency_key="once")  # Reversal 16 stays queued.
     with transaction() as connection:
-        revoked, _ = api_keys.create(connection, 1, sandbox=False)
+        revoked, _ = api_keys.create(connection, 1, sandbox=False, bounds=Bounds(batch_limit=5))
         api_keys.revoke(connection, revoked)

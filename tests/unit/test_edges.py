@@ -31,6 +31,7 @@ ACTIONS = {
     "app.webhooks.actions:delete": ("app.api.views.webhooks", "app.console.views.webhook_actions"),
     "app.pages.batch_pages:page": ("app.api.views.batches", "app.console.views.batches"),
     "app.pages.transaction_pages:page": ("app.api.views.transactions", "app.console.views.transactions"),
+    "app.exports.export:begin": ("app.cli.export", "app.console.found_files"),
     "app.pages.action_pages:page": (
         "app.api.views.platform_actions",
         "app.cli.actions",

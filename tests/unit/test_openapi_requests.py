@@ -82,7 +82,7 @@ _BODIES: list[tuple[Table, Read, dict[str, Any]]] = [
 _CHOICES = ({"recipient", "recipients", "items"}, {"batch", "transactions"})
 _IN_WORDS: tuple[str, ...] = ("must be an e-mail address", "is the same", " are expected, but ")
 _IN_WORDS += ("neither the item nor the body has one", "There is no type of this name", "whole quarters of an hour")
-_IN_WORDS += ("visible characters and blanks only",)
+_IN_WORDS += ("visible characters and blanks only", "must be later than now")
 
 
 @cache  # For each of hundreds of bodies the whole description would be made anew.

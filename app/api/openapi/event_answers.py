@@ -119,9 +119,10 @@ class Event(BaseModel):
     organization: EventOrganization = says("The organization of the event.")
     data: dict[str, Any] = says(
         "What changed, as it was then: `batch` (as in the list of batches), `reversal` (as in the list of reversals),"
-        " `organization`, `key` or `webhook`. A claim has `user`, `transactions` (up to 100 ids), `count`, `amount` and"
-        " `more`, a path that lists all transactions of the user. There are no addresses. Data that cannot be shown as"
-        " JSON is replaced by `error`, a sentence.",
+        " `organization`, `key` (a new one with its bounds) or `webhook`. A claim has `user`, `transactions` (up to 100"
+        " ids), `count`, `amount` and `more`, a path that lists all transactions of the user. A limit that a key has"
+        " reached has `day`, `used` and `asked`. There are no addresses. Data that cannot be shown as JSON is replaced"
+        " by `error`, a sentence.",
         BATCH_IN_EVENT,
     )
 

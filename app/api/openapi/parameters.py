@@ -115,7 +115,7 @@ PARAMETERS["page of users"] = [
 _PAGE_ALONE = [parameter for parameter in PARAMETERS["page of batches"] if parameter["name"] in ("limit", "cursor")]
 PARAMETERS["id of an organization"] = [_parameter("path", "id", "The `id` of the organization.", _ID, example=1)]
 PARAMETERS["id of a key"] = [_parameter("path", "key_id", "The `id` of the key.", _ID, example=4)]
-PARAMETERS["page of organizations"] = PARAMETERS["page of keys"] = _PAGE_ALONE
+PARAMETERS["page of organizations"] = PARAMETERS["page of keys"] = PARAMETERS["page of entries"] = _PAGE_ALONE
 PARAMETERS["page of refills"] = [
     *_PAGE_ALONE,
     _parameter("query", "sandbox", "True: of the sandbox balance; else of the live one.", {"type": "boolean"}),
@@ -134,7 +134,7 @@ PARAMETERS["page of actions"] = [
     _parameter("query", "created_from", f"Done at this time or later. {_TIME}", _MOMENT),
     _parameter("query", "created_to", f"Done at this time or earlier. {_TIME}", _MOMENT),
 ]
-_TYPES_FORM = {"pattern": r"^[a-z.*]+(,[a-z.*]+)*$", "maxLength": TYPES_LENGTH_MAX}
+_TYPES_FORM = {"pattern": r"^[a-z._*]+(,[a-z._*]+)*$", "maxLength": TYPES_LENGTH_MAX}
 PARAMETERS["events"] = [
     _parameter(
         "query",

@@ -1,6 +1,6 @@
 """The data of answers to the platform, as models that only describe them (see answers.py)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel
 
@@ -9,6 +9,7 @@ from app.api.openapi.event_answers import EventId, EventTime, LastSequence
 from app.events.log import PLATFORM_TYPES
 from app.ledger.registering import OUTCOMES
 from app.members.members import ROLES
+from app.pages.entry_pages import TYPES
 from app.values.authors import KINDS
 
 
@@ -44,6 +45,35 @@ class UserList(BaseModel):
     """A page of users, newest first."""
 
     users: list[PlatformUser] = says("The users of this page.")
+    next_cursor: Cursor
+
+
+class IssuingOrganization(BaseModel):
+    """The organization whose points they are."""
+
+    id: Id = says("The id of the organization.", 1)
+    name: str = says("Its name.", "Acme")
+
+
+class Entry(BaseModel):
+    """A credit of a user, or what was taken back of one."""
+
+    type: str = says_one_of(TYPES, "Reversal: points were taken back.", "credit")
+    amount: int = says("The points; below 0 if they were taken back.", 50)
+    transaction_id: Id = says("The id of the transaction.", 131_072)
+    reversal_id: Id | None = says("The id of the reversal; null for a credit.", None)
+    organization: IssuingOrganization = says("Who issued them.")
+    label: str | None = says("The label of the transaction; null if it has none.", "January bonus")
+    reference: str | None = says("The organization's own id of the transaction; null if it has none.", None)
+    created_at: Time = says(
+        "When they were issued, claimed or taken back. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z"
+    )
+
+
+class EntryList(BaseModel):
+    """A page of entries, newest first."""
+
+    entries: list[Entry] = says("The entries of this page.")
     next_cursor: Cursor
 
 
@@ -116,6 +146,12 @@ class ActionList(BaseModel):
     next_cursor: Cursor
 
 
+_Scopes = Annotated[list[str] | None, says("What it may do; null: everything.", None)]
+_End = Annotated[Time | None, says("From when it opens nothing; null: it has no end.", None)]
+_BatchLimit = Annotated[Points | None, says("The most points of one batch; null: no limit.", None)]
+_DailyLimit = Annotated[Points | None, says("The most points of one day in UTC; null: no limit.", None)]
+
+
 class CreatedKey(BaseModel):
     """A key, which is shown once."""
 
@@ -124,6 +160,10 @@ class CreatedKey(BaseModel):
     organization_id: Id = says("The organization that it belongs to.", 1)
     name: str | None = says("What people call it; null if it has no name.", "Till")
     sandbox: bool = says("True: a development key, for the sandbox.", True)
+    scopes: _Scopes
+    expires_at: _End
+    batch_limit: _BatchLimit
+    daily_limit: _DailyLimit
 
 
 class Key(BaseModel):
@@ -134,6 +174,10 @@ class Key(BaseModel):
     sandbox: bool = says("True: a development key, for the sandbox.", True)
     name: str | None = says("What people call it; null if it has no name.", "Till")
     start: str = says("Its first characters.", "pts_dev_S3nT")
+    scopes: _Scopes
+    expires_at: _End
+    batch_limit: _BatchLimit
+    daily_limit: _DailyLimit
     created_at: Time = says("When it was made. ISO 8601 in UTC, six decimals.", "2026-01-31T09:30:00.471006Z")
     last_used_at: Time | None = says("When it was last used, to the minute; null: never.", None)
     revoked_at: Time | None = says("When it was revoked; null: it is good.", None)

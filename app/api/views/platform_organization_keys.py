@@ -30,7 +30,9 @@ def create(organization_id: int) -> Response:
     new = read_json(read_new_key)
     with transaction(by=by) as connection:
         api_key_id, text = api_keys.create(connection, organization_id, **new)
-    return envelope.success({"id": api_key_id, "key": text, "organization_id": organization_id, **new}, status=201)
+    bounds = new.pop("bounds").payload()
+    made = {"id": api_key_id, "key": text, "organization_id": organization_id, **new, **bounds}
+    return envelope.success(made, status=201)
 
 
 @blueprint.get("/v1/platform/organizations/<int:organization_id>/keys")

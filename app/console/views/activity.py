@@ -49,7 +49,7 @@ _SENTENCES = {
     actions.ZONE_CHOSEN: "Chose the time zone {detail}",
     actions.PASSWORD_CHOSEN: "Chose a password",
     actions.SESSIONS_ENDED: "Signed {subject} out everywhere",
-    actions.KEY_MADE: "Made {key} key {id}{named}",
+    actions.KEY_MADE: "Made {key} key {id}{named}{more}",
     actions.KEY_REVOKED: "Revoked key {id}{named}",
     actions.WEBHOOK_MADE: "Made {mode} webhook {id}",
     actions.WEBHOOK_CHANGED: "{Mode} webhook {id}{more}",

@@ -28,17 +28,21 @@ def keys() -> str:
 def make_key() -> str | tuple[str, int]:
     """Make a key and show it in this answer only: neither a reload nor going back shows it again."""
     form = KeyForm()
-    if not form.validate():
+    bounds = form.bounds() if form.validate() else None
+    if bounds is None:
         return _page(form), 400
     sandbox, name = form.mode.data != LIVE, form.name.data or None
     try:
         with change(shown_once=_LOST) as connection:
-            key_id, text = api_keys.create(connection, current_member().organization_id, sandbox=sandbox, name=name)
+            key_id, text = api_keys.create(
+                connection, current_member().organization_id, sandbox=sandbox, name=name, bounds=bounds
+            )
     except Refused as error:
         say_beside(form.name, in_words(error.sentence, "name", form.name.label.text))
         return _page(form), 400
     kind = "Development" if sandbox else "Live"
-    return render_template("console/key_made.html", key=text, title=with_name(f"{kind} key {key_id}", name))
+    title = with_name(f"{kind} key {key_id}", name)
+    return render_template("console/key_made.html", key=text, title=title, bounds=bounds.in_words())
 
 
 @pages.post("/keys/<int:key_id>/revoke")
@@ -55,4 +59,6 @@ def revoke_key(key_id: int) -> Response:
 def _page(form: KeyForm) -> str:
     with transaction() as connection:
         rows = api_keys.find_all(connection, current_member().organization_id)
-    return render_template("console/keys.html", keys=rows[::-1], form=form)
+    bounds = (form.scopes, form.expires_at, form.batch_limit, form.daily_limit)
+    bounds_open = any(field.data or field.errors for field in bounds)
+    return render_template("console/keys.html", keys=rows[::-1], form=form, bounds_open=bounds_open)

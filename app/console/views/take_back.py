@@ -14,9 +14,9 @@ from app.batches import read as batches
 from app.batches.read import BatchRow, TransactionRow
 from app.console.blueprints import current_member, needs, pages
 from app.console.caller import calling_member, record_action
-from app.console.forms import say_of_form, say_why
+from app.console.forms import amount_of, say_of_form, say_why
 from app.console.one_effect import form_id
-from app.console.send_forms import TakeBackForm, amount_of
+from app.console.send_forms import TakeBackForm
 from app.console.views.batches import TRANSACTIONS_SHOWN, get_batch
 from app.errors import IdempotencyKeyReused, InvalidRequest, NotFound, PointsError, Refused
 from app.members.members import SENDER

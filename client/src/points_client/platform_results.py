@@ -40,6 +40,28 @@ class RegisteredUser:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class IssuingOrganization:
+    """The organization whose points an entry tells of."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """What made a balance: a `credit`, or what a `reversal` took back of one, its `amount` below 0."""
+
+    type: str
+    amount: int
+    transaction_id: int
+    organization: IssuingOrganization
+    created_at: datetime
+    reversal_id: int | None = None
+    label: str | None = None
+    reference: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PlatformOrganization:
     """An organization in both modes. `held_days` None: for ever; `low_balance` None: no event says so."""
 
@@ -77,6 +99,10 @@ class NewKey:
     organization_id: int
     sandbox: bool
     name: str | None = None
+    scopes: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    batch_limit: int | None = None
+    daily_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,6 +117,10 @@ class Key:
     name: str | None = None
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
+    scopes: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    batch_limit: int | None = None
+    daily_limit: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,6 +15,7 @@ from points_client._sync.paging import rows
 from points_client.attempts import RETRIED, Wait
 from points_client.platform_results import (
     Action,
+    Entry,
     Key,
     NewKey,
     NewMember,
@@ -125,6 +126,15 @@ class Users:
         asked = query(email=email, external_id=external_id, limit=page_size)
         return rows(self._caller, PlatformUser, "/v1/platform/users", "users", asked)
 
+    def entries(self, user_id: int, *, page_size: int = 100) -> Iterator[Entry]:
+        """Yield what made the balance of a user, newest first. Their sum is the balance.
+
+        Raises:
+            Refused: there is no such user (404).
+        """
+        where = path("platform/users", user_id, "entries")
+        return rows(self._caller, Entry, where, "entries", query(limit=page_size))
+
     def change(self, user_id: int, **changes: str | None) -> PlatformUser:
         """Change `email`, `first_name`, `last_name` or `external_id` of a user; a new address claims what it is due.
 
@@ -210,15 +220,34 @@ class Organizations:
         where = path("platform/organizations", organization_id, "refills")
         return rows(self._caller, Refill, where, "refills", query(sandbox=sandbox, limit=page_size))
 
-    def create_key(self, organization_id: int, name: str | None = None, *, sandbox: bool = False) -> NewKey:
+    def create_key(
+        self,
+        organization_id: int,
+        name: str | None = None,
+        *,
+        sandbox: bool = False,
+        scopes: Sequence[str] | None = None,
+        expires_at: str | None = None,
+        batch_limit: int | None = None,
+        daily_limit: int | None = None,
+    ) -> NewKey:
         """Make a key of an organization; `sandbox`: a development key. Only this answer shows it.
+
+        Its bounds are set now for good: its scopes, its end (a day such as `2026-12-31`, or a time with its zone), and
+        the points of one batch and of one day in UTC.
 
         Raises:
             NoAnswer: it is unknown whether it was made. Look through `keys`, and revoke what nobody has.
             Refused: there is no such organization (404).
         """
         where = path("platform/organizations", organization_id, "keys")
-        call = Call(method="POST", path=where, body={"name": name, "sandbox": sandbox}, repeatable=False)
+        bounds = {"scopes": scopes, "expires_at": expires_at, "batch_limit": batch_limit, "daily_limit": daily_limit}
+        body = {
+            "name": name,
+            "sandbox": sandbox,
+            **{bound: value for bound, value in bounds.items() if value is not None},
+        }
+        call = Call(method="POST", path=where, body=body, repeatable=False)
         return self._caller.call(call, partial(as_, NewKey))
 
     def keys(self, organization_id: int, *, page_size: int = 100) -> Iterator[Key]:

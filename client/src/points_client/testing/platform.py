@@ -17,6 +17,8 @@ from points_client.testing.people import OF_PLATFORM, person_in
 _BULK_MAX = 1_000
 _NOTHING = {"transactions": 0, "amount": 0}
 _Call = Callable[[httpx.Request, int], httpx.Response]
+# A user to register, and the faults of it: if there are some, it is not one.
+_Entry = tuple[Faults, dict[str, Any]]
 
 
 class Platform:
@@ -86,14 +88,15 @@ class Platform:
             self._claim(values["email"])
         return is_new
 
-    def _outcome(self, place: int, entry: Faults | dict[str, Any], created: Sequence[object]) -> dict[str, Any]:
-        if isinstance(entry, Faults):
-            return {"user": None, "status": "conflict", "errors": entry}
-        if (conflict := self._accounts.conflict_of(entry)) is not None:
+    def _outcome(self, place: int, entry: _Entry, created: Sequence[object]) -> dict[str, Any]:
+        faults, values = entry
+        if faults:
+            return {"user": None, "status": "conflict", "errors": faults}
+        if (conflict := self._accounts.conflict_of(values)) is not None:
             errors = {f"users.{place}.{field}": sentences for field, sentences in conflict.errors.items()}
             return {"user": None, "status": "conflict", "errors": errors}
-        is_new = any(entry is one for one in created)
-        user = self._shown(_there(self._accounts.at(entry["email"])))
+        is_new = any(values is one for one in created)
+        user = self._shown(_there(self._accounts.at(values["email"])))
         return {"user": user, "status": "created" if is_new else "exists", "errors": None}
 
     def _list(self, request: httpx.Request, _: int) -> httpx.Response:
@@ -132,8 +135,8 @@ def _there(user: dict[str, Any] | None) -> dict[str, Any]:
     return user
 
 
-def _people_in(body: Mapping[str, Any]) -> list[Faults | dict[str, Any]]:
-    """Return the users of a bulk, or their faults by their places.
+def _people_in(body: Mapping[str, Any]) -> list[_Entry]:
+    """Return the users of a bulk, each with its faults by their places.
 
     Raises:
         Refusal: they are no list of 1 to 1,000.
@@ -153,23 +156,23 @@ def _people_in(body: Mapping[str, Any]) -> list[Faults | dict[str, Any]]:
     return [_entry(entry, f"users.{place}") for place, entry in enumerate(users)]
 
 
-def _entry(entry: object, key: str) -> Faults | dict[str, Any]:
+def _entry(entry: object, key: str) -> _Entry:
     if not isinstance(entry, dict):
-        return Faults({key: [f"The entry must be an object, but is {kind_of(entry)}."]})
+        return Faults({key: [f"The entry must be an object, but is {kind_of(entry)}."]}), {}
     faults, values = person_in(entry, OF_PLATFORM)
-    return Faults({f"{key}.{name}": sentences for name, sentences in faults.items()}) if faults else values
+    return Faults({f"{key}.{name}": sentences for name, sentences in faults.items()}), values
 
 
-def _firsts(entries: Sequence[Faults | dict[str, Any]]) -> list[dict[str, Any]]:
+def _firsts(entries: Sequence[_Entry]) -> list[dict[str, Any]]:
     """Return the entries to register: of two with one address or external id, the first."""
     firsts: list[dict[str, Any]] = []
     seen: set[tuple[str, str]] = set()
-    for entry in entries:
-        if isinstance(entry, Faults):
+    for faults, values in entries:
+        if faults:
             continue
-        names = {("email", key_of(entry["email"]))}
-        names |= {("external_id", entry["external_id"])} if entry["external_id"] is not None else set()
+        names = {("email", key_of(values["email"]))}
+        names |= {("external_id", values["external_id"])} if values["external_id"] is not None else set()
         if not names & seen:
-            firsts.append(entry)
+            firsts.append(values)
             seen |= names
     return firsts
