@@ -5,11 +5,12 @@ from typing import Any
 
 from flask_wtf import FlaskForm
 from wtforms import Field, Form, PasswordField, SelectChoice, SelectField, StringField, ValidationError
-from wtforms.validators import DataRequired, InputRequired
+from wtforms.validators import DataRequired, InputRequired, Length
 
+from app.batches.approval import REASON_LENGTH_MAX
 from app.console.faults import in_words, subject
 from app.errors import InvalidAddress, InvalidRequest, PointsError, Refused
-from app.members.members import ADMIN, SENDER, VIEWER
+from app.members.members import ADMIN, APPROVER, SENDER, VIEWER
 from app.values.addresses import parse
 from app.values.texts import checked_name
 from app.values.zones import zone_names
@@ -17,6 +18,7 @@ from app.values.zones import zone_names
 ROLE_WORDS = {
     VIEWER: "viewer: can only look",
     SENDER: "sender: can also send, cancel and take back",
+    APPROVER: "approver: can also approve what others have sent",
     ADMIN: "admin: can also manage members, keys and webhooks",
 }
 
@@ -88,6 +90,17 @@ class MemberForm(FlaskForm):
             parse(field.data)
         except InvalidAddress as error:
             raise ValidationError(f"What you typed {error.sentence}") from None
+
+
+class RejectForm(FlaskForm):
+    reason = StringField(
+        "Reason",
+        filters=[stripped],
+        validators=[
+            DataRequired("Enter a reason: the sender sees it."),
+            Length(max=REASON_LENGTH_MAX, message=f"Enter at most {REASON_LENGTH_MAX} characters."),
+        ],
+    )
 
 
 class KeyForm(FlaskForm):

@@ -16,6 +16,7 @@ WEBHOOK_MADE, WEBHOOK_CHANGED = "webhook.made", "webhook.changed"
 DETAIL_LENGTH_MAX = 255
 # Actions on batches, and on a transaction.
 SENT, MOVED, CANCELLED, REVERSED = "batch.sent", "batch.moved", "batch.cancelled", "batch.reversed"
+APPROVED, REJECTED = "batch.approved", "batch.rejected"
 EXTENDED = "transaction.extended"
 
 

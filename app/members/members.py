@@ -15,7 +15,7 @@ from app.values.addresses import parse
 from app.values.texts import checked_name
 
 # Each role includes the ones before it.
-ROLES = VIEWER, SENDER, ADMIN = "viewer", "sender", "admin"
+ROLES = VIEWER, SENDER, APPROVER, ADMIN = "viewer", "sender", "approver", "admin"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

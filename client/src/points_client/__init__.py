@@ -28,6 +28,7 @@ from points_client.request_results import Request
 from points_client.requests import Item
 from points_client.results import (
     AlikeBatch,
+    Approval,
     Batch,
     Claimed,
     Counts,
@@ -46,6 +47,7 @@ from points_client.signatures import verify_webhook
 __all__ = [
     "RETRIED",
     "AlikeBatch",
+    "Approval",
     "AsyncConsumer",
     "AsyncPlatformPoints",
     "AsyncPoints",

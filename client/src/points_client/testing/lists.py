@@ -15,7 +15,7 @@ _KNOWN = {
     "batches": (*_OF_BOTH, "idempotency_key", "label", "status"),
     "requests": ("limit", "cursor", "created_from", "created_to", "request_id", "api_key", "batch", "status"),
 }
-_STATUSES = ("scheduled", "queued", "issued", "refused", "cancelled")
+_STATUSES = ("awaiting_approval", "scheduled", "queued", "issued", "refused", "cancelled", "rejected")
 _STATES = ("credited", "held", "unpaid", "reversed", "returned")
 _CURSOR = re.compile(r"fake-([0-9]{1,9})")
 
