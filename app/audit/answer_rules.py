@@ -31,8 +31,8 @@ ANSWER_RULES = {
                     UNION ALL SELECT 'reversal', id, organization_id, member_id FROM reversals
                     UNION ALL SELECT 'approval', id, organization_id, answered_by_member_id FROM batches
                               WHERE answered_by_member_id IS NOT NULL
-                    UNION ALL SELECT 'action', id, organization_id, member_id FROM member_actions
-                    UNION ALL SELECT 'action', id, organization_id, subject_id FROM member_actions
+                    UNION ALL SELECT 'action', id, organization_id, member_id FROM actions
+                    UNION ALL SELECT 'action', id, organization_id, subject_id FROM actions
                               WHERE action LIKE 'member.%'
                     UNION ALL SELECT 'list', id, organization_id, member_id FROM uploads) s
               LEFT JOIN members m ON m.id = s.member_id

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from app.api_keys import Caller
+from app.batches import key_limits
 from app.batches.accept import SCHEDULED_MAX
 from app.batches.read import (
     AWAITING_APPROVAL,
@@ -107,6 +108,7 @@ def reject(connection: Connection, who: Caller, batch_id: int, reason: str) -> b
         return False
     _require_awaiting(batch)
     connection.execute(_REJECT, _answer(who, batch_id, batch) | {"reason": reason})
+    key_limits.give_back(connection, [batch_id])
     return True
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from app.batches import key_limits
 from app.batches.read import AWAITING_APPROVAL, CANCELLED, DIGESTED, QUEUED, REFUSED, REJECTED, SCHEDULED
 from app.errors import BatchCancelled, BatchConflict, BatchNotScheduled, InvalidRequest, NotKnown
 from app.postgres.database import is_locked_out, row_to, row_with_id, shown_sum
@@ -30,6 +31,7 @@ def cancel(connection: Connection, batch_id: int, *, organization_id: int, sandb
     status = lock_batch(connection, batch_id, organization_id=organization_id, sandbox=sandbox).status
     if status in NOT_FINAL:
         connection.execute(_CANCEL, {"id": batch_id})
+        key_limits.give_back(connection, [batch_id])
     elif status in (REFUSED, REJECTED):
         raise BatchConflict(f"The batch was {status}: nobody was debited, so there is nothing to cancel or reverse.")
     elif status != CANCELLED:

@@ -2,6 +2,7 @@
 
 from sqlalchemy import Connection, text
 
+from app.batches import key_limits
 from app.batches.approval import ANSWERED_WITHIN_DAYS
 from app.batches.read import DIGESTED
 from app.postgres.digests import digest
@@ -19,7 +20,9 @@ def reject_unanswered(connection: Connection, *, at_most: int) -> int:
     if organization_id is None:
         return 0
     # A second statement, so that it sees what the holder of the row before has committed.
-    return connection.execute(_REJECT_LATE, parameters | {"organization_id": organization_id}).rowcount
+    rejected = connection.execute(_REJECT_LATE, parameters | {"organization_id": organization_id}).scalars().all()
+    key_limits.give_back(connection, rejected)
+    return len(rejected)
 
 
 # The clock is read once, in a subquery: a value that may change from row to row cannot be looked up in an index. The
@@ -62,4 +65,5 @@ _REJECT_LATE = text(f"""
     )
     INSERT INTO unnumbered_events (organization_id, sandbox, type, batch_id, created_at)
     SELECT organization_id, sandbox, 'batch.rejected', id, rejected_at FROM rejected ORDER BY id
+    RETURNING batch_id
 """)

@@ -20,10 +20,12 @@ _COMMANDS = {
     "platform-keys": ("app.cli.platform_keys", "Make, list and revoke the keys of the platform's own programs."),
     "members": ("app.cli.members", "Make, list and remove the people who may use the console."),
     "webhooks": ("app.cli.webhooks", "List webhooks with how far they are behind."),
-    "users": ("app.cli.users", "Register and show users."),
+    "users": ("app.cli.users", "Register, show and erase users."),
     "send": ("app.cli.send", "Issue points to every recipient of a list."),
     "reverse": ("app.cli.reverse", "Take back what is left of a batch."),
     "events": ("app.cli.events", "Follow what happens."),
+    "export": ("app.cli.export", "Write all transactions, batches or reversals of an organization."),
+    "actions": ("app.cli.actions", "Show who did what, newest first."),
     "audit": ("app.cli.audit", "Check that the books balance."),
     "completion": ("app.cli.lazy", "Print the completion script of a shell for these commands."),
 }

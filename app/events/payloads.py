@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from app import logs
-from app.events.log import BATCH_APPROVED
+from app.events import log
 from app.values import payloads
 from app.values.timestamps import timestamp
 
@@ -29,7 +29,7 @@ _log = logs.logger()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """One event of an organization's log.
+    """One event of an organization's log, or of the platform's.
 
     `data` is its JSON object, without any e-mail address; None if it cannot be read from what is stored.
     """
@@ -89,7 +89,7 @@ def _render(event: Event, data: dict[str, Any]) -> bytes:
             "sequence": event.sequence,
             "sandbox": event.sandbox,
             "version": VERSION,
-            "organization": {"id": event.organization_id},
+            "organization": None if event.organization_id == log.PLATFORM else {"id": event.organization_id},
             "data": data,
         }
     )
@@ -124,7 +124,7 @@ def batch_data(row: Any) -> dict[str, Any]:
 
 def _status_then(row: Any) -> str:
     """Return the status of a batch right after what an event tells of it."""
-    if row.type == BATCH_APPROVED:
+    if row.type == log.BATCH_APPROVED:
         return "scheduled" if row.send_at is not None and row.send_at > row.approved_at else "queued"
     status: str = row.type.removeprefix("batch.")
     return status

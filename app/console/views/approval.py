@@ -3,6 +3,7 @@
 from flask import flash, redirect, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
+from app.actions import log as actions
 from app.batches import approval, schedule
 from app.batches.read import AWAITING_APPROVAL, QUEUED
 from app.console.authors import authors_of
@@ -11,7 +12,6 @@ from app.console.caller import calling_member, record_action
 from app.console.forms import RejectForm
 from app.console.views.batches import get_batch
 from app.errors import BatchConflict, LimitReached, NotKnown, OwnBatch
-from app.members import actions
 from app.members.members import APPROVER
 from app.messaging.drains import Job, drains
 from app.metrics.record import current_record
