@@ -77,14 +77,21 @@ def _tell_a_story(scene: Scene) -> None:
     _is(scene, "the user who signed up", user["balance"], 40)
     again = _register(scene, email)
     _is(scene, "the same sign-up again", (again.status, again.body["data"]), (200, user))
-    _send(scene, email, 5)
+    second = _send(scene, email, 5)
     _has(scene, user["id"], [("credit", 5), ("credit", 40)])
-    _send(scene, moved, 7)
+    third = _send(scene, moved, 7)
     changed = _ask(scene, "PATCH", f"{_USERS}/{user['id']}", {"email": moved}).body["data"]
     _is(scene, "the user of another address", (changed["email"], changed["balance"]), (moved, 52))
     undo = Undo(reason=f"story {email}", of=first, key=email, places=None, amount=15)
     Undoer(scene.sender, scene.intents).reverse(scene.parties.probe, undo)
-    _has(scene, user["id"], [("reversal", -15), ("credit", 7), ("credit", 5), ("credit", 40)])
+    what_is_left = [("reversal", -15), ("credit", 7), ("credit", 5), ("credit", 40)]
+    _has(scene, user["id"], what_is_left)
+    erased = _ask(scene, "POST", f"{_USERS}/{user['id']}/erase").body["data"]
+    again = _ask(scene, "POST", f"{_USERS}/{user['id']}/erase")
+    _is(scene, "the same erasure again", again.body["data"], erased)
+    _has(scene, user["id"], what_is_left)
+    for intent in (first, second, third):
+        intent.recipients = [f"erased-{user['id']}"]
 
 
 def _address() -> str:
